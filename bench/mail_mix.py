@@ -46,7 +46,7 @@ def _words(chance: random.Random, count: int) -> str:
     return " ".join("".join(chance.choices(LETTERS, k=chance.randint(2, 9))) for _ in range(count))
 
 
-def _lines(chance: random.Random, size: int) -> str:
+def lines(chance: random.Random, size: int) -> str:
     lines: list[str] = []
     while sum(map(len, lines)) < size:
         lines.append(_words(chance, 12))
@@ -54,7 +54,7 @@ def _lines(chance: random.Random, size: int) -> str:
 
 
 def _plain(chance: random.Random) -> str:
-    return TEXT + _lines(chance, chance.randint(500, 8_000))
+    return TEXT + lines(chance, chance.randint(500, 8_000))
 
 
 def _newsletter(chance: random.Random) -> str:
@@ -74,7 +74,7 @@ def _newsletter(chance: random.Random) -> str:
         + '\r\n<p><a href="https://news.example.com/unsubscribe">Unsubscribe</a></p>'
         + '<img src="https://news.example.com/open.gif" width="1" height="1"></body></html>'
     )
-    return _multipart("alternative", TEXT + _lines(chance, 600), f"Content-Type: text/html\r\n\r\n{html}")
+    return _multipart("alternative", TEXT + lines(chance, 600), f"Content-Type: text/html\r\n\r\n{html}")
 
 
 def _with_file(chance: random.Random) -> str:
@@ -84,7 +84,7 @@ def _with_file(chance: random.Random) -> str:
         'Content-Type: text/csv; name="table.csv"\r\nContent-Transfer-Encoding: base64\r\n'
         f'Content-Disposition: attachment; filename="table.csv"\r\n\r\n{content}'
     )
-    return _multipart("mixed", TEXT + _lines(chance, 800), file)
+    return _multipart("mixed", TEXT + lines(chance, 800), file)
 
 
 def _bounce(chance: random.Random) -> str:

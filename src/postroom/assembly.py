@@ -12,7 +12,7 @@ from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
 from postroom.connections.follow_all import follow_all
-from postroom.connections.follow_mailbox import Follower
+from postroom.connections.follow_mailbox import BATCHES_AT_ONCE, Follower
 from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.connections.sending_through import SendingThrough
@@ -137,7 +137,7 @@ async def serving(
         )
         run(stack, resources, "answers", review_answers_loop(resources, lookup))
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
-        follower = Follower(resources, mail_server.reader, tokens)
+        follower = Follower(resources, mail_server.reader, tokens, asyncio.Semaphore(BATCHES_AT_ONCE))
         run(stack, resources, "mailboxes", partial(follow_all, follower))
         programs = await start_mail_programs(stack, resources, extractor, certificate)
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from postroom.connections import follow_mailbox, imap_client
-from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client, quoted, search_day
+from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client, quoted
 from postroom.connections.imap_wire import ImapError, ImapWire
 from postroom.net.certificate import trusted_authorities
 
@@ -95,18 +95,30 @@ async def test_silence_is_waited_for_no_longer_than_allowed() -> None:
 
 async def test_mails_that_nobody_asked_for_are_not_taken() -> None:
     answers = (
-        b"* SEARCH 7 8 x 99999999999999 9\r\na2 OK\r\n",
-        b"* 1 FETCH (UID 5 RFC822.SIZE 1)\r\n"
-        b'* 2 FETCH (UID 7 RFC822.SIZE 2 INTERNALDATE "when?")\r\na3 OK\r\n',
-        b"* 1 FETCH (UID 5 BODY[] {2}\r\nno)\r\n* 2 FETCH (UID 7 BODY[] {3}\r\nyes)\r\na4 OK\r\n",
-        b"* 1 FETCH (UID 9 BODY[] {2}\r\nno)\r\na5 OK\r\n",
+        b"* OK [UIDVALIDITY 1]\r\n* OK [UIDNEXT 3000]\r\na2 OK\r\n",
+        b"* 1 FETCH (UID 5 RFC822.SIZE 1)\r\n* 2 FETCH (UID 99999999999999)\r\n* SEARCH 1 2 3\r\n"
+        b'* 3 FETCH (UID 8 RFC822.SIZE 2 INTERNALDATE "when?")\r\n'
+        b"* 4 FETCH (UID 7 RFC822.SIZE 2)\r\n* 5 FETCH (UID 2900)\r\na3 OK\r\n",
+        b"* 9 FETCH (UID 2900 RFC822.SIZE 1)\r\na4 OK\r\n",
+        b"* 1 FETCH (UID 5 BODY[] {2}\r\nno)\r\n* 2 FETCH (UID 7 BODY[] {3}\r\nyes)\r\na5 OK\r\n",
+        b"* 1 FETCH (UID 9 BODY[] {2}\r\nno)\r\na6 OK\r\n",
     )
     async with client_of(*answers) as client:
-        assert await client.search("ALL") == [7, 8, 9]
-        (listed,) = await client.describe([7, 8])
-        assert (listed.uid, listed.size_bytes, listed.arrived_at) == (7, 2, 0)
-        assert await client.fetch(7, 1000) == b"yes"
-        assert await client.fetch(7, 1000) is None
+        await client.select("INBOX", is_changed=False)
+        first, second = [part async for part in client.list_behind(6)]
+        assert [(mail.uid, mail.size_bytes, mail.arrived_at) for mail in first] == [(7, 2, 0), (8, 2, 0)]
+        assert [mail.uid for mail in second] == [2900]
+        assert await client.fetch_all([7, 8], 1000) == {7: b"yes"}
+        assert await client.fetch_all([7], 1000) == {}
+
+
+async def test_numbers_far_apart_are_asked_for_in_few_steps() -> None:
+    next_uid = 4_000_000_000
+    selected = b"* OK [UIDVALIDITY 1]\r\n* OK [UIDNEXT %d]\r\na2 OK\r\n" % next_uid
+    empty = [b"a%d OK\r\n" % number for number in range(3, 3 + imap_client.MOST_LISTS + 1)]
+    async with client_of(selected, *empty) as client:
+        await client.select("INBOX", is_changed=False)
+        assert len([part async for part in client.list_behind(0)]) <= imap_client.MOST_LISTS
 
 
 async def test_a_folder_without_uidvalidity_is_refused() -> None:
@@ -150,4 +162,3 @@ def test_who_is_refused_asks_seldom_and_others_ever_more_so() -> None:
     assert follow_mailbox.pause_seconds(0, is_refused=True) == follow_mailbox.LONGEST_PAUSE_SECONDS
     assert 1 <= follow_mailbox.pause_seconds(0, is_refused=False) <= 2
     assert 150 <= follow_mailbox.pause_seconds(50, is_refused=False) <= 300
-    assert search_day(1_794_650_400_000) == "14-Nov-2026"

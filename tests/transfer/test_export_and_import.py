@@ -1,7 +1,9 @@
 """An account taken out into files, and brought into another inbox: threads, dates and files stay."""
 
 import json
+from collections.abc import Sequence
 from email.message import EmailMessage
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes import pools
-from postroom.transfer import mbox, sources
+from postroom.transfer import exported, mbox, sources
 from postroom.transfer.export_mail import export_account
-from postroom.transfer.import_mail import import_all
+from postroom.transfer.import_mail import import_all, known_ids
 from postroom.transfer.mbox import FiledMail
 from tests.conftest import Server
 from tests.connections.dovecot import PASSWORD, running_dovecot
+from tests.doubles import FakeClock
 
 
 def question() -> bytes:
@@ -33,10 +36,15 @@ def question() -> bytes:
 
 async def bring_in(server: Server, extractor: ExtractionPool, inbox: Inbox, filed: list[FiledMail]) -> int:
     """Threads read here; the command has processes for it."""
-    batches, told = sources.from_files(filed), list[int]()
+    told = list[int]()
+    batches = sources.from_files(filed, partial(find_known, server, inbox), told.append)
     count = await import_all(server.resources, pools.READING, extractor, inbox, batches, told.append)
     assert sum(told) == len(filed)
     return count
+
+
+async def find_known(server: Server, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
+    return await server.resources.db.read(known_ids, inbox, message_ids)
 
 
 async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Path) -> None:
@@ -70,7 +78,9 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     inbox = await server.resources.db.read(inboxes.find, two)
     assert inbox is not None
     extractor = ExtractionPool()
-    filed = mbox.list_mbox(place / "mail.mbox", server.clock.now())
+    assert exported.list_inboxes(folder) == ["one@postroom.localhost", "two@postroom.localhost"]
+    assert exported.list_mails(folder, "two@postroom.localhost", server.clock.now()) == []
+    filed = exported.list_mails(folder, "one@postroom.localhost", server.clock.now())
     try:
         assert await bring_in(server, extractor, inbox, filed) == 2
         assert await bring_in(server, extractor, inbox, filed) == 0
@@ -82,7 +92,8 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     assert asked["attachments"][0]["parsedText"].split() == ["numbers", "1"]
     assert asked["bodyText"].strip() == "From here on it is text."
     assert asked["createdAt"] == lines[0]["createdAt"]
-    assert answer["createdAt"][:16] == lines[1]["createdAt"][:16]
+    assert answer["createdAt"] == lines[1]["createdAt"]
+    assert thread["labels"] == ["Kept"]
     assert (await server.api.get("/v1/events?order=desc&limit=1")).json()["data"] == before
 
 
@@ -125,6 +136,42 @@ async def test_answers_find_their_thread_inside_a_batch_and_doubles_are_one(
     assert all(thread["isRead"] for thread in found)
 
 
+async def test_what_an_inbox_has_is_not_read_again_and_an_import_that_broke_goes_on(
+    server: Server, tmp_path: Path
+) -> None:
+    inbox = await server.resources.db.read(inboxes.find, await server.new_inbox("one"))
+    assert inbox is not None
+    path, at = tmp_path / "mbox", server.clock.now() - DAY
+    path.write_bytes(b"".join(mbox.to_mbox(numbered(number), "a@x.y", at) for number in range(6)))
+    filed = mbox.list_mbox(path, server.clock.now())
+    extractor = ExtractionPool()
+    assert await bring_in(server, extractor, inbox, filed[:4]) == 4
+    read: list[int] = []
+    known = partial(find_known, server, inbox)
+    async for batch in sources.from_files(filed, known, lambda by: None):
+        read.append(len(batch))
+    assert read == [2]
+    assert await bring_in(server, extractor, inbox, filed) == 2
+    assert [batch async for batch in sources.from_files(filed, known, lambda by: None)] == []
+    await extractor.close()
+    assert len(await listed(server, f"/v1/inboxes/{inbox.id}/messages")) == 6
+
+
+@pytest.mark.sqlite_alone
+async def test_a_folder_that_is_no_export_is_refused_in_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
+    with pytest.raises(BadRequest, match="no export of an account"):
+        exported.list_inboxes(tmp_path)
+    for address in ("../up", ".."):
+        (tmp_path / "account.json").write_text(json.dumps({"inboxes": [{"address": address}]}))
+        with pytest.raises(BadRequest, match="is no address"):
+            exported.list_inboxes(tmp_path)
+    (tmp_path / "one@x").mkdir()
+    (tmp_path / "one@x" / "mail.mbox").write_bytes(mbox.to_mbox(numbered(1), "a@x.y", clock.now()))
+    (tmp_path / "one@x" / "messages.jsonl").write_bytes(b"")
+    with pytest.raises(BadRequest, match="no whole export: 1 mails"):
+        exported.list_mails(tmp_path, "one@x", clock.now())
+
+
 def test_batches_are_bounded_in_mails_and_bytes() -> None:
     assert sources.in_batches([]) == []
     assert [each.stop - each.start for each in sources.in_batches([1] * 450)] == [200, 200, 50]
@@ -145,19 +192,22 @@ def test_a_mailbox_is_named_by_its_url(url: str) -> None:
 async def test_a_mailbox_elsewhere_is_brought_in_once(server: Server) -> None:
     inbox = await server.resources.db.read(inboxes.find, await server.new_inbox("one"))
     assert inbox is not None
-    extractor = ExtractionPool()
+    extractor, skipped = ExtractionPool(), list[int]()
     async with running_dovecot() as dovecot:
         await dovecot.put("me", *(numbered(each).replace(b"\n", b"\r\n") for each in range(5)))
         wanted = sources.parse_url(f"imap://me:{PASSWORD}@127.0.0.1:{dovecot.port}/INBOX")
         for expected in (5, 0):
             client = await sources.open_mailbox(server.resources, wanted)
             listed_mails = await sources.list_mailbox(client)
-            batches = sources.from_mailbox(client, listed_mails, server.clock.now())
+            batches = sources.from_mailbox(
+                client, listed_mails, partial(find_known, server, inbox), skipped.append, server.clock.now()
+            )
             count = await import_all(
                 server.resources, pools.READING, extractor, inbox, batches, lambda by: None
             )
             await client.log_out()
             assert (count, len(listed_mails)) == (expected, 5)
+        assert skipped == [0, 5]  # the second time, no mail was fetched
     await extractor.close()
     assert len(await listed(server, f"/v1/inboxes/{inbox.id}/messages")) == 5
 

@@ -84,7 +84,9 @@ def restore(file: Archive) -> None:
 
 def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     from postroom.assembly import open_blobs
+    from postroom.clock import SystemClock
     from postroom.storage.database import StorageError
+    from postroom.storage.database_copy import make_schema
     from postroom.storage.migrate import FIRST, all_migrations
     from postroom.transfer import backup_file
 
@@ -102,26 +104,13 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
             raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")
         database.require_empty()
         if config.database_url:
-            _make_schema(config.database_url, manifest.schema)
+            make_schema(config.database_url, SystemClock().now(), manifest.schema)
             if database.schema_version() != manifest.schema:
                 raise StorageError("The database has tables of another version. Restore into an empty one.")
         with progress("files", sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes)) as tell:
             backup_file.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
     finally:
         database.close()
-
-
-def _make_schema(url: str, version: int) -> None:
-    """That of the backup: later changes are made when all rows are there."""
-    from postroom.clock import SystemClock
-    from postroom.storage.engines.postgres import PostgresSession
-    from postroom.storage.migrate import migrate
-
-    session = PostgresSession(url)
-    try:
-        migrate(session, SystemClock().now(), up_to=version)
-    finally:
-        session.close()
 
 
 async def _delete_gone(resources: "Resources", blobs: list[str]) -> None:

@@ -40,12 +40,12 @@ def write(fn: "Callable[[Tx, int], T]") -> T:
     return with_database(work)
 
 
-def with_database(work: "Callable[[Database, Config], Awaitable[T]]") -> T:
+def with_database(work: "Callable[[Database, Config], Awaitable[T]]", of: Config | None = None) -> T:
     from postroom.assembly import open_database
     from postroom.clock import SystemClock
 
     async def main() -> T:
-        config = load(os.environ)
+        config = of or load(os.environ)
         db = await open_database(config, SystemClock().now(), may_create=False)
         try:
             return await work(db, config)

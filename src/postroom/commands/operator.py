@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import accounts, backups, blobs, domains, keys, serving, transfer, verify  # noqa: F401
+from postroom.commands import (  # noqa: F401
+    accounts,
+    backups,
+    blobs,
+    domains,
+    keys,
+    moving,
+    serving,
+    transfer,
+    verify,
+)
 from postroom.commands.database import require_account, with_database, write
 from postroom.config import Config, load
 from postroom_client.cli import app as app

@@ -1,7 +1,7 @@
 """`postroom import` and `postroom accounts export`: mail from elsewhere, and into files."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -15,13 +15,17 @@ from postroom_client.cli import app
 from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
+    from postroom.extraction.pool import ExtractionPool
     from postroom.mailbox.inboxes import Inbox
+    from postroom.processes.pools import ProcessPool
     from postroom.resources import Resources
     from postroom.storage.database import Database, Tx
     from postroom.transfer.mbox import FiledMail
-    from postroom.transfer.sources import OldMail
+    from postroom.transfer.sources import Known, OldMail
 
-    Batches = tuple[AsyncIterator[list[OldMail]], int]
+    Mails = AsyncIterator[list[OldMail]]
+    Read = Callable[[Known, Callable[[int], None]], Mails]
+    Find = Callable[[Resources], Awaitable[tuple[int, Read]]]
 
 T = TypeVar("T")
 
@@ -39,7 +43,7 @@ def import_mbox(path: Source, inbox: Into) -> None:
     """Import the mails of an mbox file; what the inbox has already is left out."""
     from postroom.transfer import mbox
 
-    _import_files(lambda now: mbox.list_mbox(path, now), inbox)
+    _import([(_of_files(lambda now: mbox.list_mbox(path, now)), inbox)])
 
 
 @import_app.command("maildir")
@@ -47,7 +51,29 @@ def import_maildir(path: Source, inbox: Into) -> None:
     """Import the mails of a Maildir; what the inbox has already is left out."""
     from postroom.transfer import mbox
 
-    _import_files(lambda now: mbox.list_maildir(path, now), inbox)
+    _import([(_of_files(lambda now: mbox.list_maildir(path, now)), inbox)])
+
+
+@import_app.command("export")
+def import_export(
+    folder: Source,
+    inbox: Annotated[
+        str,
+        typer.Option("--inbox", help="Address or id of one inbox for all; else those of the same address."),
+    ] = "",
+) -> None:
+    """Import what `postroom accounts export` wrote, with its dates and labels; what is there is left out."""
+    from functools import partial
+
+    from postroom.transfer import exported
+
+    addresses = exported.list_inboxes(folder)
+    _import(
+        [
+            (_of_files(partial(exported.list_mails, folder, address)), inbox or address)
+            for address in addresses
+        ]
+    )
 
 
 @import_app.command("imap")
@@ -65,13 +91,14 @@ def import_imap(
     if not wanted.password:
         wanted = replace(wanted, password=typer.prompt("Password", hide_input=True, err=True))
 
-    async def read(resources: "Resources") -> "Batches":
+    async def find(resources: "Resources") -> "tuple[int, Read]":
         client = await sources.open_mailbox(resources, wanted)
         listed = await sources.list_mailbox(client)
-        return sources.from_mailbox(client, listed, resources.now()), len(listed)
+        now = resources.now()
+        return len(listed), lambda known, skip: sources.from_mailbox(client, listed, known, skip, now)
 
     try:
-        _import(read, inbox)
+        _import([(find, inbox)])
     except ImapError as error:
         raise typer.BadParameter(str(error), param_hint="url") from None
 
@@ -94,7 +121,7 @@ def import_agentmail(
     with TemporaryDirectory() as folder:
         with progress("mails", None) as tell:
             mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), tell)
-        _import_files(lambda now: mails, inbox)
+        _import([(_of_files(lambda now: mails), inbox)])
 
 
 @accounts_app.command("export")
@@ -122,37 +149,53 @@ def export_account(
         print(f"{waiting} mails wait in the journal. A running server stores them: export again then.")
 
 
-def _import_files(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
+def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
     from postroom.processes import pools
     from postroom.transfer import sources
 
-    async def read(resources: "Resources") -> "Batches":
+    async def find(resources: "Resources") -> "tuple[int, Read]":
         filed = await pools.ONCE.run(list_mails, resources.now())
-        return sources.from_files(filed), len(filed)
+        return len(filed), lambda known, skip: sources.from_files(filed, known, skip)
 
-    _import(read, inbox)
+    return find
 
 
-def _import(read: "Callable[[Resources], Awaitable[Batches]]", inbox: str) -> None:
-    """Mails are read by as many processes as there are cores."""
+def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
+    """From each into its inbox. Mails are read by as many processes as there are cores."""
     from postroom.extraction.pool import ExtractionPool
     from postroom.processes.pools import ProcessPool
-    from postroom.transfer.import_mail import import_all
 
     async def work(resources: "Resources") -> tuple[int, int]:
-        found = await resources.db.read(_require_inbox, inbox)
-        batches, total = await read(resources)
+        found = [(find, await resources.db.read(_require_inbox, inbox)) for find, inbox in wanted]
         extractor, readers = ExtractionPool(), ProcessPool()
+        imported = left_out = 0
         try:
-            with progress("messages", total) as tell:
-                count = await import_all(resources, readers, extractor, found, batches, tell)
+            for find, inbox in found:
+                total, count = await _import_into(resources, readers, extractor, inbox, find)
+                imported, left_out = imported + count, left_out + total - count
         finally:
             readers.close()
             await extractor.close()
-        return count, total - count
+        return imported, left_out
 
     imported, left_out = with_resources(work)
     print(f"{imported} messages were imported; {left_out} were there already or cannot be mail.")
+
+
+async def _import_into(
+    resources: "Resources", readers: "ProcessPool", extractor: "ExtractionPool", inbox: "Inbox", find: "Find"
+) -> tuple[int, int]:
+    """How many there are, and how many of them are new."""
+    from postroom.transfer.import_mail import import_all, known_ids
+
+    total, read = await find(resources)
+
+    async def find_known(message_ids: "Sequence[str]") -> set[str]:
+        return await resources.db.read(known_ids, inbox, message_ids)
+
+    with progress("messages", total) as tell:
+        batches = read(find_known, tell)
+        return total, await import_all(resources, readers, extractor, inbox, batches, tell)
 
 
 def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
@@ -162,12 +205,12 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
     found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
     if found is None:
-        raise NotFound(f"No inbox is called '{address_or_id}'.")
+        raise NotFound(f"No inbox is called '{address_or_id}'. Make it: postroom inboxes create")
     return found
 
 
-def with_resources(work: "Callable[[Resources], Awaitable[T]]") -> T:
-    """The storage of the settings in the environment, beside a server that may be running."""
+def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | None = None) -> T:
+    """The storage of these settings, or of those in the environment, beside a server that may be running."""
 
     async def opened(db: "Database", config: Config) -> T:
         from postroom.assembly import open_blobs
@@ -182,7 +225,7 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]") -> T:
         finally:
             await resolver.close()
 
-    return with_database(opened)
+    return with_database(opened, of)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from postroom import log
 from postroom.clock import DAY
 from postroom.connections import connections
 from postroom.connections.connections import Connection
-from postroom.connections.imap_client import ImapClient, ListedMail, OpenFolder, search_day
+from postroom.connections.imap_client import ImapClient, ListedMail, OpenFolder
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.inward.mails import Arrival, Destination, TakenFrom, trace_inside
@@ -25,7 +26,9 @@ from postroom.storage.database import Tx
 
 IDLE_SECONDS = 9 * 60.0  # many firewalls forget a connection after ten minutes
 POLL_SECONDS = 60.0
-DESCRIBED_AT_ONCE = 500
+BATCH_MAILS = 25
+BATCH_BYTES = 2 * 1024 * 1024
+BATCHES_AT_ONCE = 16  # of all mailboxes together: each is in memory as a whole
 MAX_MAIL_BYTES = 40 * 1024 * 1024
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 300.0
@@ -38,6 +41,7 @@ class Follower(Struct, frozen=True):
     resources: Resources
     reader: Reader
     tokens: OAuthTokens
+    room: asyncio.Semaphore  # for mails on their way in
 
 
 def pause_seconds(failures: int, is_refused: bool) -> float:
@@ -80,33 +84,45 @@ async def find_start(
         return connection
     start = 0
     if connection.uid_validity is None and connection.settings.get("since", NOW) == NOW:
-        start = (await newest_uid(client)) if folder.uid_next is None else folder.uid_next - 1
+        start = (await client.newest_uid()) if folder.uid_next is None else folder.uid_next - 1
     return await resources.db.write(connections.set_position, connection, folder.uid_validity, start)
-
-
-async def newest_uid(client: ImapClient) -> int:
-    found = await client.search("ALL")
-    return found[-1] if found else 0
 
 
 async def take_new(follower: Follower, client: ImapClient, connection: Connection) -> Connection:
     """All that stands behind the place reached, in the order of its numbers."""
-    wanted = [uid for uid in await client.search(criterion(connection)) if uid > connection.last_uid]
-    for start in range(0, len(wanted), DESCRIBED_AT_ONCE):
-        part = wanted[start : start + DESCRIBED_AT_ONCE]
-        for mail in sorted(await client.describe(part), key=lambda each: each.uid):
-            if mail.arrived_at >= earliest(connection) or not mail.arrived_at:
-                await take_mail(follower, client, connection, mail)
-            connection = await follower.resources.db.write(
-                connections.set_position, connection, connection.uid_validity or 0, mail.uid
-            )
+    async for listed in client.list_behind(connection.last_uid):
+        for batch in in_batches(listed):
+            connection = await take_batch(follower, client, connection, batch)
     return connection
 
 
-def criterion(connection: Connection) -> str:
-    behind = f"UID {connection.last_uid + 1}:*"
-    floor = earliest(connection)
-    return f"{behind} SINCE {search_day(floor - DAY)}" if floor else behind
+def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
+    """Neither many mails in one, nor many bytes, but for a mail that is large by itself."""
+    batch: list[ListedMail] = []
+    for mail in listed:
+        size = sum(each.size_bytes for each in batch) + mail.size_bytes
+        if batch and (len(batch) == BATCH_MAILS or size > BATCH_BYTES):
+            yield batch
+            batch = []
+        batch.append(mail)
+    if batch:
+        yield batch
+
+
+async def take_batch(
+    follower: Follower, client: ImapClient, connection: Connection, batch: list[ListedMail]
+) -> Connection:
+    """Whatever breaks before the place is noted: the next time each is known by its content."""
+    db, floor = follower.resources.db, earliest(connection)
+    wanted = [mail for mail in batch if mail.arrived_at >= floor or not mail.arrived_at]
+    if wanted:
+        async with follower.room:
+            taken = await take_mails(follower, client, connection, wanted)
+        if taken:
+            await db.write(connections.note_mail, connection.id, follower.resources.now())
+        for uid in taken:
+            await finish(client, str(connection.settings.get("after", "leave")), uid)
+    return await db.write(connections.set_position, connection, connection.uid_validity or 0, batch[-1].uid)
 
 
 def earliest(connection: Connection) -> int:
@@ -117,15 +133,27 @@ def earliest(connection: Connection) -> int:
     return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp() * 1000)
 
 
-async def take_mail(follower: Follower, client: ImapClient, connection: Connection, mail: ListedMail) -> None:
+async def take_mails(
+    follower: Follower, client: ImapClient, connection: Connection, wanted: list[ListedMail]
+) -> list[int]:
+    """The numbers of those that are here now: fetched by one command, stored by as few commits as may be."""
+    fitting = [mail.uid for mail in wanted if mail.size_bytes <= MAX_MAIL_BYTES]
+    raws = await client.fetch_all(fitting, MAX_MAIL_BYTES + BATCH_BYTES) if fitting else {}
+    for mail in wanted:
+        if mail.uid not in raws:
+            log.get().info("a mail was left", connection=connection.id, uid=mail.uid, size=mail.size_bytes)
+    taking = (take_mail(follower, connection, uid, raw) for uid, raw in raws.items())
+    results = await asyncio.gather(*taking, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [uid for uid, is_taken in zip(raws, results, strict=True) if is_taken]
+
+
+async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
+    """Durable on return. A mail that goes in circles is left there."""
     resources = follower.resources
-    raw = None
-    if mail.size_bytes <= MAX_MAIL_BYTES:
-        raw = await client.fetch(mail.uid, MAX_MAIL_BYTES)
-    if raw is None:
-        log.get().info("a mail was left", connection=connection.id, uid=mail.uid, size=mail.size_bytes)
-        return
-    named = await pools.READING.run(named_addresses, raw)
+    named = await pools.READING.run(named_addresses, raw) if connection.tagged else []
     destination = await resources.db.read(find_destination, connection, named)
     arrival = Arrival(
         destinations=(destination,),
@@ -135,15 +163,14 @@ async def take_mail(follower: Follower, client: ImapClient, connection: Connecti
         helo="",
         mail_from="",
         counts_once=True,
-        taken=TakenFrom(connection.id, connection.uid_validity or 0, mail.uid),
+        taken=TakenFrom(connection.id, connection.uid_validity or 0, uid),
     )
     try:
         await receive_mail(resources, follower.reader, arrival)
     except TooManyHops:
-        log.get().info("a mail goes in circles", connection=connection.id, uid=mail.uid)
-        return
-    await resources.db.write(connections.note_mail, connection.id, resources.now())
-    await finish(client, str(connection.settings.get("after", "leave")), mail.uid)
+        log.get().info("a mail goes in circles", connection=connection.id, uid=uid)
+        return False
+    return True
 
 
 async def finish(client: ImapClient, after: str, uid: int) -> None:

@@ -4,12 +4,14 @@ import asyncio
 import base64
 import re
 import ssl
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
 from postroom.connections.imap_wire import LINE_BYTES, ImapError, ImapResponse, ImapWire
+from postroom.mail import headers
+from postroom.mail.parse import message_id_of
 from postroom.net.certificate import trusted_authorities
 from postroom.processes import pools
 
@@ -18,7 +20,9 @@ CONNECT_SECONDS = 20.0
 COMMAND_SECONDS = 60.0
 FETCH_SECONDS = 300.0
 RESPONSES = 200_000  # to one command
-LISTED = 50_000  # uids that one search may give
+LISTED_AT_ONCE = 2_000
+MOST_LISTS = 500  # of one folder, however few mails are among its numbers
+ID_BYTES = 4 * 1024 * 1024  # for the Message-IDs of one list
 _CODE = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d{1,10})\]", re.I)
 _EXISTS = re.compile(rb"\d{1,10} EXISTS", re.I)
 _UID = re.compile(rb"\bUID (\d{1,10})\b", re.I)
@@ -48,6 +52,7 @@ class ListedMail(Struct, frozen=True):
     uid: int
     size_bytes: int
     arrived_at: int  # milliseconds; 0 where the server does not say
+    message_id: str = ""  # where it was asked for
 
 
 class ImapClient:
@@ -55,6 +60,7 @@ class ImapClient:
         self._wire = wire
         self._number = 0
         self._features: frozenset[str] = frozenset()
+        self._uid_next = 0  # of the open folder, when it was opened; 0 where the server does not say
 
     def offers(self, feature: str) -> bool:
         return feature in self._features
@@ -111,34 +117,31 @@ class ImapClient:
         if b"UIDVALIDITY" not in codes:
             raise ImapError(f"The folder {folder} has no UIDVALIDITY.")
         uid_next = codes.get(b"UIDNEXT")
+        self._uid_next = int(uid_next or 0)
         return OpenFolder(int(codes[b"UIDVALIDITY"]), None if uid_next is None else int(uid_next))
 
-    async def search(self, criterion: str) -> list[int]:
-        """In rising order."""
-        uids: set[int] = set()
-        for each in await self.run(f"UID SEARCH {criterion}"):
-            words = each.text.split()
-            if words[:1] == [b"SEARCH"]:
-                uids.update(int(word) for word in words[1:LISTED] if word.isdigit() and len(word) <= 10)
-        return sorted(uids)
+    async def list_behind(self, last_uid: int, with_ids: bool = False) -> AsyncIterator[list[ListedMail]]:
+        """All that stands behind a number, part by part: those of a large folder are no line to read."""
+        start, step = last_uid + 1, max(LISTED_AT_ONCE, self._uid_next // MOST_LISTS)
+        while start + step < self._uid_next:
+            yield await self._describe(start, start + step - 1, with_ids)
+            start += step
+        yield await self._describe(start, None, with_ids)
 
-    async def describe(self, uids: Sequence[int]) -> list[ListedMail]:
-        """Only of those that were asked for, whatever else the server talks of."""
-        asked = ",".join(map(str, uids))
-        found = [
-            _listed(each) for each in await self.run(f"UID FETCH {asked} (UID INTERNALDATE RFC822.SIZE)")
-        ]
-        wanted = set(uids)
-        return [each for each in found if each is not None and each.uid in wanted]
+    async def newest_uid(self) -> int:
+        found = await self.run("UID FETCH * (UID)")
+        return max((each.uid for each in map(_listed, found) if each is not None), default=0)
 
-    async def fetch(self, uid: int, most_bytes: int) -> bytes | None:
-        """The whole mail. None if it is gone."""
-        found = await self.run(f"UID FETCH {uid} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes)
-        for each in found:
-            match = _UID.search(each.text)
-            if match is not None and int(match[1]) == uid and each.literals and b"BODY[" in each.text.upper():
-                return each.literals[0]
-        return None
+    async def _describe(self, first: int, last: int | None, with_ids: bool) -> list[ListedMail]:
+        """In the order of their numbers; only those that were asked for, whatever else the server says."""
+        wanted = "UID INTERNALDATE RFC822.SIZE"
+        if with_ids:
+            wanted += " BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
+        asked = f"{first}:{'*' if last is None else last}"
+        found = await self.run(f"UID FETCH {asked} ({wanted})", FETCH_SECONDS, ID_BYTES if with_ids else 0)
+        listed = [each for each in map(_listed, found) if each is not None]
+        inside = [each for each in listed if first <= each.uid and (last is None or each.uid <= last)]
+        return sorted(inside, key=lambda each: each.uid)
 
     async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
         """Whole mails by one command; those that are gone are left out."""
@@ -253,7 +256,10 @@ def _listed(found: ImapResponse) -> ListedMail | None:
     if uid is None or b"FETCH" not in found.text.upper():
         return None
     return ListedMail(
-        int(uid[1]), 0 if size is None else int(size[1]), 0 if date is None else _moment(date[1])
+        int(uid[1]),
+        0 if size is None else int(size[1]),
+        0 if date is None else _moment(date[1]),
+        message_id_of(headers.split(found.literals[0], 0).headers) if found.literals else "",
     )
 
 
@@ -263,13 +269,6 @@ def _moment(written: bytes) -> int:
     except (ValueError, OverflowError):
         return 0
     return max(0, int(found.timestamp() * 1000))
-
-
-def search_day(moment: int) -> str:
-    """A day as SEARCH takes it."""
-    day = datetime.fromtimestamp(moment / 1000, UTC)
-    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    return f"{day.day}-{months[day.month - 1]}-{day.year}"
 
 
 def quoted(text: str) -> bytes:

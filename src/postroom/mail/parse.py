@@ -99,7 +99,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
     senders = address.parse_list(fields.text("from", label))
     to = address.parse_list(fields.joined("to", label))
     return ParsedMail(
-        message_id=_message_id(fields.text("message-id")),
+        message_id=message_id_of(fields),
         in_reply_to=headers.message_ids(fields.text("in-reply-to"), MAX_IN_REPLY_TO),
         references=headers.message_ids(fields.text("references"), MAX_REFERENCES),
         subject=_shown(fields.text("subject", label))[:MAX_SUBJECT_LENGTH],
@@ -128,8 +128,9 @@ def _shown(value: str) -> str:
     return charset.clean_line(headers.decode_words(value))
 
 
-def _message_id(value: str) -> str:
+def message_id_of(fields: Headers) -> str:
     """The first id of the field; a field without brackets or "@" is an id all the same."""
+    value = fields.text("message-id")
     ids = headers.message_ids(value, MAX_IN_REPLY_TO)
     if ids or not value or len(value) > headers.MAX_ID_LENGTH:
         return ids[0] if ids else ""

@@ -14,11 +14,14 @@ from psycopg import sql
 
 from postroom.storage.data_folder import sync_folder
 from postroom.storage.database import StorageError
+from postroom.storage.engines.postgres import PostgresSession, require_unicode
 from postroom.storage.engines.sqlite import connect
+from postroom.storage.migrate import migrate
 
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of nodes that run now, and mean nothing later
 BLOB_TABLES = ("raw_mails", "draft_files")
+PostgresRows = psycopg.Connection[tuple[Any, ...]]
 
 
 class DatabaseCopy(Protocol):
@@ -110,13 +113,13 @@ class PostgresCopy:
     def take(self, folder: Path) -> list[Path]:
         self._connection.read_only = True
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        return [self._take_table(folder, table) for table in self._tables() if table != CLAIMS]
+        return [self._take_table(folder, table) for table in list_tables(self._connection) if table != CLAIMS]
 
     def _take_table(self, folder: Path, table: str) -> Path:
         path = folder / f"{table}.copy"
         path.touch(mode=0o600, exist_ok=False)
         with path.open("wb") as file, self._connection.cursor() as cursor:
-            names = ", ".join(self._columns(table)).encode()
+            names = ", ".join(name for name, _ in columns_of(self._connection, table)).encode()
             file.write(names + b"\n")
             with cursor.copy(self._statement("copy {}({}) to stdout (format binary)", table, names)) as rows:
                 for part in rows:
@@ -143,7 +146,7 @@ class PostgresCopy:
     def put(self, files: Sequence[Path]) -> None:
         """In the order in which tables name each other. What the schema itself put in goes first."""
         by_table = {path.stem: path for path in files}
-        tables = self._tables()
+        tables = list_tables(self._connection)
         if missing := sorted(by_table.keys() - set(tables)):
             raise StorageError(f"The schema lacks tables of the backup: {', '.join(missing)}.")
         try:
@@ -157,21 +160,7 @@ class PostgresCopy:
         for table in tables:
             if table in by_table:
                 self._put_table(table, by_table[table])
-        self._go_on_counting()
-
-    def _go_on_counting(self) -> None:
-        """Numbers that the database gives go on after those that came with the rows."""
-        counted = self._connection.execute(
-            "select table_name, column_name from information_schema.columns"
-            " where table_schema = current_schema() and is_identity = 'YES'"
-        ).fetchall()
-        for table, column in counted:
-            self._connection.execute(
-                sql.SQL(
-                    "select setval(pg_get_serial_sequence(%s, %s), coalesce(max({}), 0) + 1, false) from {}"
-                ).format(sql.Identifier(column), sql.Identifier(table)),
-                (table, column),
-            )
+        go_on_counting(self._connection)
 
     def _put_table(self, table: str, path: Path) -> None:
         with path.open("rb") as file, self._connection.cursor() as cursor:
@@ -190,25 +179,52 @@ class PostgresCopy:
         names = sql.SQL(", ").join(sql.Identifier(name) for name in columns.decode().split(", "))
         return sql.SQL(text).format(sql.Identifier(table), names)
 
-    def _columns(self, table: str) -> list[str]:
-        rows = self._connection.execute(
-            "select column_name from information_schema.columns where table_schema = current_schema()"
-            " and table_name = %s order by ordinal_position",
-            (table,),
-        )
-        return [row[0] for row in rows]
 
-    def _tables(self) -> list[str]:
-        """Those that others name come first."""
-        rows = self._connection.execute(
-            "select table_name from information_schema.tables where table_schema = current_schema()"
-            " and table_type = 'BASE TABLE' order by table_name"
+def make_schema(url: str, now: int, version: int | None = None) -> None:
+    """Of a backup, if its number is given: later changes are made when all rows are there."""
+    session = PostgresSession(url)
+    try:
+        require_unicode(session.tx)
+        migrate(session, now, up_to=version)
+    finally:
+        session.close()
+
+
+def columns_of(connection: PostgresRows, table: str) -> list[tuple[str, str]]:
+    """Names and types."""
+    return connection.execute(
+        "select column_name, udt_name from information_schema.columns where table_schema = current_schema()"
+        " and table_name = %s order by ordinal_position",
+        (table,),
+    ).fetchall()
+
+
+def list_tables(connection: PostgresRows) -> list[str]:
+    """Those that others name come first."""
+    rows = connection.execute(
+        "select table_name from information_schema.tables where table_schema = current_schema()"
+        " and table_type = 'BASE TABLE' order by table_name"
+    )
+    names = connection.execute(
+        "select conrelid::regclass::text, confrelid::regclass::text from pg_constraint"
+        " where contype = 'f' and connamespace = current_schema()::regnamespace"
+    )
+    return in_order([row[0] for row in rows], {(row[0], row[1]) for row in names})
+
+
+def go_on_counting(connection: PostgresRows) -> None:
+    """Numbers that the database gives go on after those that came with the rows."""
+    counted = connection.execute(
+        "select table_name, column_name from information_schema.columns"
+        " where table_schema = current_schema() and is_identity = 'YES'"
+    ).fetchall()
+    for table, column in counted:
+        connection.execute(
+            sql.SQL(
+                "select setval(pg_get_serial_sequence(%s, %s), coalesce(max({}), 0) + 1, false) from {}"
+            ).format(sql.Identifier(column), sql.Identifier(table)),
+            (table, column),
         )
-        names = self._connection.execute(
-            "select conrelid::regclass::text, confrelid::regclass::text from pg_constraint"
-            " where contype = 'f' and connamespace = current_schema()::regnamespace"
-        )
-        return in_order([row[0] for row in rows], {(row[0], row[1]) for row in names})
 
 
 def in_order(tables: Sequence[str], names: set[tuple[str, str]]) -> list[str]:

@@ -7,14 +7,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import correspondents, inboxes, messages, raw_mails, threads
+from postroom.mailbox import correspondents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
@@ -33,6 +33,11 @@ NOT_JUDGED = "none"
 READ_AT_ONCE = 25  # by one process
 
 
+class LabelledMail(Struct, frozen=True):
+    mail: AcceptedMail
+    labels: tuple[str, ...]
+
+
 async def import_all(
     resources: Resources,
     pool: Pool | ProcessPool,
@@ -43,7 +48,7 @@ async def import_all(
 ) -> int:
     """Gives how many are new. While a batch is stored, the next one is read."""
     count = 0
-    waiting: tuple[int, asyncio.Task[list[AcceptedMail]]] | None = None
+    waiting: tuple[int, asyncio.Task[list[LabelledMail]]] | None = None
     async for batch in batches:
         reading = asyncio.create_task(read_batch(resources, pool, extractor, inbox, batch))
         if waiting is not None:
@@ -56,7 +61,7 @@ async def _finish(
     resources: Resources,
     inbox: Inbox,
     size: int,
-    reading: "asyncio.Task[list[AcceptedMail]]",
+    reading: "asyncio.Task[list[LabelledMail]]",
     tell: Callable[[int], None],
 ) -> int:
     count = await store_batch(resources, inbox, await reading)
@@ -70,23 +75,25 @@ async def read_batch(
     extractor: Extractor,
     inbox: Inbox,
     mails: Sequence[OldMail],
-) -> list[AcceptedMail]:
+) -> list[LabelledMail]:
     """Without those that no server would accept."""
     fitting = [mail for mail in mails if len(mail.raw) <= MAX_MAIL_BYTES]
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
     pairs = zip(fitting, (found for part in read for found in part), strict=True)
     return [
-        await _accept(resources, extractor, inbox, old, found) for old, found in pairs if found is not None
+        LabelledMail(await _accept(resources, extractor, inbox, old, found), old.labels)
+        for old, found in pairs
+        if found is not None
     ]
 
 
-async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[AcceptedMail]) -> int:
+async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[LabelledMail]) -> int:
     """Durable on return. Gives how many are new to the inbox."""
     are_new = await resources.db.write(store_all, mails, inbox)
-    for mail, is_new in zip(mails, are_new, strict=True):
+    for each, is_new in zip(mails, are_new, strict=True):
         if not is_new:
-            await raw_mails.remove_blob(resources, mail.blob)
+            await raw_mails.remove_blob(resources, each.mail.blob)
     return sum(are_new)
 
 
@@ -161,18 +168,21 @@ async def _with_files(
     return structs.replace(found, attachments=tuple(files), findings=findings)
 
 
-def store_all(tx: Tx, mails: Sequence[AcceptedMail], inbox: Inbox) -> list[bool]:
+def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]:
     """Which were new. Locks the inbox first, in the order that everything that stores mail keeps to."""
     inboxes.lock(tx, inbox.id)
-    are_new = _find_new(tx, inbox, mails)
+    are_new = _find_new(tx, inbox, [each.mail for each in mails])
     addressed = [
         each
-        for number, (mail, is_new) in enumerate(zip(mails, are_new, strict=True))
+        for number, (labelled, is_new) in enumerate(zip(mails, are_new, strict=True))
         if is_new
-        for each in deposit.to_each_inbox(mail, number)
+        for each in deposit.to_each_inbox(labelled.mail, number)
     ]
     for part in unrelated_parts(addressed):
-        _store_part(tx, inbox, part)
+        for copy in _store_part(tx, inbox, part):
+            if copy.place is not None:
+                given = mails[copy.addressed.number].labels
+                labels.add_to_new(tx, copy.place.thread, copy.document.id, given)
     return are_new
 
 
@@ -210,7 +220,7 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> Iterator[list[Address
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
     """By Message-ID; without one, by date and size. Also of those in the batch the first alone is new."""
-    known = _known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
+    known = known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
     found = []
     for mail in mails:
         name = mail.read.mail.message_id or f"{mail.now} {mail.read.size_bytes}"
@@ -220,7 +230,8 @@ def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]
     return found
 
 
-def _known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
+def known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
+    """Which of these its messages have."""
     asked = sorted(set(message_ids) - {""})
     if not asked:
         return set()

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
+from postroom.mail import headers
+from postroom.mail.parse import message_id_of
+
 MAX_MAIL_BYTES = 35 * 1024 * 1024
 HEAD_BYTES = 64 * 1024
 EARLIEST = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp()) * 1000
@@ -19,18 +22,23 @@ _FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
 
 @dataclass(frozen=True, slots=True)
 class FiledMail:
-    """Where in a file a mail is, when it was written, and who handed it over."""
+    """Where in a file a mail is, when it was written, who handed it over, and its Message-ID.
+
+    That is "" where it has none, and where its header is longer than what was looked at.
+    """
 
     path: Path
     start: int
     length: int
     at: int
     mail_from: str
+    message_id: str = ""
+    labels: tuple[str, ...] = ()
 
 
 def list_mbox(path: Path, now: int) -> list[FiledMail]:
     """In the order of their dates, so that what was answered comes before its answers."""
-    return sorted(_walk_mbox(path, now), key=lambda mail: mail.at)
+    return sorted(walk_mbox(path, now), key=lambda mail: mail.at)
 
 
 def list_maildir(folder: Path, now: int) -> list[FiledMail]:
@@ -61,7 +69,7 @@ def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
     return f"From {sender or 'MAILER-DAEMON'} {date}\n".encode("utf-8", "replace") + body + ends
 
 
-def _walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
+def walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
     """A mail begins behind a line `From …` at the start of the file or after an empty line."""
     with path.open("rb") as file:
         position, start, from_line, head, was_empty = 0, -1, b"", b"", True
@@ -92,7 +100,8 @@ def _described(
     sender = returned[1] if returned else line[1] if line else b""
     written = _DATE.search(head)
     at = _moment(written[1] if written else b"", now) or _moment(line[2] if line else b"", now) or now
-    return FiledMail(path, start, length, at, sender.decode("utf-8", "replace"))
+    message_id = message_id_of(headers.split(head, 0).headers) if len(head) < len(beginning) else ""
+    return FiledMail(path, start, length, at, sender.decode("utf-8", "replace"), message_id)
 
 
 def _moment(text: bytes, now: int) -> int | None:

@@ -1,7 +1,8 @@
 """Where old mail comes from: files, or a mailbox elsewhere; batch by batch, never all of it in memory."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from ipaddress import ip_address
+from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
@@ -19,7 +20,11 @@ from postroom.transfer.mbox import FiledMail
 MAX_MAIL_BYTES = mbox.MAX_MAIL_BYTES
 BATCH_MAILS = 200
 BATCH_BYTES = 16 * 1024 * 1024
+ASKED_AT_ONCE = 2_000
 STARTTLS_PORT = 143
+
+Tell = Callable[[int], None]
+Listed = TypeVar("Listed", FiledMail, ListedMail)
 
 
 class OldMail(Struct, frozen=True):
@@ -28,6 +33,7 @@ class OldMail(Struct, frozen=True):
     raw: bytes
     at: int
     mail_from: str
+    labels: tuple[str, ...] = ()
 
 
 class MailboxAt(Struct, frozen=True):
@@ -51,14 +57,38 @@ def in_batches(sizes: Sequence[int]) -> list[slice]:
     return [*found, slice(start, len(sizes))] if sizes else []
 
 
-async def from_files(filed: Sequence[FiledMail]) -> AsyncIterator[list[OldMail]]:
-    for part in in_batches([mail.length for mail in filed]):
-        yield await pools.FILES.run(read_files, filed[part])
+class Known(Protocol):
+    """Which of these Message-IDs the inbox has: their mails need not be read once more."""
+
+    async def __call__(self, message_ids: Sequence[str]) -> set[str]: ...
+
+
+async def from_files(
+    filed: Sequence[FiledMail], find_known: Known, skip: Tell
+) -> AsyncIterator[list[OldMail]]:
+    async for part in without_known(filed, find_known, skip):
+        for batch in in_batches([mail.length for mail in part]):
+            yield await pools.FILES.run(read_files, part[batch])
+
+
+async def without_known(
+    mails: Sequence[Listed], find_known: Known, skip: Tell
+) -> AsyncIterator[list[Listed]]:
+    """Some at a time, so that what a part brings in is known to the next one."""
+    for start in range(0, len(mails), ASKED_AT_ONCE):
+        part = mails[start : start + ASKED_AT_ONCE]
+        known = await find_known([mail.message_id for mail in part])
+        new = [mail for mail in part if mail.message_id not in known]
+        skip(len(part) - len(new))
+        if new:
+            yield new
 
 
 def read_files(filed: Sequence[FiledMail]) -> list[OldMail]:
     return [
-        OldMail(mbox.read(mail), mail.at, mail.mail_from) for mail in filed if mail.length <= MAX_MAIL_BYTES
+        OldMail(mbox.read(mail), mail.at, mail.mail_from, mail.labels)
+        for mail in filed
+        if mail.length <= MAX_MAIL_BYTES
     ]
 
 
@@ -94,23 +124,24 @@ async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
 
 async def list_mailbox(client: ImapClient) -> list[ListedMail]:
     """Oldest first, so that what was answered comes before its answers."""
-    uids = await client.search("ALL")
-    found: list[ListedMail] = []
-    for start in range(0, len(uids), 500):
-        found += await client.describe(uids[start : start + 500])
+    found = [mail async for part in client.list_behind(0, with_ids=True) for mail in part]
     return sorted(found, key=lambda mail: (mail.arrived_at, mail.uid))
 
 
 async def from_mailbox(
-    client: ImapClient, listed: Sequence[ListedMail], now: int
+    client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: Tell, now: int
 ) -> AsyncIterator[list[OldMail]]:
     """A batch by one command; what is gone meanwhile, or larger than any mail may be, is left out."""
-    wanted = [mail for mail in listed if mail.size_bytes <= MAX_MAIL_BYTES]
-    for part in in_batches([mail.size_bytes for mail in wanted]):
-        asked = wanted[part]
-        raws = await client.fetch_all([mail.uid for mail in asked], 2 * BATCH_BYTES + MAX_MAIL_BYTES)
-        yield [
-            OldMail(raws[mail.uid], min(mail.arrived_at or now, now), "")
-            for mail in asked
-            if mail.uid in raws
-        ]
+    async for wanted in without_known(listed, find_known, skip):
+        for part in in_batches([mail.size_bytes for mail in wanted]):
+            yield await fetch_batch(client, wanted[part], now)
+
+
+async def fetch_batch(client: ImapClient, wanted: Sequence[ListedMail], now: int) -> list[OldMail]:
+    asked = [mail for mail in wanted if mail.size_bytes <= MAX_MAIL_BYTES]
+    if not asked:
+        return []
+    raws = await client.fetch_all([mail.uid for mail in asked], 2 * BATCH_BYTES + MAX_MAIL_BYTES)
+    return [
+        OldMail(raws[mail.uid], min(mail.arrived_at or now, now), "") for mail in asked if mail.uid in raws
+    ]

@@ -46,6 +46,7 @@ WRITERS = 1
 READERS = 8
 LONG_READERS = 2
 LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
+UNFINISHED_MOVE = "moving_tables"  # how far a move into this database has come; dropped at its end
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 # A batch locks rows of many accounts, so it hardly waits for one that another node has locked.
 # A node that is stuck in a transaction loses it, and with it the locks.
@@ -325,29 +326,40 @@ def _migrate(url: str, now: int, may_create: bool) -> None:
         session = PostgresSession(url)
     except (Unavailable, psycopg.Error) as error:
         raise StorageError(
-            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__ or error)}"
+            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {in_one_line(error.__cause__ or error)}"
         ) from error
     try:
-        _require_unicode(session.tx)
+        require_unicode(session.tx)
+        _require_moved(session.tx)
         if not may_create:
             _require_tables(session.tx)
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
     except psycopg.Error as error:
         raise StorageError(
-            f"POSTROOM_DATABASE_URL: the database cannot be used: {_in_one_line(error)}"
+            f"POSTROOM_DATABASE_URL: the database cannot be used: {in_one_line(error)}"
         ) from error
     finally:
         session.close()
 
 
-def _require_unicode(tx: Tx) -> None:
+def require_unicode(tx: Tx) -> None:
     row = tx.one("select current_setting('server_encoding') as name")
     if row is None or row["name"] != "UTF8":
         found = "unknown" if row is None else row["name"]
         raise StorageError(
             f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
             " Make one with: create database postroom encoding 'UTF8' template template0"
+        )
+
+
+def _require_moved(tx: Tx) -> None:
+    """Half of a server must not take mail in."""
+    row = tx.one("select to_regclass(:name) is not null as is_there", name=UNFINISHED_MOVE)
+    if row is not None and row["is_there"]:
+        raise StorageError(
+            "POSTROOM_DATABASE_URL: a server was moved into this database, and not all of it is there yet."
+            " Go on with the same command: postroom move --to …"
         )
 
 
@@ -360,5 +372,5 @@ def _require_tables(tx: Tx) -> None:
         )
 
 
-def _in_one_line(error: BaseException | None) -> str:
+def in_one_line(error: BaseException | None) -> str:
     return " ".join(str(error).split())

@@ -1,0 +1,96 @@
+"""Old mail brought in from an mbox by `postroom import`, once and then again."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from bench import mail_mix
+from bench.processes import CHECKOUT, scratch_folder
+from bench.results import Aim, Result
+from postroom import config
+from postroom.accounts import accounts
+from postroom.assembly import open_database
+from postroom.clock import SystemClock
+from postroom.mailbox import inboxes
+from postroom.storage.database import Tx
+from postroom.transfer import mbox
+
+DOMAIN = "postroom.localhost"
+ADDRESS = f"bench@{DOMAIN}"
+MAILS = 6_000
+PLAIN_BYTES = 5_000
+RUN_SECONDS = 1_800
+DAY_SECONDS = 86_400
+AIM = Aim(500, is_ceiling=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    seconds: float
+    cpu_seconds: float
+    said: str
+
+
+def measure(size: int = MAILS) -> list[Result]:
+    results = []
+    for name, is_plain in (("plain mails of 5 kB", True), ("a mix, 60 % HTML", False)):
+        with scratch_folder() as folder:
+            uvloop.run(_make_inbox(folder / "data"))
+            _write_mbox(folder / "old.mbox", size, is_plain)
+            first, second = _import(folder), _import(folder)
+        assert first.said.startswith(f"{size} messages"), first.said
+        assert second.said.startswith("0 messages"), second.said
+        results += [
+            Result(f"{name}: imported", size / first.seconds, "mails/s", AIM),
+            Result(f"{name}: processor time", first.cpu_seconds / size * 1000, "ms/mail"),
+            Result(f"{name}: all of it again, nothing new", size / second.seconds, "mails/s"),
+        ]
+    return results
+
+
+async def _make_inbox(folder: Path) -> None:
+    db = await open_database(config.load({"POSTROOM_DATA_DIR": str(folder)}), SystemClock().now())
+    await db.write(_add_inbox, SystemClock().now())
+    await db.close()
+
+
+def _add_inbox(tx: Tx, now: int) -> None:
+    account = accounts.add(tx, "bench", "developer", now)
+    inboxes.add(tx, account.id, "bench", None, None, DOMAIN, now)
+
+
+def _write_mbox(path: Path, count: int, is_plain: bool) -> None:
+    """One mail in five answers the one before it."""
+    chance, begin = random.Random(mail_mix.SEED), time.time() - count - DAY_SECONDS
+    with path.open("wb") as file:
+        for number in range(count):
+            raw = mail_mix.compose("old", number, ADDRESS, begin + number).removesuffix(b".\r\n")
+            if is_plain:
+                head = raw.partition(b"MIME-Version")[0]
+                raw = head + b"\r\n" + mail_mix.lines(chance, PLAIN_BYTES).encode() + b"\r\n"
+            if number % 5 == 4:
+                raw = b"In-Reply-To: <old.%d@example.com>\r\n" % (number - 1) + raw
+            file.write(mbox.to_mbox(raw, "someone@example.com", int((begin + number) * 1000)))
+
+
+def _import(folder: Path) -> Run:
+    began = time.perf_counter()
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "postroom", "import", "mbox", str(folder / "old.mbox"), "--inbox", ADDRESS],
+        env=os.environ | {"POSTROOM_DATA_DIR": str(folder / "data")},
+        cwd=CHECKOUT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=RUN_SECONDS,
+    )
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Run(time.perf_counter() - began, cpu, done.stdout)

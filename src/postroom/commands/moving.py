@@ -1,0 +1,99 @@
+"""`postroom move`: a server with SQLite becomes one with PostgreSQL."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.commands.transfer import progress, with_resources
+from postroom.config import Config, ConfigError, load
+from postroom_client.cli import app
+
+if TYPE_CHECKING:
+    from postroom.resources import Resources
+    from postroom.transfer.move_server import Moved
+
+
+@app.command("move")
+def move(
+    to: Annotated[
+        str,
+        typer.Option("--to", envvar="POSTROOM_MOVE_TO", help="postgresql://user:password@host/database"),
+    ],
+) -> None:
+    """Copy a SQLite server into an empty PostgreSQL database, compare both, make the search index there."""
+    from postroom.storage.data_folder import DATABASE_NAME, FolderLock
+    from postroom.storage.database import StorageError
+
+    config = load(os.environ)
+    if config.database_url:
+        raise ConfigError("POSTROOM_DATABASE_URL", "is set: this server is on PostgreSQL already")
+    if not to.startswith(("postgresql://", "postgres://")):
+        raise typer.BadParameter("must be like postgresql://user:password@host/database", param_hint="--to")
+    if not (config.data_dir / DATABASE_NAME).is_file():
+        raise StorageError(f"POSTROOM_DATA_DIR: there is no SQLite database in {config.data_dir.absolute()}.")
+    lock = FolderLock(config.data_dir)
+    try:
+        moved = _move_rows(config, to)
+        faults = _look_at_files_and_index(config, to)
+    finally:
+        lock.release()
+    _tell(config, moved, faults)
+
+
+def _move_rows(config: Config, to: str) -> "Moved":
+    from postroom.clock import SystemClock
+    from postroom.storage.data_folder import DATABASE_NAME
+    from postroom.transfer.move_server import count_rows, move_rows
+
+    path = config.data_dir / DATABASE_NAME
+    print("postroom: the rows are copied, and then compared", file=sys.stderr)
+    with progress("rows copied and compared", 2 * count_rows(path)) as tell:
+        return move_rows(path, to, SystemClock().now(), tell)
+
+
+def _look_at_files_and_index(config: Config, to: str) -> list[str]:
+    """What is wrong with large mails, one line each."""
+    from dataclasses import replace
+
+    print("postroom: large mails are read, and the search index is made", file=sys.stderr)
+    return with_resources(_finish, replace(config, database_url=to))
+
+
+async def _finish(resources: "Resources") -> list[str]:
+    from postroom.mailbox.search import index_upkeep, indexing
+    from postroom.upkeep.verification import large_mails
+
+    faults: list[str] = []
+    after: str | None = ""
+    with progress("large mails", await resources.db.read(large_mails.count)) as tell:
+        while after is not None:
+            page = await large_mails.look(resources, after)
+            faults += [f"the large mail {each.id}: {each.what}" for each in page.findings]
+            tell(page.looked_at)
+            after = page.after
+    holder = index_upkeep.holder_of(resources.config.data_dir)
+    with progress("percent of the search index", 100) as tell:
+        done = 0
+        while await indexing.step(resources.db, holder, resources.now()):
+            now_done = (await resources.db.read(indexing.progress)).earlier_percent
+            tell(now_done - done)
+            done = now_done
+    return faults
+
+
+def _tell(config: Config, moved: "Moved", faults: list[str]) -> None:
+    print(
+        f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the hashes that they have here."
+    )
+    if moved.without_nul:
+        print(f"{moved.without_nul} texts held a NUL, which PostgreSQL cannot store: it is U+FFFD there.")
+    print(
+        f"Set POSTROOM_DATABASE_URL to that database, keep POSTROOM_DATA_DIR={config.data_dir} (large mails,"
+        " journals and the certificate stay there), and start: postroom serve"
+    )
+    for fault in faults:
+        print(f"postroom: {fault}", file=sys.stderr)
+    if faults:
+        raise typer.Exit(1)

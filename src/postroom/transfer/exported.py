@@ -1,0 +1,47 @@
+"""What `postroom accounts export` wrote, brought in again: dates to the millisecond, and labels."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from postroom.clock import from_iso
+from postroom.errors import BadRequest
+from postroom.mailbox import labels
+from postroom.transfer.mbox import FiledMail, walk_mbox
+
+
+def list_inboxes(folder: Path) -> list[str]:
+    """Their addresses."""
+    try:
+        described = json.loads((folder / "account.json").read_bytes())
+        found = [str(inbox["address"]) for inbox in described["inboxes"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadRequest(f"{folder} is no export of an account: account.json: {error}.") from None
+    if wrong := [address for address in found if "/" in address or address.startswith(".")]:
+        raise BadRequest(f"{folder} is no export of an account: '{wrong[0]}' is no address.")
+    return found
+
+
+def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
+    """Oldest first. What a policy had blocked is left out: nobody let it in."""
+    place = folder / address
+    mails = list(walk_mbox(place / "mail.mbox", now))
+    with (place / "messages.jsonl").open("rb") as lines:
+        described = [json.loads(line) for line in lines]
+    if len(mails) != len(described):
+        raise BadRequest(
+            f"{place} is no whole export: {len(mails)} mails, and {len(described)} in messages.jsonl."
+        )
+    found = [
+        _described(mail, message, now)
+        for mail, message in zip(mails, described, strict=True)
+        if not message["blocked"]
+    ]
+    return sorted(found, key=lambda mail: mail.at)
+
+
+def _described(mail: FiledMail, message: dict[str, Any], now: int) -> FiledMail:
+    given = tuple(map(str, message["labels"]))
+    labels.require_valid(given, "labels")
+    return replace(mail, at=min(from_iso(message["createdAt"]), now), labels=given)

@@ -1,0 +1,295 @@
+"""The database of a SQLite server into PostgreSQL: table by table, then both compared row by row.
+
+A batch of rows and how far it came are one transaction, so a move that was killed goes on where it stood.
+Files stay where they are: large mails, journals and the certificate in the data folder serve the new server.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from postroom.storage.database import StorageError
+from postroom.storage.database_copy import (
+    CLAIMS,
+    PostgresRows,
+    columns_of,
+    go_on_counting,
+    list_tables,
+    make_schema,
+)
+from postroom.storage.engines.postgres import UNFINISHED_MOVE, in_one_line
+from postroom.storage.engines.sqlite import SqliteSession, connect
+from postroom.storage.migrate import migrate
+
+BATCH_ROWS = 2_000
+BATCH_BYTES = 8 * 1024 * 1024
+MOVE_LOCK = 0x6D6F7665  # any number that all moves into one database share
+OF_THE_INDEX = "search_"  # made anew from the messages: its words are kept in another form
+OF_SQLITE = "sqlite_"
+OF_THE_SCHEMA = "schema_versions"
+BEFORE_ALL = -(1 << 62)
+HASH_BYTES = 16
+NUL, IN_ITS_PLACE = "\0", "\ufffd"
+
+Values = tuple[Any, ...]
+Tell = Callable[[int], None]  # each row twice: when it is copied, and when it is compared
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """As it is in both databases."""
+
+    name: str
+    columns: list[str]
+    types: list[str]
+
+
+@dataclass(slots=True)
+class Moved:
+    """`without_nul` counts values that PostgreSQL could not take as they were."""
+
+    tables: int = 0
+    rows: int = 0
+    without_nul: int = 0
+
+
+@dataclass(slots=True)
+class Fingerprint:
+    """Of rows in any order: their number, and the sum of their hashes."""
+
+    count: int = 0
+    total: int = 0
+
+    def add(self, row: Values) -> None:
+        hashed = hashlib.blake2b(msgspec.msgpack.encode(row), digest_size=HASH_BYTES).digest()
+        self.count += 1
+        self.total = (self.total + int.from_bytes(hashed)) % (1 << 8 * HASH_BYTES)
+
+
+@dataclass(slots=True)
+class ServerMove:
+    source: sqlite3.Connection
+    target: PostgresRows
+    origin: str
+    tell: Tell
+    moved: Moved = field(default_factory=Moved)
+
+
+def move_rows(path: Path, url: str, now: int, tell: Tell) -> Moved:
+    """Whoever calls it holds the lock of the data folder. Raises StorageError, and can be called again."""
+    with closing(open_source(path, now)) as source, closing(open_target(url)) as target, told_in_one_line():
+        move = ServerMove(source, target, origin_of(path), tell)
+        tables = begin_or_go_on(move, url, now)
+        for table in tables:
+            copy_table(move, table)
+        for table in tables:
+            compare_table(move, table)
+        finish(target)
+        return move.moved
+
+
+def count_rows(path: Path) -> int:
+    """Of all that a move takes along, however far one has come."""
+    with closing(connect(path)) as source:
+        tables = [row[0] for row in source.execute("select name from sqlite_schema where type = 'table'")]
+        counted = [
+            source.execute(f'select count(*) from "{table}"').fetchone()[0]
+            for table in tables
+            if is_moved(table) and not table.startswith(OF_SQLITE)
+        ]
+    return sum(counted)
+
+
+def open_source(path: Path, now: int) -> sqlite3.Connection:
+    """In this version's schema, and so that nobody changes it meanwhile."""
+    if not path.is_file():
+        raise StorageError(f"POSTROOM_DATA_DIR: there is no SQLite database in {path.parent.absolute()}.")
+    session = SqliteSession(path)
+    migrate(session, now)
+    session.close()
+    source = connect(path)
+    source.execute("pragma wal_checkpoint(truncate)")
+    source.execute("begin immediate")
+    return source
+
+
+def origin_of(path: Path) -> str:
+    """Another one whenever something was written there since."""
+    found = path.stat()
+    return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def open_target(url: str) -> PostgresRows:
+    try:
+        target = psycopg.connect(url, autocommit=True, application_name="postroom move")
+    except psycopg.Error as error:
+        raise StorageError(f"--to: PostgreSQL cannot be reached: {in_one_line(error)}") from error
+    row = target.execute("select pg_try_advisory_lock(%s)", (MOVE_LOCK,)).fetchone()
+    if row is None or not row[0]:
+        target.close()
+        raise StorageError("--to: another move into this database runs.")
+    target.execute("set synchronous_commit = off")  # the last commit, which counts, waits for all before it
+    return target
+
+
+def begin_or_go_on(move: ServerMove, url: str, now: int) -> list[Table]:
+    """Rows of another origin go first: they are of an earlier state, or of another server."""
+    require_room(move.target)
+    move.target.execute(
+        f"create table if not exists {UNFINISHED_MOVE} (name text primary key, origin text not null,"
+        " reached bigint not null, rows bigint not null)"
+    )
+    make_schema(url, now)
+    tables = [describe(move, name) for name in list_tables(move.target) if is_moved(name)]
+    begun = move.target.execute(f"select distinct origin from {UNFINISHED_MOVE}").fetchall()
+    if begun != [(move.origin,)]:
+        names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
+        with move.target.transaction():
+            move.target.execute(sql.SQL("truncate {}").format(names))
+            move.target.execute(f"delete from {UNFINISHED_MOVE}")
+    return tables
+
+
+def require_room(target: PostgresRows) -> None:
+    tables = list_tables(target)
+    if UNFINISHED_MOVE in tables or not tables:
+        return
+    if "accounts" not in tables:
+        raise StorageError(f"--to: the database holds other tables ({tables[0]}). Move into an empty one.")
+    if target.execute("select 1 from accounts limit 1").fetchone() is not None:
+        raise StorageError("--to: the database holds accounts already. Move into an empty one.")
+
+
+def is_moved(table: str) -> bool:
+    return table not in (CLAIMS, OF_THE_SCHEMA, UNFINISHED_MOVE) and not table.startswith(OF_THE_INDEX)
+
+
+def describe(move: ServerMove, name: str) -> Table:
+    columns = columns_of(move.target, name)
+    here = {row[1] for row in move.source.execute(f'pragma table_info("{name}")')}
+    if here != {column for column, _ in columns}:
+        raise StorageError(f"--to: the table {name} is not the one of this version. Move into an empty one.")
+    return Table(name, [column for column, _ in columns], [kind for _, kind in columns])
+
+
+def copy_table(move: ServerMove, table: Table) -> None:
+    reached, done = find_place(move, table)
+    move.tell(done)
+    rows = read_rows(move.source, table, reached)
+    while batch := take_batch(rows):
+        done += len(batch)
+        with move.target.transaction():
+            put_batch(move, table, batch)
+            note_place(move, table, batch[-1][0], done)
+        move.tell(len(batch))
+    move.moved.tables += 1
+    move.moved.rows += done
+
+
+def find_place(move: ServerMove, table: Table) -> tuple[int, int]:
+    row = move.target.execute(
+        f"select reached, rows from {UNFINISHED_MOVE} where name = %s", (table.name,)
+    ).fetchone()
+    return (BEFORE_ALL, 0) if row is None else (row[0], row[1])
+
+
+def note_place(move: ServerMove, table: Table, reached: int, rows: int) -> None:
+    move.target.execute(
+        f"insert into {UNFINISHED_MOVE} (name, origin, reached, rows) values (%s, %s, %s, %s)"
+        " on conflict (name) do update set reached = excluded.reached, rows = excluded.rows",
+        (table.name, move.origin, reached, rows),
+    )
+
+
+def read_rows(source: sqlite3.Connection, table: Table, after: int) -> Iterator[Values]:
+    """The number of each row, and then its columns."""
+    names = ", ".join(f'"{column}"' for column in table.columns)
+    return source.execute(
+        f'select rowid, {names} from "{table.name}" where rowid > ? order by rowid', (after,)
+    )
+
+
+def take_batch(rows: Iterator[Values]) -> list[Values]:
+    batch: list[Values] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += sum(len(value) for value in row if isinstance(value, bytes | str))
+        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+            break
+    return batch
+
+
+def put_batch(move: ServerMove, table: Table, batch: list[Values]) -> None:
+    with move.target.cursor() as cursor, cursor.copy(_copy("copy {} from stdin", table)) as copy:
+        copy.set_types(table.types)
+        for row in batch:
+            move.moved.without_nul += sum(NUL in value for value in row if isinstance(value, str))
+            copy.write_row(as_there(table, row[1:]))
+
+
+def as_there(table: Table, row: Values) -> Values:
+    """SQLite keeps a value as it was given; PostgreSQL has one type a column, and no NUL in a text."""
+    return tuple(map(_as_there, table.types, row))
+
+
+def _as_there(kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if kind == "text":
+        return str(value).replace(NUL, IN_ITS_PLACE)
+    if kind == "bytea":
+        return value.encode() if isinstance(value, str) else bytes(value)
+    return int(value)
+
+
+def compare_table(move: ServerMove, table: Table) -> None:
+    here, there = Fingerprint(), Fingerprint()
+    for row in read_rows(move.source, table, BEFORE_ALL):
+        here.add(as_there(table, row[1:]))
+    with move.target.cursor() as cursor, cursor.copy(_copy("copy {} to stdout", table)) as copy:
+        copy.set_types(table.types)
+        for row in copy.rows():
+            there.add(row)
+    if here != there:
+        move.target.execute(f"update {UNFINISHED_MOVE} set origin = ''")
+        raise StorageError(
+            f"--to: the table {table.name} is not there as it is here ({there.count} rows of {here.count})."
+            " Something else has written into the database. Run the command again: it begins anew."
+        )
+    move.tell(here.count)
+
+
+def _copy(text: Any, table: Table) -> sql.Composed:
+    names = sql.SQL(", ").join(map(sql.Identifier, table.columns))
+    of_table = sql.SQL("{}({})").format(sql.Identifier(table.name), names)
+    return sql.SQL(text + " (format binary)").format(of_table)
+
+
+def finish(target: PostgresRows) -> None:
+    """From the commit on it is a server of its own, which may be started."""
+    target.execute("set synchronous_commit = on")
+    with target.transaction():
+        go_on_counting(target)
+        target.execute(f"drop table {UNFINISHED_MOVE}")
+    target.execute("analyze")
+
+
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise StorageError(
+            f"--to: {in_one_line(error)}. Run the command again: it goes on where it stood."
+        ) from error
+    except sqlite3.Error as error:
+        raise StorageError(f"POSTROOM_DATA_DIR: the database cannot be read: {error}.") from error
