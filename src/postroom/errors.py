@@ -245,7 +245,7 @@ class UnknownRecipient(ApiError):
 
 
 class ConnectionLimitReached(ApiError):
-    """An account has 100 connections."""
+    """An account has 1,000 connections."""
 
     status, code = 422, "connection_limit_reached"
 

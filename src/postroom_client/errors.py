@@ -202,7 +202,7 @@ class ApiKeyLimitReached(PostroomError):
 
 
 class ConnectionLimitReached(PostroomError):
-    """An account has 100 connections."""
+    """An account has 1,000 connections."""
 
     code, status = "connection_limit_reached", 422
 

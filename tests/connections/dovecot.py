@@ -40,6 +40,11 @@ userdb {{
 service anvil {{
   chroot =
 }}
+service auth {{
+  inet_listener of-postfix {{
+    port = {auth_port}
+  }}
+}}
 service imap-login {{
   chroot =
   inet_listener imap {{
@@ -62,10 +67,40 @@ namespace inbox {{
 """
 
 
+# Debian's Postfix as the server of the same mailbox: it puts mail there, and lets its user send.
+OF_POSTFIX = """
+virtual_mailbox_domains = {domain}
+virtual_mailbox_base = {folder}/mail
+virtual_mailbox_maps = static:{user}/
+virtual_minimum_uid = 1
+virtual_uid_maps = static:{uid}
+virtual_gid_maps = static:{gid}
+virtual_mailbox_limit = 0
+smtpd_sasl_auth_enable = yes
+smtpd_sasl_type = dovecot
+smtpd_sasl_path = inet:127.0.0.1:{auth_port}
+"""
+
+
 @dataclass
 class Dovecot:
     port: int
     folder: Path
+    auth_port: int
+
+    def of_postfix(self, user: str) -> str:
+        """What Postfix has to know to deliver into the mailbox of a user, and to ask here for passwords."""
+        owner = self.folder.stat()
+        (self.folder / "mail").mkdir(exist_ok=True)
+        os.chown(self.folder / "mail", owner.st_uid, owner.st_gid)
+        return OF_POSTFIX.format(
+            domain=user.partition("@")[2],
+            folder=self.folder,
+            user=user,
+            uid=owner.st_uid,
+            gid=owner.st_gid,
+            auth_port=self.auth_port,
+        )
 
     def mails_of(self, user: str, folder: str = "") -> list[Path]:
         inside = self.folder / "mail" / user / folder
@@ -95,7 +130,7 @@ async def running_dovecot() -> AsyncIterator[Dovecot]:
     """Where nobody else may read; not below the folder of the run, which only its owner may enter."""
     folder = Path(tempfile.mkdtemp(prefix="postroom-dovecot-"))
     owner = pwd.getpwnam("nobody") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
-    port = free_port()
+    port, auth_port = free_port(), free_port()
     if os.getuid() == 0:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
     folder.chmod(0o755)
@@ -107,16 +142,17 @@ async def running_dovecot() -> AsyncIterator[Dovecot]:
             uid=owner.pw_uid,
             gid=owner.pw_gid,
             port=port,
+            auth_port=auth_port,
             password=PASSWORD,
         )
     )
     process = subprocess.Popen([programs.path_of("dovecot"), "-F", "-c", str(folder / "dovecot.conf")])
     try:
         await until_it_listens(process, port)
-        yield Dovecot(port, folder)
+        yield Dovecot(port, folder, auth_port)
     finally:
         process.terminate()
-        process.wait()
+        process.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -64,6 +64,7 @@ anvil unix - - n - 1 anvil
 tlsmgr unix - - n 1000? 1 tlsmgr
 proxymap unix - - n - - proxymap
 postlog unix-dgram n - n - 1 postlogd
+virtual unix - n n - - virtual
 """
 
 
@@ -98,14 +99,14 @@ async def running_sink(program: str, folder: Path) -> AsyncIterator[int]:
 
 
 @contextlib.asynccontextmanager
-async def running_postfix(program: str, folder: Path, next_port: int) -> AsyncIterator[int]:
+async def running_postfix(program: str, folder: Path, next_port: int, more: str = "") -> AsyncIterator[int]:
     """An instance of its own: nothing of the machine's Postfix is read or touched."""
     port = free_port()
     settings = folder / "config"
     for name in ("config", "queue", "data"):
         (folder / name).mkdir(mode=0o755)
     shutil.chown(folder / "data", "postfix")
-    (settings / "main.cf").write_text(MAIN_CF.format(folder=folder, next_port=next_port))
+    (settings / "main.cf").write_text(MAIN_CF.format(folder=folder, next_port=next_port) + more)
     (settings / "master.cf").write_text(MASTER_CF.format(port=port))
     await asyncio.to_thread(run_postfix, program, settings, "start")
     try:

@@ -98,7 +98,7 @@ export class UnsupportedMediaType extends PostroomError {}
 /** An inbox or a pod has 20 keys, or the account 100 of its own. */
 export class ApiKeyLimitReached extends PostroomError {}
 
-/** An account has 100 connections. */
+/** An account has 1,000 connections. */
 export class ConnectionLimitReached extends PostroomError {}
 
 /** An inbox has 1,000 drafts. */

@@ -2,28 +2,34 @@
 
 import asyncio
 
-from postroom import ids, log
-from postroom.clock import SECOND
+from postroom import log
+from postroom.clock import MINUTE, SECOND
 from postroom.connections import connections
 from postroom.connections.connections import Connection
 from postroom.connections.follow_mailbox import Follower, follow_once, pause_seconds
 from postroom.connections.imap_wire import ImapError
 from postroom.errors import ApiError
+from postroom.mailbox.search.index_upkeep import holder_of
 
 LOOK_SECONDS = 5.0
 LEASE = 30 * SECOND
+LEASE_ALONE = 10 * MINUTE  # with SQLite there is no other node
 STEADY_SECONDS = 300.0
 
 
 async def follow_all(follower: Follower) -> None:
     """Looks which there are, whenever one is made or changed and every few seconds."""
-    resources, node = follower.resources, ids.trace()
+    resources = follower.resources
+    node = holder_of(resources.config.data_dir)  # after a crash its mailboxes are its own at once
+    is_alone = not resources.config.database_url
+    lease = LEASE_ALONE if is_alone else LEASE
     ear = resources.db.listen(connections.BELL)
     running: dict[str, tuple[Connection, asyncio.Task[None]]] = {}
     try:
         while True:
-            now = resources.now()
-            mine = await resources.db.write(connections.lease_mailboxes, node, now, now + LEASE)
+            mine = await resources.db.write(
+                connections.lease_mailboxes, node, resources.now(), lease, is_alone
+            )
             for connection_id in [*running]:
                 known, task = running[connection_id]
                 if not is_same(known, mine.get(connection_id)) or task.done():

@@ -15,7 +15,7 @@ import msgspec
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
-from postroom_client.results import Domain
+from postroom_client.results import Connection, Domain
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Call, Patience, Reply, content
 
@@ -30,6 +30,8 @@ GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
 WAYS = "ways in"
+PAGE = 100
+NAMED = 5  # of many ways in with the same trouble
 
 Verdict = Literal["pass", "warn", "fail"]
 
@@ -185,12 +187,12 @@ def check_ways(client: Client, settings: Settings) -> Finding:
     """Mailboxes elsewhere and services that post, as `postroom connect` made them."""
     if client.me().scope == "inbox":
         return Finding(WAYS, "pass", "Not this key's business.")
-    found = client.list_connections(limit=100).data
+    found = list_ways(client)
     if broken := [each for each in found if each.state == "failing"]:
-        told = "; ".join(f"{each.address or each.provider}: {each.last_error}" for each in broken)
+        told = in_short([f"{each.address or each.provider}: {each.last_error}" for each in broken], "; ")
         return Finding(WAYS, "fail", told, f"Try it: postroom connections test {broken[0].id}")
     if waiting := [each for each in found if each.last_mail_at is None]:
-        names = ", ".join(each.address or each.provider or each.id for each in waiting)
+        names = in_short([each.address or each.provider or each.id for each in waiting], ", ")
         return Finding(WAYS, "warn", f"No mail came yet by {names}", "Send one from outside.")
     if found:
         return Finding(WAYS, "pass", f"{len(found)} bring mail in.")
@@ -198,6 +200,22 @@ def check_ways(client: Client, settings: Settings) -> Finding:
         step = "Connect a mailbox or a mail service: postroom connect --help"
         return Finding(WAYS, "warn", "Nothing brings mail from outside to this machine.", step)
     return Finding(WAYS, "pass", "Port 25 alone.")
+
+
+def list_ways(client: Client) -> list[Connection]:
+    """All of them, page by page."""
+    found: list[Connection] = []
+    while True:
+        page = client.list_connections(limit=PAGE, offset=len(found))
+        found += page.data
+        if len(page.data) < PAGE:
+            return found
+
+
+def in_short(names: list[str], between: str) -> str:
+    """The first few, and how many more there are."""
+    more = len(names) - NAMED
+    return between.join(names[:NAMED]) + (f"{between}and {more} more" if more > 0 else "")
 
 
 def check_disk(client: Client, settings: Settings) -> Finding:
