@@ -60,7 +60,7 @@ ROOMS: dict[str, list[str]] = {
         ),
         *("messages", "message_json", "raw_mails", "drafts", "writing", "labels", "search"),
     ],
-    "mailbox/folders": ["places", "flags", "views"],
+    "mailbox/folders": ["places", "flags", "views", "label_changes"],
     "mailbox/search": [
         "batch",
         "pace",

@@ -63,6 +63,7 @@ from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.agentmail import events as agentmail_events
+from postroom.web.agentmail.writing.send_due import send_due_drafts
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
@@ -225,6 +226,7 @@ def start_deliveries(
     outbound = Outbound(courier, signers, return_path_secret, reader, recorder, through)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
+    run(stack, resources, "drafts", partial(send_due_drafts, resources))
     tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
     run(stack, resources, "notices", partial(deliver_all, resources, recorder, deliveries.NOTICE, tell))
 

@@ -507,6 +507,7 @@ class Draft(Struct, rename="camel", frozen=True):
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
     send_at: str | None = None
+    scheduled: bool = False
     undo_seconds: int = 0
     calendar: InvitationBody | None = None
     attachments: list[Attachment] = []

@@ -12,9 +12,12 @@ from agentmail.core.api_error import ApiError
 from agentmail.errors import NotFoundError, ValidationError
 from agentmail.messages.errors import MessageRejectedError
 
+from postroom.clock import SECOND, from_iso, to_iso
+from postroom.queue import deliveries
 from tests.agentmail.clients import ONCE, agentmail, agentmail_without_async
 from tests.agentmail.test_mail import api as api  # the fixture
 from tests.agentmail.test_mail import listed, mail, new, received
+from tests.api.test_keys import second_account
 from tests.conftest import Server
 
 
@@ -54,11 +57,58 @@ async def test_drafts(server: Server, api: AsyncAgentMail) -> None:
     replied = await drafts.send(inbox, answer.draft_id)
     written = await api.inboxes.messages.get(inbox, replied.message_id)
     assert (written.to, written.in_reply_to) == (["desk@there.example"], "<asked@x>")
-    with pytest.raises(ValidationError):
-        await drafts.create(inbox, send_at="2027-01-01T00:00:00Z", request_options=ONCE)
     last = await drafts.create(inbox, subject="x")
     await drafts.delete(inbox, last.draft_id)
     assert (await drafts.list(inbox)).drafts == []
+
+
+async def test_a_draft_on_the_clock_is_sent_by_itself(server: Server, api: AsyncAgentMail) -> None:
+    inbox = (await new(api, username="support")).inbox_id
+    other = (await new(api, username="other")).inbox_id
+    drafts = api.inboxes.drafts
+    soon = to_iso(server.clock.moment + 60 * SECOND)
+    with pytest.raises(ValidationError):
+        await drafts.create(inbox, send_at="2027-12-01T00:00:00Z", request_options=ONCE)
+    written = {"to": [other], "subject": "Later", "text": "Now"}
+    made = await drafts.create(inbox, send_at=soon, labels=["mine"], **written)
+    assert (made.send_status, made.labels, to_iso(from_iso(soon))) == (
+        "scheduled",
+        ["mine", "scheduled"],
+        soon,
+    )
+    kept = await drafts.create(inbox, send_at=soon, **written)
+    kept = await drafts.update(inbox, kept.draft_id, send_at=None)
+    assert (kept.send_status, kept.send_at, kept.labels) == (None, None, [])
+    refused = await drafts.create(inbox, send_at=soon, to=["eve@bad.example"], subject="x", text="x")
+    await api.lists.create("send", "block", entry="bad.example")
+    shown = (await server.api.get(f"/v1/drafts/{made.draft_id}")).json()
+    assert (shown["scheduled"], shown["sendAt"]) == (True, soon)
+    assert {each.draft_id for each in (await drafts.list(inbox, labels=["scheduled"])).drafts} == {
+        made.draft_id,
+        refused.draft_id,
+    }
+    server.clock.moment += 61 * SECOND
+    server.resources.db.ring(deliveries.HOLDS_BELL)
+    event = await server.next_event()
+    assert event["message"]["subject"] == "Later"
+    async with asyncio.timeout(60):
+        while (failed := await drafts.get(inbox, refused.draft_id)).send_status != "failed":
+            await asyncio.sleep(0.02)
+    assert failed.labels == []
+    (sent,) = await listed(api, inbox, labels=["mine"])
+    assert "sent" in sent.labels
+    assert {each.draft_id for each in (await drafts.list(inbox)).drafts} == {kept.draft_id, refused.draft_id}
+
+
+async def test_domains_are_found_by_name_and_made_once_by_client_id(server: Server) -> None:
+    asked = {"domain": "Mail.Example.com", "client_id": "d1"}
+    made = (await server.api.post("/v0/domains", json=asked)).json()
+    again = (await server.api.post("/v0/domains", json=asked | {"domain": "other.example.com"})).json()
+    assert (made["client_id"], again) == ("d1", made)
+    named = (await server.api.get("/v0/domains/MAIL.example.com")).json()
+    assert named["domain_id"] == made["domain_id"]
+    async with server.client(await second_account(server)) as stranger:
+        assert (await stranger.get("/v0/domains/mail.example.com")).status_code == 404
 
 
 async def test_pods_keys_domains_and_who_asks(server: Server) -> None:

@@ -130,12 +130,12 @@ class Play:
         known = self.random.choice(list(self.known.values()))
         thread = threads.get(self.tx, self.caller.reach, known.thread_id)
         if self.random.random() < 0.5:
-            labels.change(self.tx, thread, ["Work"], [])
+            labels.change(self.tx, thread, ["Work"], [], START)
             if not known.is_labelled and TRASH not in known.folders:
                 known.folders.add(WORK)
             known.is_labelled = True
         else:
-            labels.change(self.tx, thread, [], ["work"])
+            labels.change(self.tx, thread, [], ["work"], START)
             if known.is_labelled:
                 known.lose_label()
 
@@ -145,7 +145,7 @@ class Play:
         known = self.random.choice(list(self.known.values()))
         is_read = self.random.random() < 0.5
         change = thread_verbs.ThreadChange(is_read=is_read)
-        thread_verbs.change_thread(self.tx, self.caller, known.thread_id, change)
+        thread_verbs.change_thread(self.tx, self.caller, known.thread_id, change, START)
         known.flags.add(SEEN) if is_read else known.flags.discard(SEEN)
 
     def compare(self) -> None:

@@ -3,7 +3,9 @@
 import pytest
 
 from postroom.accounts.reach import Reach
+from postroom.fields import Span
 from postroom.mailbox import labels, threads
+from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Database, Tx
@@ -30,7 +32,7 @@ async def test_the_list_of_a_label_has_the_newest_first_also_after_a_mail_that_c
     older = await thread_of(db, inbox, "<1@x>", START)
     newer = await thread_of(db, inbox, "<2@x>", START + 10)
     for thread in (older, newer):
-        await db.write(labels.change, thread, ["Urgent"], [])
+        await db.write(labels.change, thread, ["Urgent"], [], START)
     assert await labelled(db, inbox) == [newer.id, older.id]
     await thread_of(db, inbox, "<3@x>", START - 10, in_reply_to="<2@x>")
     assert await labelled(db, inbox) == [newer.id, older.id]
@@ -43,7 +45,7 @@ async def test_a_deleted_message_gives_its_place_back(db: Database, inbox: Inbox
     newer = await thread_of(db, inbox, "<2@x>", START + 10)
     await thread_of(db, inbox, "<3@x>", START + 20, in_reply_to="<1@x>")
     for thread in (older, newer):
-        await db.write(labels.change, thread, ["Urgent"], [])
+        await db.write(labels.change, thread, ["Urgent"], [], START)
 
     def delete_newest(tx: Tx) -> None:
         tx.run("delete from messages where rfc_message_id = '<3@x>'")
@@ -57,6 +59,27 @@ async def test_labels_of_a_thread_are_in_the_order_of_their_letters_whatever_the
     db: Database, inbox: Inbox
 ) -> None:
     thread = await thread_of(db, inbox, "<1@x>")
-    found = await db.write(labels.change, thread, ["beta", "Zeta", "Alpha", "gamma"], [])
+    found = await db.write(labels.change, thread, ["beta", "Zeta", "Alpha", "gamma"], [], START)
     assert found == ["Alpha", "beta", "gamma", "Zeta"]
     assert await db.read(labels.of_threads, [thread.id]) == {thread.id: found}
+
+
+async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_something(
+    db: Database, inbox: Inbox
+) -> None:
+    thread = await thread_of(db, inbox, "<1@x>")
+    await thread_of(db, inbox, "<2@x>", START + 10, in_reply_to="<1@x>")
+    for moment, (added, removed) in enumerate(
+        [(["Urgent"], []), (["urgent"], ["none"]), ([], ["urgent"]), ([], ["urgent"])]
+    ):
+        await db.write(labels.change, thread, added, removed, START + moment)
+    for is_read in (True, True, False):
+        await db.write(labels.note_read, thread, is_read, START + 9)
+        await db.write(threads.mark_read, thread, is_read)
+
+    def listed(tx: Tx) -> list[tuple[str, bool]]:
+        found = label_changes.list_span(tx, inbox.id, Span(100, is_ascending=True))
+        return [(each.label, each.is_added) for each in found]
+
+    told = [("Urgent", True), ("Urgent", False), ("unread", False), ("unread", True)]
+    assert await db.read(listed) == [each for each in told for _ in range(2)]

@@ -133,7 +133,9 @@ def change(tx: Tx, inbox: Inbox, written: documents.Document, chance: random.Ran
         created_at=state.created_at,
     )
     tx.run("update threads set is_read = :flag where id = :id", id=written.thread_id, flag=int(state.is_read))
-    labels.change(tx, threads.get(tx, Reach(inbox.account_id), written.thread_id), sorted(state.labels), [])
+    labels.change(
+        tx, threads.get(tx, Reach(inbox.account_id), written.thread_id), sorted(state.labels), [], START
+    )
     return state
 
 

@@ -106,7 +106,7 @@ async def test_threads_of_a_deleted_inbox_are_listed_no_more_from_that_moment(
     kept = await thread_of(db, other, "<2@x>")
     reach = Reach(inbox.account_id)
     for thread in (gone, kept):
-        await db.write(labels.change, thread, ["Later"], [])
+        await db.write(labels.change, thread, ["Later"], [], START)
     await db.write(inboxes.remove, reach, inbox.id, START)
     for within in (reach, Reach(inbox.account_id, inbox.pod_id)):
         for is_read in (None, False):

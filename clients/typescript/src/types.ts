@@ -495,6 +495,8 @@ export interface Draft {
   headers: Record<string, string>;
   metadata: Record<string, string>;
   sendAt: string | null;
+  /** It is sent by itself at `sendAt`. */
+  scheduled: boolean;
   undoSeconds: number;
   calendar: InvitationBody | null;
   attachments: Attachment[];

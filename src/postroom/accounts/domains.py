@@ -24,6 +24,7 @@ class Domain:
     created_at: int
     pod_id: str | None  # None: the service's own
     outbound: str | None = None  # its relays, with their passwords
+    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
 
     @classmethod
     def from_row(cls, row: Row) -> "Domain":
@@ -35,6 +36,7 @@ class Domain:
             row["created_at"],
             row["pod_id"],
             row["outbound"],
+            row["client_id"],
         )
 
 
@@ -113,6 +115,27 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     if not row or not reach.covers_pod(row["pod_id"]):
         raise NotFound("No such domain.")
     return Domain.from_row(row)
+
+
+def find_by_name(tx: Tx, reach: Reach, name: str) -> Domain | None:
+    return _find_by(tx, reach, "name", name.lower())
+
+
+def find_by_client_id(tx: Tx, reach: Reach, client_id: str) -> Domain | None:
+    return _find_by(tx, reach, "client_id", client_id)
+
+
+def _find_by(tx: Tx, reach: Reach, column: str, value: str) -> Domain | None:
+    row = tx.one(
+        f"select * from domains where account_id = :account_id and {column} = :value",
+        account_id=reach.account_id,
+        value=value,
+    )
+    return None if row is None or not reach.covers_pod(row["pod_id"]) else Domain.from_row(row)
+
+
+def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:
+    tx.run("update domains set client_id = :client_id where id = :id", client_id=client_id, id=domain_id)
 
 
 def of_service(tx: Tx, service_domain: str) -> Domain:

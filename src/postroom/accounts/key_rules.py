@@ -88,7 +88,8 @@ def require_another_manager(tx: Tx, key: Key, now: int) -> None:
         return
     rows = tx.all(
         "select id, permissions from keys where account_id = :account_id and pod_id is null"
-        " and inbox_id is null and kind = 'key' and (expires_at is null or expires_at > :now)",
+        " and inbox_id is null and kind = 'key' and words is null"
+        " and (expires_at is null or expires_at > :now)",
         account_id=key.account_id,
         now=now,
     )

@@ -27,6 +27,7 @@ ALL_OF_THEM = 2**31
 # What a key stands for: a program, a person, or a program that a person let in.
 PROGRAM, USER, OAUTH = "key", "user", "oauth"
 IS_LISTED = "kind <> 'user'"
+SECOND_VOCABULARY = "/v0"  # the one address where a key is good whose permissions are words of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Key:
     budget_id: str | None = None  # the key whose budget it shares
     kind: str = PROGRAM
     resource: str | None = None  # the one address where its token is good
+    words: str | None = None  # permissions in the words of the second vocabulary; None: its own alone
 
     @property
     def reach(self) -> Reach:
@@ -84,6 +86,7 @@ class Caller(Struct, frozen=True):
     role: str | None = None  # of that user
     resource: str | None = None  # the one address where the token is good
     account_limits: str | None = None  # what the operator set for this account
+    words: frozenset[str] | None = None  # all that it may, of what is known below /v0; None: its permissions
 
     @property
     def budget_id(self) -> str:
@@ -189,7 +192,7 @@ def add(
 OF_CALLER = (
     "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
-    " keys.resource, accounts.name, accounts.plan, accounts.limits as account_limits"
+    " keys.resource, keys.words, accounts.name, accounts.plan, accounts.limits as account_limits"
 )
 WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
 
@@ -224,6 +227,16 @@ def put(tx: Tx, key: Key) -> None:
     )
     shared = "update keys set limits = :limits where account_id = :account_id and budget_id = :id"
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
+
+
+def set_words(tx: Tx, key_id: str, words: Iterable[str]) -> None:
+    """From now on the key may do these alone, and is good where they are known."""
+    tx.run(
+        "update keys set words = :words, resource = :resource where id = :id",
+        words=" ".join(sorted(words)),
+        resource=SECOND_VOCABULARY,
+        id=key_id,
+    )
 
 
 def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> Caller | None:
@@ -262,6 +275,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         expires_at=row["expires_at"],
         resource=row["resource"],
         account_limits=row["account_limits"],
+        words=None if row["words"] is None else frozenset(row["words"].split()),
     )
 
 

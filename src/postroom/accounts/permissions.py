@@ -24,6 +24,12 @@ def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
         raise Forbidden(f"This key may not do that: it needs the permission {' or '.join(wanted)}.")
 
 
+def require_word(words: frozenset[str] | None, word: str) -> None:
+    """Of a key whose permissions are words of the second vocabulary."""
+    if words is not None and word and word not in words:
+        raise Forbidden(f"This key may not do that: it needs the permission {word}.")
+
+
 def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:
     """The permissions of a new key, in their usual order; what is not asked for is what is usual."""
     possible = OF_AN_INBOX if is_of_an_inbox else ALL

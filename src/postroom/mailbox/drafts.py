@@ -34,6 +34,9 @@ class KeptDraft:
     updated_at: int
     client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
     labels: tuple[str, ...] = ()
+    due_at: int | None = None  # set: it is sent by itself at this moment
+    due_for: str | None = None  # the key that put it on the clock
+    failure: str | None = None  # why it could not be sent then
 
     @classmethod
     def from_row(cls, row: Row) -> "KeptDraft":
@@ -49,6 +52,9 @@ class KeptDraft:
             row["updated_at"],
             row["client_id"],
             tuple(msgspec.json.decode(row["labels"] or "[]", type=list[str])),
+            row["due_at"],
+            row["due_for"],
+            row["failure"],
         )
 
 
@@ -173,6 +179,36 @@ def name(tx: Tx, draft_id: str, client_id: str | None, labels: Sequence[str]) ->
     )
 
 
+def put_on_clock(tx: Tx, draft_id: str, due_at: int | None, due_for: str) -> None:
+    """None takes it off. What failed before is tried at the new moment."""
+    tx.run(
+        "update drafts set due_at = :due_at, due_for = :due_for, failure = null where id = :id",
+        due_at=due_at,
+        due_for=None if due_at is None else due_for,
+        id=draft_id,
+    )
+
+
+def list_due(tx: Tx, limit: int, now: int) -> list[KeptDraft]:
+    rows = tx.all(
+        "select * from drafts where due_at is not null and failure is null and due_at <= :now"
+        " order by due_at limit :limit",
+        now=now,
+        limit=limit,
+    )
+    return [KeptDraft.from_row(row) for row in rows]
+
+
+def note_failure(tx: Tx, draft: KeptDraft, reason: str) -> None:
+    """Unless somebody has changed it meanwhile: then it is tried again."""
+    tx.run(
+        "update drafts set failure = :reason where id = :id and version = :version",
+        reason=reason,
+        id=draft.id,
+        version=draft.version,
+    )
+
+
 def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:
     tx.run("update drafts set fields = :fields where id = :id", fields=fields, id=draft_id)
 
@@ -220,6 +256,14 @@ def read_files(tx: Tx, draft_id: str) -> list[KeptFile]:
     """With the bytes that are in their rows."""
     rows = tx.all("select * from draft_files where draft_id = :id order by position", id=draft_id)
     return [_to_file(row, None if row["content"] is None else bytes(row["content"])) for row in rows]
+
+
+def get_file(tx: Tx, draft_id: str, filename: str) -> KeptFile:
+    """With its bytes, where they are in the row."""
+    for file in read_files(tx, draft_id):
+        if file.filename == filename:
+            return file
+    raise NotFound("No such attachment.")
 
 
 def _to_file(row: Row, content: bytes | None = None) -> KeptFile:

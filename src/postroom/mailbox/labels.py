@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, threads
-from postroom.mailbox.folders import flags, places
+from postroom.mailbox.folders import flags, label_changes, places
 from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage.database import Tx, one_of
 
 MAX_CHARACTERS = 50
 LABELS_OF_A_THREAD = 20
+ALL_OF_THEM = 2**31
+UNREAD = "unread"  # told as a label, and kept otherwise
 PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,50}$"
 
 # Of a message and its thread: nobody has read it.
@@ -36,48 +38,61 @@ def require_valid(labels: Iterable[str], field: str) -> None:
             )
 
 
-def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str]) -> list[str]:
+def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str], now: int) -> list[str]:
     """Of all its messages. Gives those it has then. What is both added and removed is removed."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
-    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label)]
+    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label, now)]
     new = _add(tx, thread, wanted)
     places.label_thread(tx, thread.inbox_id, thread.id, new, gone)
-    for label, shown in wanted.items():
-        tx.run(
-            "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
-            " select id, :label, :shown, thread_id, inbox_id, created_at from messages"
-            " where thread_id = :id on conflict (message_id, label) do nothing",
-            id=thread.id,
-            label=label,
-            shown=shown,
-        )
+    _put_on(tx, thread.inbox_id, wanted, "thread_id = :thread", now, thread=thread.id)
     return _require_few(tx, thread.id)
 
 
 def change_of_messages(
-    tx: Tx, thread: Thread, message_ids: Sequence[str], added: Sequence[str], removed: Sequence[str]
+    tx: Tx,
+    thread: Thread,
+    message_ids: Sequence[str],
+    added: Sequence[str],
+    removed: Sequence[str],
+    now: int,
 ) -> None:
     """Of these messages of a thread alone."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
     is_one, named = one_of("message_id", message_ids)
     for label in sorted(unwanted):
-        tx.run(f"delete from message_labels where label = :label and {is_one}", label=label, **named)
+        take_off(tx, thread.inbox_id, label, is_one, now, **named)
     new = _add(tx, thread, wanted)
     places.label_thread(tx, thread.inbox_id, thread.id, new, ())
     is_asked, asked = one_of("id", message_ids)
-    for label, shown in wanted.items():
-        tx.run(
-            "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
-            f" select id, :label, :shown, thread_id, inbox_id, created_at from messages where {is_asked}"
-            " on conflict (message_id, label) do nothing",
-            label=label,
-            shown=shown,
-            **asked,
-        )
+    _put_on(tx, thread.inbox_id, wanted, is_asked, now, **asked)
     forget_unused(tx, thread.inbox_id, thread.id)
     _require_few(tx, thread.id)
+
+
+def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int, **named: object) -> None:
+    for label, shown in wanted.items():
+        rows = tx.all(
+            "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
+            f" select id, :label, :shown, thread_id, inbox_id, created_at from messages where {which}"
+            " on conflict (message_id, label) do nothing returning message_id",
+            label=label,
+            shown=shown,
+            **named,
+        )
+        label_changes.note(tx, inbox_id, shown, [row["message_id"] for row in rows], now, is_added=True)
+
+
+def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: object) -> None:
+    rows = tx.all(
+        f"delete from message_labels where label = :label and {which} returning message_id, shown",
+        label=label,
+        **named,
+    )
+    for shown in {row["shown"] for row in rows}:
+        message_ids = [row["message_id"] for row in rows if row["shown"] == shown]
+        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=False)
 
 
 def _lock(tx: Tx, thread: Thread) -> None:
@@ -86,10 +101,10 @@ def _lock(tx: Tx, thread: Thread) -> None:
     threads.lock(tx, thread.id)
 
 
-def _remove(tx: Tx, thread: Thread, label: str) -> bool:
+def _remove(tx: Tx, thread: Thread, label: str, now: int) -> bool:
     """From all messages; whether the thread had it."""
+    take_off(tx, thread.inbox_id, label, "thread_id = :thread", now, thread=thread.id)
     of_thread = {"id": thread.id, "label": label}
-    tx.run("delete from message_labels where thread_id = :id and label = :label", **of_thread)
     return tx.run("delete from labels where thread_id = :id and label = :label", **of_thread) == 1
 
 
@@ -109,10 +124,29 @@ def _require_few(tx: Tx, thread_id: str) -> list[str]:
     return found
 
 
-def add_to_new(tx: Tx, thread: Thread, message_id: str, given: Sequence[str]) -> None:
+def add_to_new(tx: Tx, thread: Thread, message_id: str, given: Sequence[str], now: int) -> None:
     """To a message that was stored just now."""
     if given:
-        change_of_messages(tx, thread, [message_id], given, ())
+        change_of_messages(tx, thread, [message_id], given, (), now)
+
+
+def rename(tx: Tx, inbox_id: str, old: str, new: str, shown: str, now: int) -> None:
+    """On all threads and messages of an inbox, none of which has the new one yet."""
+    of_old = {"id": inbox_id, "old": old}
+    rows = tx.all(
+        "select message_id, shown from message_labels where inbox_id = :id and label = :old", **of_old
+    )
+    for before in {row["shown"] for row in rows}:
+        message_ids = [row["message_id"] for row in rows if row["shown"] == before]
+        label_changes.note(tx, inbox_id, before, message_ids, now, is_added=False)
+        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
+    for table in ("labels", "message_labels"):
+        tx.run(
+            f"update {table} set label = :new, shown = :shown where inbox_id = :id and label = :old",
+            new=new,
+            shown=shown,
+            **of_old,
+        )
 
 
 def forget_unused(tx: Tx, inbox_id: str, thread_id: str) -> None:
@@ -126,12 +160,15 @@ def forget_unused(tx: Tx, inbox_id: str, thread_id: str) -> None:
     places.label_thread(tx, inbox_id, thread_id, {}, [row["label"] for row in rows])
 
 
-def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool) -> None:
+def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool, now: int) -> None:
     """Messages of a thread that came in, each alone; it is read when all are."""
     _lock(tx, thread)
     came_in = _that_came_in(tx, message_ids)
     if not came_in:
         return
+    unread = find_unread(tx, came_in)
+    changed = [each for each in came_in if (each in unread) == is_seen]
+    label_changes.note(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_seen)
     flags.note_seen(tx, came_in, is_seen)
     if not is_seen:
         _keep_seen(tx, "messages.created_at <= threads.read_through or is_read = 1", thread.id)
@@ -142,8 +179,30 @@ def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool)
         return
     is_one, named = one_of("messages.id", came_in)
     _keep_seen(tx, is_one, thread.id, **named)
-    if not _has_unread(tx, thread.id):
+    if not find_unread_of_thread(tx, thread.id, 1):
         threads.mark_read(tx, thread, is_read=True)
+
+
+def note_read(tx: Tx, thread: Thread, is_read: bool, now: int) -> None:
+    """Before a whole thread is marked: of which messages that changes something."""
+    rows = tx.all(
+        "select id from messages where thread_id = :id and direction = 'inbound' order by id", id=thread.id
+    )
+    came_in = [row["id"] for row in rows]
+    unread = set(find_unread_of_thread(tx, thread.id))
+    changed = [each for each in came_in if (each in unread) == is_read]
+    label_changes.note(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_read)
+
+
+def find_unread_of_thread(tx: Tx, thread_id: str, limit: int = ALL_OF_THEM) -> list[str]:
+    rows = tx.all(
+        f"select messages.id from threads cross join messages where threads.id = :id and {IS_UNREAD}"
+        " limit :limit",
+        id=thread_id,
+        seen=SEEN,
+        limit=limit,
+    )
+    return [row["id"] for row in rows]
 
 
 def _that_came_in(tx: Tx, message_ids: Sequence[str]) -> list[str]:
@@ -152,15 +211,6 @@ def _that_came_in(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     is_one, named = one_of("id", message_ids)
     rows = tx.all(f"select id from messages where direction = 'inbound' and {is_one} order by id", **named)
     return [row["id"] for row in rows]
-
-
-def _has_unread(tx: Tx, thread_id: str) -> bool:
-    row = tx.one(
-        f"select 1 as found from threads cross join messages where threads.id = :id and {IS_UNREAD} limit 1",
-        id=thread_id,
-        seen=SEEN,
-    )
-    return row is not None
 
 
 def _keep_seen(tx: Tx, which: str, thread_id: str, **named: object) -> None:

@@ -146,7 +146,7 @@ class LabelChange(Struct, rename="camel", frozen=True):
     is_read: bool | None = None  # None: as it is
 
 
-def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange) -> None:
+def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange, now: int) -> None:
     """Of some messages of an inbox, each alone; what is both added and removed is removed."""
     by_thread: dict[str, list[str]] = {}
     for message in messages.list_by_ids(tx, message_ids):
@@ -156,9 +156,9 @@ def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelC
         if not thread_id:
             raise BadRequest("A policy stopped this message: it has no labels until it is released.")
         thread = threads.get(tx, inbox.reach, thread_id)
-        labels.change_of_messages(tx, thread, of_thread, body.add_labels, body.remove_labels)
+        labels.change_of_messages(tx, thread, of_thread, body.add_labels, body.remove_labels, now)
         if body.is_read is not None:
-            labels.mark_seen(tx, thread, of_thread, body.is_read)
+            labels.mark_seen(tx, thread, of_thread, body.is_read, now)
 
 
 def get_attachment_text(

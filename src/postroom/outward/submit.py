@@ -266,7 +266,9 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
         ],
     )
     for each in new:
-        labels.add_to_new(tx, each.thread, each.document.id, each.submission.order.labels)
+        labels.add_to_new(
+            tx, each.thread, each.document.id, each.submission.order.labels, each.submission.now
+        )
 
 
 def to_use(submission: Submission) -> UsageGrowth:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from postroom.clock import from_iso
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
@@ -182,7 +183,8 @@ def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]
         for copy in _store_part(tx, inbox, part):
             if copy.place is not None:
                 given = mails[copy.addressed.number].labels
-                labels.add_to_new(tx, copy.place.thread, copy.document.id, given)
+                moment = from_iso(copy.document.created_at)
+                labels.add_to_new(tx, copy.place.thread, copy.document.id, given, moment)
     return are_new
 
 

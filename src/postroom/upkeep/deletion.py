@@ -19,6 +19,7 @@ OF_A_MESSAGE = (
     "holds",
     "blocked_mails",
     "message_labels",
+    "label_changes",
 )
 
 

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import audit
+from postroom.accounts import audit, keys
 from postroom.accounts.rules import limits, policy
 from postroom.connections.fetching import Fetcher
 from postroom.connections.posts import PostIntake
@@ -232,7 +232,9 @@ class Door:
         return visit.call
 
     def _resource_of(self, request: Request) -> str | None:
-        """The address of MCP that is asked, also by what its tools ask for inside."""
+        """What a token may be bound to: /v0, or an address of MCP, also for what its tools ask inside."""
+        if is_of_agentmail(request):
+            return keys.SECOND_VOCABULARY
         narrowing = request.scope.get(NARROWING) or narrowing_of(request.scope["path"])
         return None if narrowing is None else f"{self._resources.config.base_url}{narrowing.path}"
 

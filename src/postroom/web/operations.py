@@ -6,7 +6,7 @@ from typing import Any
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.permissions import require_any
+from postroom.accounts.permissions import require_any, require_word
 from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden
 from postroom.mailbox import inboxes
@@ -41,7 +41,10 @@ def require_permitted(caller: Caller, route: Route) -> None:
         raise Forbidden("This is for keys of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
         raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
-    require_any(caller.permissions, route.permissions)
+    if caller.words is None:
+        require_any(caller.permissions, route.permissions)
+    else:
+        require_word(caller.words, route.word)
 
 
 def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Awaitable[Any]:
@@ -79,6 +82,12 @@ def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Re
     return required(tx, call.reach, query.inbox_id, query.pod_id)
 
 
+def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
+    """The inbox or the pod that the path names, else all that the caller reaches."""
+    is_named = "inbox_id" in arguments or "pod_id" in arguments
+    return _find_boundary(tx, route, call, arguments) if is_named else call.reach
+
+
 # What a verb may ask for by the name of an argument, beside the values of the path, the query and the body.
 _CONTEXT: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
     "caller": lambda tx, route, call, arguments: call.decider,
@@ -87,4 +96,5 @@ _CONTEXT: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
     "links": lambda tx, route, call, arguments: call.links(),
     "inbox": _find_inbox,
     "within": _find_boundary,
+    "place": _find_place,
 }

@@ -40,6 +40,7 @@ class Route:
     proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
     prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
+    word: str = ""  # the permission of a key that has words of the second vocabulary
     seconds: float = 0.0  # set: a read that may take so long, and is done beside all others
     is_verb: bool = field(init=False)
     wanted: tuple[str, ...] = field(init=False)  # the names of the operation's arguments
@@ -88,6 +89,8 @@ class Router:
             fixed = tuple(place for place, segment in enumerate(route.segments) if segment[:1] != "{")
             by_words = self._shapes.setdefault(len(route.segments), {}).setdefault(fixed, {})
             by_words.setdefault(tuple(route.segments[place] for place in fixed), []).append(route)
+        for length, by_places in self._shapes.items():  # a fixed segment counts before a name
+            self._shapes[length] = dict(sorted(by_places.items(), key=lambda shape: -len(shape[0])))
 
     def find(self, method: str, path: str) -> Found | ApiError:
         """Or the error that there is none, which is told when its turn comes."""

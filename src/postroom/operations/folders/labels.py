@@ -54,12 +54,9 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
         raise FolderRefused("CANNOT", "This folder is always there.")
     places.lock(tx, inbox_id)
     of_folder = {"id": inbox_id, "folder": folder}
-    for table in ("labels", "message_labels"):
-        tx.run(
-            f"delete from {table} where inbox_id = :id and label = :label",
-            id=inbox_id,
-            label=folder.removeprefix(places.LABEL),
-        )
+    label = folder.removeprefix(places.LABEL)
+    labels.take_off(tx, inbox_id, label, "inbox_id = :inbox", now, inbox=inbox_id)
+    tx.run("delete from labels where inbox_id = :id and label = :label", id=inbox_id, label=label)
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
     places.grow(tx, inbox_id)
@@ -73,14 +70,8 @@ def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: st
         raise FolderRefused("CANNOT", "This folder keeps its name.")
     places.lock(tx, inbox_id)
     new = _add_folder(tx, inbox_id, new_name)
-    for table in ("labels", "message_labels"):
-        tx.run(
-            f"update {table} set label = :new, shown = :shown where inbox_id = :id and label = :old",
-            new=new.removeprefix(places.LABEL),
-            shown=unescaped(new_name).strip(),
-            old=folder.removeprefix(places.LABEL),
-            id=inbox_id,
-        )
+    old_label, new_label = folder.removeprefix(places.LABEL), new.removeprefix(places.LABEL)
+    labels.rename(tx, inbox_id, old_label, new_label, unescaped(new_name).strip(), now)
     modseq = places.grow(tx, inbox_id)
     tx.run(
         "update folder_mails set folder = :new, modseq = :modseq where inbox_id = :id and folder = :old",

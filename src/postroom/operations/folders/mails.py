@@ -61,7 +61,7 @@ def change_flags(
         if mail.message_id in changes and (SEEN in mail.flags) != (SEEN in changes[mail.message_id])
     }
     flags.set_all(tx, inbox_id, folder, changes)
-    _follow_in_threads(tx, caller, seen_changed)
+    _follow_in_threads(tx, caller, seen_changed, now)
     now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
     return StoredFlags(now_there, refused)
 
@@ -84,7 +84,7 @@ def _require_few(wanted: frozenset[str]) -> None:
         raise FolderRefused("LIMIT", f"A message has at most {MOST_KEYWORDS} flags.")
 
 
-def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool]) -> None:
+def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) -> None:
     """A thread is read when all that came in there was seen."""
     asked = list(seen)
     for start in range(0, len(asked), places.ASKED_TOGETHER):
@@ -93,7 +93,7 @@ def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool]) -> None:
         for message_id, thread_id in flags.threads_of(tx, part).items():
             changed.setdefault((thread_id, seen[message_id]), []).append(message_id)
         for (thread_id, is_seen), message_ids in sorted(changed.items()):
-            labels.mark_seen(tx, threads.get(tx, caller.reach, thread_id), message_ids, is_seen)
+            labels.mark_seen(tx, threads.get(tx, caller.reach, thread_id), message_ids, is_seen, now)
 
 
 def copy_mails(
@@ -105,7 +105,7 @@ def copy_mails(
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
     _require_copyable(folder, target)
-    _put_into(tx, caller, inbox_id, target, mails)
+    _put_into(tx, caller, inbox_id, target, mails, now)
     return _pairs(tx, inbox_id, target, mails)
 
 
@@ -118,24 +118,28 @@ def _require_copyable(folder: str, target: str) -> None:
         raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
 
 
-def _put_into(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+def _put_into(
+    tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
+) -> None:
     """Into INBOX, or under a label, which belongs to the thread."""
     if target.startswith(LABEL):
-        _label_all(tx, caller, inbox_id, target, mails)
+        _label_all(tx, caller, inbox_id, target, mails, now)
     known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
     new = [mail.message_id for mail in mails if mail.message_id not in known]
     shown = views.list_labels(tx, inbox_id).get(target, "")
     places.place_all(tx, [FolderPlace(inbox_id, target, message_id, shown) for message_id in new])
 
 
-def _label_all(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+def _label_all(
+    tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
+) -> None:
     shown = views.list_labels(tx, inbox_id)[target]
     found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
     for thread_id in dict.fromkeys(message.thread_id for message in found):
         if not thread_id:
             raise FolderRefused("CANNOT", "This message is in no thread yet, and has no labels.")
         try:
-            labels.change(tx, threads.get(tx, caller.reach, thread_id), [shown], [])
+            labels.change(tx, threads.get(tx, caller.reach, thread_id), [shown], [], now)
         except BadRequest as error:
             raise FolderRefused("LIMIT", error.message) from None
 
@@ -167,11 +171,11 @@ def move_mails(
     elif folder == JUNK:
         _let_in(tx, caller, inbox, target, mails, config, now)
     elif folder == TRASH:
-        _out_of_trash(tx, caller, inbox_id, target, mails)
+        _out_of_trash(tx, caller, inbox_id, target, mails, now)
     else:
         _require_copyable(folder, target)
-        _put_into(tx, caller, inbox_id, target, mails)
-        _take_out(tx, caller, inbox_id, folder, mails)
+        _put_into(tx, caller, inbox_id, target, mails, now)
+        _take_out(tx, caller, inbox_id, folder, mails, now)
     return _pairs(tx, inbox_id, target, mails)
 
 
@@ -197,11 +201,13 @@ def _let_in(
             places.move(tx, inbox.id, message.id, INBOX)
 
 
-def _out_of_trash(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+def _out_of_trash(
+    tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
+) -> None:
     """Where it came from, or under a label."""
     found = {each.id: each for each in messages.list_by_ids(tx, [mail.message_id for mail in mails])}
     if target.startswith(LABEL):
-        _put_into(tx, caller, inbox_id, target, mails)
+        _put_into(tx, caller, inbox_id, target, mails, now)
     else:
         if any(_home(tx, found[mail.message_id].id) != target for mail in mails):
             raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
@@ -215,14 +221,16 @@ def _home(tx: Tx, message_id: str) -> str:
     return {"inbound": INBOX, "outbound": SENT}.get(row["direction"] if row else "", JUNK)
 
 
-def _take_out(tx: Tx, caller: Caller, inbox_id: str, folder: str, mails: Sequence[FolderMail]) -> None:
+def _take_out(
+    tx: Tx, caller: Caller, inbox_id: str, folder: str, mails: Sequence[FolderMail], now: int
+) -> None:
     if not folder.startswith(LABEL):
         places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
         return
     found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
     for thread_id in dict.fromkeys(message.thread_id for message in found):
         thread = threads.get(tx, caller.reach, thread_id)
-        labels.change(tx, thread, [], [folder.removeprefix(LABEL)])
+        labels.change(tx, thread, [], [folder.removeprefix(LABEL)], now)
     places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
 
 
@@ -241,7 +249,7 @@ def expunge_mails(
     if folder == TRASH:
         return [blob for mail in mails for blob in _delete(tx, caller, inbox, mail, now)]
     if folder.startswith(LABEL):
-        _take_out(tx, caller, inbox_id, folder, mails)
+        _take_out(tx, caller, inbox_id, folder, mails, now)
     else:
         _into_trash(tx, inbox_id, mails)
     return []
@@ -262,14 +270,14 @@ def file_imported(
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     if folder.startswith(LABEL):
         mail = FolderMail(0, document.id, 0, frozenset())
-        _put_into(tx, caller, inbox_id, folder, [mail])
+        _put_into(tx, caller, inbox_id, folder, [mail], now)
         places.remove(tx, inbox_id, INBOX, [document.id])
         places.remove(tx, inbox_id, SENT, [document.id])
     elif document.id not in views.find_uids(tx, inbox_id, folder, [document.id]):
         places.move(tx, inbox_id, document.id, folder)
     wanted = read_flags(given)
     flags.set_all(tx, inbox_id, folder, {document.id: wanted})
-    _follow_in_threads(tx, caller, {document.id: SEEN in wanted})
+    _follow_in_threads(tx, caller, {document.id: SEEN in wanted}, now)
     return views.find_uids(tx, inbox_id, folder, [document.id])[document.id]
 
 

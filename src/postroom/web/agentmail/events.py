@@ -9,8 +9,7 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.events import kinds
 from postroom.events.events import Event
-from postroom.mailbox import documents, inboxes, messages, threads
-from postroom.mailbox.message_json import Links
+from postroom.mailbox import inboxes, messages, threads
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing
 
@@ -66,24 +65,29 @@ def ours(asked: list[str]) -> list[str]:
     return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
 
 
-def tell(tx: Tx, event: Event, wanted: frozenset[str], links: Links) -> list[ToldEvent]:
-    """None of a message that is gone."""
+def tell(
+    tx: Tx, event: Event, wanted: frozenset[str], hidden: frozenset[str] = frozenset()
+) -> list[ToldEvent]:
+    """None of a message that is gone, or that has a label which is not to be seen."""
     message = messages.find(tx, event.message_id)
     if message is None:
+        return []
+    (shown,) = showing.show_messages(tx, [message], is_whole=True)
+    if hidden & set(shown.labels):
         return []
     told = []
     for number, kind in enumerate(TOLD.get(event.kind, ())):
         if kind in wanted:
             event_id = event.id if number == 0 else f"{event.id}-{number}"
             body = {"type": "event", "event_type": kind, "event_id": event_id}
-            told.append(ToldEvent(event_id, kind, encode(body | about(tx, event, kind, message, links))))
+            told.append(ToldEvent(event_id, kind, encode(body | about(tx, event, kind, message, shown))))
     return told
 
 
 def tell_webhook(
     tx: Tx, event: Event, vocabulary: tuple[str, ...], base_url: str, now: int
 ) -> list[tuple[str, bytes]]:
-    told = tell(tx, event, frozenset(vocabulary), Links(base_url, now))
+    told = tell(tx, event, frozenset(vocabulary))
     return [(each.id, each.body) for each in told]
 
 
@@ -91,18 +95,17 @@ def encode(body: dict[str, Any]) -> bytes:
     return msgspec.json.encode(body)
 
 
-def about(tx: Tx, event: Event, kind: str, message: messages.Message, links: Links) -> dict[str, Any]:
+def about(
+    tx: Tx, event: Event, kind: str, message: messages.Message, shown: shapes.Message
+) -> dict[str, Any]:
     if kind not in FIELDS:
-        (shown,) = showing.show_messages(tx, [message], links, is_whole=True)
-        return {"message": shown, "thread": thread_of(tx, message, shown, links)}
+        return {"message": shown, "thread": thread_of(tx, message)}
     happened = msgspec.json.decode(event.payload, type=HappenedTo)
-    document = documents.decode(message.document)
-    inbox = inboxes.find(tx, message.inbox_id)
-    to = [happened.recipient] if happened.recipient else showing.mailboxes(document.header_to)
+    to = [happened.recipient] if happened.recipient else shown.to
     fate: dict[str, Any] = {
-        "inbox_id": "" if inbox is None else inbox.address,
+        "inbox_id": shown.inbox_id,
         "thread_id": message.thread_id,
-        "message_id": document.rfc_message_id,
+        "message_id": shown.message_id,
         "timestamp": to_iso(event.created_at),
         "recipients": to,
     }
@@ -115,11 +118,11 @@ def about(tx: Tx, event: Event, kind: str, message: messages.Message, links: Lin
     return {FIELDS[kind]: fate}
 
 
-def thread_of(tx: Tx, message: messages.Message, shown: shapes.Message, links: Links) -> shapes.Thread | None:
+def thread_of(tx: Tx, message: messages.Message) -> shapes.Thread | None:
     """None of a mail that was not let in: it is in no thread."""
     inbox = inboxes.find(tx, message.inbox_id)
     try:
         thread = None if inbox is None else threads.get(tx, inbox.reach, message.thread_id)
     except NotFound:
         return None
-    return None if thread is None else showing.show_threads(tx, [thread], links)[0]
+    return None if thread is None else showing.show_threads(tx, [thread])[0]

@@ -39,21 +39,12 @@ def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
     )
 
 
-def create_inbox(tx: Tx, caller: Caller, body: shapes.NewInbox, config: Config, now: int) -> shapes.Inbox:
-    return create(tx, caller, pods.choose(tx, caller.reach, None), body, config, now)
-
-
-def create_pod_inbox(
-    tx: Tx, caller: Caller, pod_id: str, body: shapes.NewInbox, config: Config, now: int
-) -> shapes.Inbox:
-    return create(tx, caller, pods.get(tx, caller.reach, pod_id).id, body, config, now)
-
-
-def create(
-    tx: Tx, caller: Caller, pod_id: str, body: shapes.NewInbox, config: Config, now: int
+def create_inbox(
+    tx: Tx, caller: Caller, place: Reach, body: shapes.NewInbox, config: Config, now: int
 ) -> shapes.Inbox:
     """The same client_id again gives the first one."""
     require_status(body.status)
+    pod_id = pods.choose(tx, caller.reach, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
         known = listing.find_inbox_by_client_id(tx, pod_id, body.client_id)
@@ -89,44 +80,26 @@ def set_status(
     return show(tx, inbox)
 
 
-def list_inboxes(tx: Tx, caller: Caller, query: shapes.PageQuery) -> shapes.Page:
-    return list_within(tx, caller.reach, query)
-
-
-def list_pod_inboxes(tx: Tx, caller: Caller, pod_id: str, query: shapes.PageQuery) -> shapes.Page:
-    return list_within(tx, reach_of_pod(tx, caller, pod_id), query)
-
-
-def reach_of_pod(tx: Tx, caller: Caller, pod_id: str) -> Reach:
-    """What a key reaches of a pod."""
-    pod = pods.get(tx, caller.reach, pod_id)
-    return Reach(caller.account_id, pod.id, caller.reach.inbox_id)
-
-
-def list_within(tx: Tx, reach: Reach, query: shapes.PageQuery) -> shapes.Page:
-    found = listing.list_inboxes(tx, reach, paging.span_of(query))
-    shown, behind = paging.cut(found, query.limit, lambda inbox: RowPlace(inbox.created_at, inbox.id))
+def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
+    found = listing.list_inboxes(tx, place, paging.span_of(query))
+    shown, behind = paging.cut(found, query.limit, place_of)
     return paging.page("inboxes", [show(tx, inbox) for inbox in shown], query.limit, behind)
 
 
-def search_inboxes(tx: Tx, caller: Caller, query: shapes.SearchQuery) -> shapes.Page:
-    return search_within(tx, caller.reach, query)
+def place_of(inbox: Inbox) -> RowPlace:
+    return RowPlace(inbox.created_at, inbox.id)
 
 
-def search_pod_inboxes(tx: Tx, caller: Caller, pod_id: str, query: shapes.SearchQuery) -> shapes.Page:
-    return search_within(tx, reach_of_pod(tx, caller, pod_id), query)
-
-
-def search_within(tx: Tx, reach: Reach, query: shapes.SearchQuery) -> shapes.Page:
+def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
     """Words that begin one of the address or of the name, page by page of all that are looked through."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
-    found = listing.list_inboxes(tx, reach, paging.span_of(looked_at))
-    seen, behind = paging.cut(found, SEARCHED, lambda inbox: RowPlace(inbox.created_at, inbox.id))
+    found = listing.list_inboxes(tx, place, paging.span_of(looked_at))
+    seen, behind = paging.cut(found, SEARCHED, place_of)
     asked = query.q.casefold().split()
     matching = [inbox for inbox in seen if matches(inbox, asked)]
     kept = matching[: query.limit]
     if len(matching) > query.limit:
-        behind = RowPlace(kept[-1].created_at, kept[-1].id)
+        behind = place_of(kept[-1])
     kept.sort(key=lambda inbox: inbox.address != query.q.casefold())
     return paging.page("inboxes", [show(tx, inbox) for inbox in kept], query.limit, behind)
 

@@ -13,6 +13,7 @@ from postroom.errors import BadRequest, NotFound
 from postroom.fields import RowPlace, Span
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, labels, messages, raw_mails
+from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, OUTBOUND
@@ -30,8 +31,6 @@ from postroom.web.interface.bodies import finding_body
 LOOKED_THROUGH = 500  # rows of a list that is filtered by what stands in the mails
 GOT_AT_ONCE = 100
 DIRECTIONS = {showing.RECEIVED_LABEL: INBOUND, showing.SENT_LABEL: OUTBOUND}
-# What a search does not show.
-HIDDEN = {showing.SPAM, showing.TRASH, showing.BLOCKED, showing.UNAUTHENTICATED}
 
 
 class FoundMessage(Struct, rename="camel", frozen=True):
@@ -40,23 +39,20 @@ class FoundMessage(Struct, rename="camel", frozen=True):
     created_at: str
     snippet: str = ""
 
-    def with_snippet(self, snippet: str) -> "FoundMessage":
-        return replace(self, snippet=snippet)
 
-
-def list_messages(tx: Tx, inbox: Inbox, query: shapes.MessageQuery, links: Links) -> shapes.Page:
+def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQuery) -> shapes.Page:
     asked = [labels.fold(label) for label in query.labels]
-    keeps = filter_of(query, asked)
+    keeps = filter_of(query, asked, showing.hidden_from(caller))
     span = paging.span_of(query)
     if keeps is not None:
         span = replace(span, limit=LOOKED_THROUGH + 1)
     places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
     if keeps is None:
         shown, behind = paging.cut(places, query.limit, lambda place: place)
-        found = showing.show_by_ids(tx, [place.id for place in shown], links)
-        return paging.page("messages", found, query.limit, behind)
-    kept, behind = look_through(tx, places, keeps, query.limit, links)
-    return paging.page("messages", kept, query.limit, behind)
+        found = showing.show_by_ids(tx, [place.id for place in shown])
+    else:
+        found, behind = look_through(tx, places, keeps, query.limit)
+    return paging.page("messages", found, query.limit, behind)
 
 
 def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
@@ -72,16 +68,19 @@ def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
     )
 
 
-def filter_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Callable[[shapes.Message], bool] | None:
+def filter_of(
+    query: shapes.MessageQuery, asked: Sequence[str], hidden: frozenset[str]
+) -> Callable[[shapes.Message], bool] | None:
     """None: the rows tell all that is asked."""
     system = {label for label in asked if label in showing.SYSTEM}
-    if not (system or query.from_ or query.to or query.subject):
+    if not (system or hidden or query.from_ or query.to or query.subject):
         return None
 
     def keeps(message: shapes.Message) -> bool:
         people = [*message.to, *(message.cc or ()), *(message.bcc or ())]
         return (
             system <= set(message.labels)
+            and hidden.isdisjoint(message.labels)
             and contains([message.from_], query.from_)
             and contains(people, query.to)
             and contains([message.subject or ""], query.subject)
@@ -101,14 +100,13 @@ def look_through(
     places: Sequence[RowPlace],
     keeps: Callable[[shapes.Message], bool],
     limit: int,
-    links: Links,
 ) -> tuple[list[shapes.Message], RowPlace | None]:
     """As many as fit, and where the next page begins: a page may be empty and not the last."""
     kept: list[shapes.Message] = []
     for start in range(0, len(places), showing.AT_ONCE):
         some = places[start : start + showing.AT_ONCE]
         found = messages.list_by_ids(tx, [place.id for place in some])
-        shown = showing.show_messages(tx, found, links)
+        shown = showing.show_messages(tx, found)
         for message, each in zip(found, shown, strict=True):
             if keeps(each):
                 kept.append(each)
@@ -120,17 +118,17 @@ def look_through(
 
 async def search_messages(call: Call, inbox_id: str, query: shapes.SearchQuery) -> shapes.Page:
     found, behind = await find(call, query, inbox_id, None)
-    shown = await call.resources.db.read(show_found, found, call.links())
+    shown = await call.resources.db.read(show_found, found)
     return paging.page("messages", shown, query.limit, behind)
 
 
-def show_found(tx: Tx, found: Sequence[FoundMessage], links: Links) -> list[shapes.Message]:
+def show_found(tx: Tx, found: Sequence[FoundMessage]) -> list[shapes.Message]:
     snippets = {each.id: each.snippet for each in found}
     there = messages.list_by_ids(tx, list(snippets))
     return [
         replace(shown, highlights={"text": [snippets[message.id]]})
-        for message, shown in zip(there, showing.show_messages(tx, there, links), strict=True)
-        if not HIDDEN & set(shown.labels)
+        for message, shown in zip(there, showing.show_messages(tx, there), strict=True)
+        if showing.HIDDEN.isdisjoint(shown.labels)
     ]
 
 
@@ -145,7 +143,8 @@ async def find(
     )
     page = await finding.search_messages(call, asked)
     found = [
-        msgspec.json.decode(each.message, type=FoundMessage).with_snippet(each.snippet) for each in page.data
+        replace(msgspec.json.decode(each.message, type=FoundMessage), snippet=each.snippet)
+        for each in page.data
     ]
     kept = [each for each in found if lies_within(from_iso(each.created_at), span)]
     return kept, None if page.next is None else RowPlace(0, page.next)
@@ -170,13 +169,13 @@ async def get_message(call: Call, inbox_id: str, message_id: str) -> shapes.Mess
 
 def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
     message = messages.get(tx, call.reach, message_id)
-    return showing.show_messages(tx, [message], call.links(), is_whole=True)
+    return showing.show_messages(tx, [message], is_whole=True)
 
 
 def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
     """A link to the mail as it came, which needs no key."""
     message = messages.get(tx, caller.reach, message_id)
-    (shown,) = showing.show_messages(tx, [message], links)
+    (shown,) = showing.show_messages(tx, [message])
     secret = attachments.link_secret(tx)
     return {
         "message_id": shown.message_id,
@@ -204,68 +203,75 @@ def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[st
     return verbs.delete_message(tx, caller, message_id, now)
 
 
-def batch_get(tx: Tx, inbox: Inbox, body: shapes.MessageIds, links: Links) -> shapes.Page:
-    found = find_all(tx, inbox, body.message_ids)
-    shown = showing.show_by_ids(tx, found[:GOT_AT_ONCE], links, is_whole=True)
+def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> shapes.Page:
+    found = find_all(tx, caller, inbox, body.message_ids)
+    shown = showing.show_by_ids(tx, found[:GOT_AT_ONCE], is_whole=True)
     return {"limit": len(body.message_ids), "count": len(shown), "messages": shown}
 
 
-def find_all(tx: Tx, inbox: Inbox, given: Sequence[str]) -> list[str]:
+def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list[str]:
     """The ids of those that are there."""
     found = []
     for name in dict.fromkeys(given):
         with contextlib.suppress(NotFound):
-            found.append(names.find_message(tx, inbox, name))
+            message_id = names.find_message(tx, inbox, name)
+            names.require_shown(tx, caller, messages.get(tx, inbox.reach, message_id))
+            found.append(message_id)
     return found
 
 
-def change_labels(
-    tx: Tx, caller: Caller, inbox: Inbox, message_id: str, body: shapes.LabelChange, links: Links
-) -> shapes.Page:
-    return change_all(tx, inbox, [message_id], body.add_labels, body.remove_labels, links)[0]
+def change_labels(tx: Tx, inbox: Inbox, message_id: str, body: shapes.LabelChange, now: int) -> shapes.Page:
+    return change_all(tx, inbox, [message_id], body, now)[0]
 
 
-def batch_update(
-    tx: Tx, caller: Caller, inbox: Inbox, body: shapes.LabelChanges, links: Links
-) -> shapes.Page:
+def batch_update(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.LabelChanges, now: int) -> shapes.Page:
     """All that are there, or none."""
-    message_ids = find_all(tx, inbox, body.message_ids)
-    updates = change_all(tx, inbox, message_ids, body.add_labels, body.remove_labels, links)
+    message_ids = find_all(tx, caller, inbox, body.message_ids)
+    updates = change_all(tx, inbox, message_ids, body, now)
     return {"limit": len(body.message_ids), "count": len(updates), "updates": updates}
 
 
 def change_all(
-    tx: Tx,
-    inbox: Inbox,
-    message_ids: Sequence[str],
-    add_labels: shapes.OneOrMore | None,
-    remove_labels: shapes.OneOrMore | None,
-    links: Links,
+    tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: shapes.LabelChange, now: int
 ) -> list[shapes.Page]:
-    added, removed = shapes.words_of(add_labels), shapes.words_of(remove_labels)
-    if not added and not removed:
-        raise BadRequest("Name labels to add or to remove.", field="add_labels")
-    change = read_change(added, removed)
-    verbs.change_labels(tx, inbox, message_ids, change)
-    shown = showing.show_by_ids(tx, message_ids, links)
+    verbs.change_labels(tx, inbox, message_ids, read_change(body), now)
+    shown = showing.show_by_ids(tx, message_ids)
     return [{"message_id": message.message_id, "labels": message.labels} for message in shown]
 
 
-def read_change(added: Sequence[str], removed: Sequence[str]) -> verbs.LabelChange:
+def list_label_changes(tx: Tx, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
+    """The labels that were set and removed, newest first."""
+    found = label_changes.list_span(tx, inbox.id, paging.span_of(query))
+    some, behind = paging.cut(found, query.limit, lambda each: RowPlace(each.created_at, each.id))
+    shown = [
+        {
+            "organization_id": inbox.account_id,
+            "pod_id": inbox.pod_id,
+            "inbox_id": inbox.address,
+            "event_id": each.id,
+            "event_type": "label.added" if each.is_added else "label.removed",
+            "message_id": showing.name_by_id(tx, each.message_id),
+            "label": each.label,
+            "event_at": to_iso(each.created_at),
+            "created_at": to_iso(each.created_at),
+        }
+        for each in some
+    ]
+    return paging.page("events", shown, query.limit, behind)
+
+
+def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
     """Own labels are written small. `unread` is the one of ours that may be set."""
-    folded, unwanted = own_labels(added, "add_labels"), own_labels(removed, "remove_labels")
+    added = own_labels(shapes.words_of(body.add_labels), "add_labels")
+    removed = own_labels(shapes.words_of(body.remove_labels), "remove_labels")
+    if not added and not removed:
+        raise BadRequest("Name labels to add or to remove.", field="add_labels")
+    is_read = True if showing.UNREAD in removed else False if showing.UNREAD in added else None
     return verbs.LabelChange(
-        add_labels=[label for label in folded if label != showing.UNREAD],
-        remove_labels=[label for label in unwanted if label != showing.UNREAD],
-        is_read=read_flag(folded, unwanted),
+        add_labels=[label for label in added if label != showing.UNREAD],
+        remove_labels=[label for label in removed if label != showing.UNREAD],
+        is_read=is_read,
     )
-
-
-def read_flag(added: Sequence[str], removed: Sequence[str]) -> bool | None:
-    """What becomes of `unread`; None: it stays."""
-    if showing.UNREAD in removed:
-        return True
-    return False if showing.UNREAD in added else None
 
 
 def own_labels(given: Sequence[str], field: str) -> list[str]:

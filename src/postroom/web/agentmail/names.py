@@ -5,14 +5,18 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts import pods
+from postroom.accounts import domains, pods
+from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, NotFound
 from postroom.mail.address import mailbox_of
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Message
 from postroom.mailbox.search import listing
+from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
+from postroom.web.agentmail import showing
 from postroom.web.call import Call
 from postroom.web.routing import Found, Router
 
@@ -42,7 +46,8 @@ def find(router: Router, method: str, path: str) -> Found | ApiError:
     segments = split(path)
     words = {each for each in segments[1:] if not each.startswith("<")}
     found = router.find_segments(method, path, segments)
-    if isinstance(found, ApiError) and words & NO_COUNTERPART:
+    is_other = isinstance(found, ApiError) or found[1].get("webhook_id") in NO_COUNTERPART
+    if is_other and words & NO_COUNTERPART:
         raise NotFound("This has no counterpart here. The documentation says what works.")
     return found
 
@@ -58,39 +63,58 @@ def split(path: str) -> list[str]:
 
 async def resolve(call: Call, values: dict[str, str]) -> tuple[Call, dict[str, str]]:
     """With our ids in the place of the names, and the inbox that the path names."""
-    inbox, named = await call.resources.db.read(look_up, call.reach, values)
+    inbox, named = await call.resources.db.read(look_up, call.caller, values)
     return replace(call, inbox=inbox), named
 
 
-def look_up(tx: Tx, reach: Reach, values: dict[str, str]) -> tuple[Inbox | None, dict[str, str]]:
-    named = dict(values)
-    if "inbox_id" not in values:
-        require_in_pod(tx, reach, values)
-        return None, named
-    inbox = find_inbox(tx, reach, values["inbox_id"])
-    if inbox is None:
-        raise NotFound("No such inbox.")
-    if "pod_id" in values and pods.get(tx, reach, values["pod_id"]).id != inbox.pod_id:
-        raise NotFound("No such inbox.")
-    named["inbox_id"] = inbox.id
-    if "message_id" in values:
+def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | None, dict[str, str]]:
+    """Each lies in what stands before it."""
+    named, within, inbox = dict(values), caller.reach, None
+    if "pod_id" in values:
+        named["pod_id"] = pods.get(tx, within, values["pod_id"]).id
+        within = Reach(within.account_id, named["pod_id"], within.inbox_id)
+    if "inbox_id" in values:
+        inbox = get_inbox(tx, within, values["inbox_id"])
+        named["inbox_id"], within = inbox.id, inbox.reach
+    if inbox is not None and "message_id" in values:
         named["message_id"] = find_message(tx, inbox, values["message_id"])
-    if "thread_id" in values and threads.get(tx, reach, values["thread_id"]).inbox_id != inbox.id:
-        raise NotFound("No such thread.")
-    if "draft_id" in values and drafts.get(tx, reach, values["draft_id"]).inbox_id != inbox.id:
-        raise NotFound("No such draft.")
+        require_shown(tx, caller, messages.get(tx, within, named["message_id"]))
+    if "thread_id" in values:
+        require_shown(tx, caller, threads.get(tx, within, values["thread_id"]))
+    if "draft_id" in values:
+        drafts.get(tx, within, values["draft_id"])
+    if "domain_id" in values:
+        named["domain_id"] = find_domain(tx, within, values["domain_id"])
     return inbox, named
 
 
-def require_in_pod(tx: Tx, reach: Reach, values: dict[str, str]) -> None:
-    """A thread or a draft lies in the pod that stands before it."""
-    if "pod_id" not in values:
-        return
-    within = Reach(reach.account_id, pods.get(tx, reach, values["pod_id"]).id, reach.inbox_id)
-    if "thread_id" in values:
-        threads.get(tx, within, values["thread_id"])
-    if "draft_id" in values:
-        drafts.get(tx, within, values["draft_id"])
+def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
+    """To a key whose permissions leave out labels: what has them is not there."""
+    if hidden := showing.hidden_from(caller):
+        if isinstance(found, Thread):
+            (thread,) = showing.show_threads(tx, [found])
+            given = thread.labels
+        else:
+            (message,) = showing.show_messages(tx, [found])
+            given = message.labels
+        if hidden & set(given):
+            raise NotFound("No such thread." if isinstance(found, Thread) else "No such message.")
+
+
+def find_domain(tx: Tx, within: Reach, name: str) -> str:
+    """By its id, or by the domain itself."""
+    found = None if "\0" in name else domains.find_by_name(tx, within, name)
+    domain_id = name if found is None else found.id
+    if domain_id != domains.SERVICE_ID:
+        domains.get(tx, within, domain_id)
+    return domain_id
+
+
+def get_inbox(tx: Tx, reach: Reach, name: str) -> Inbox:
+    inbox = find_inbox(tx, reach, name)
+    if inbox is None:
+        raise NotFound("No such inbox.")
+    return inbox
 
 
 def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:

@@ -83,18 +83,14 @@ def cut(
     return found[:limit], place(found[limit - 1])
 
 
-def part_of(found: Sequence[T], span: Span, place: Callable[[T], RowPlace]) -> list[T]:
+def part_of(
+    found: Sequence[T], query: Any, place: Callable[[T], RowPlace]
+) -> tuple[Sequence[T], RowPlace | None]:
     """The same of a short list that is there as a whole."""
-    ordered = sorted(found, key=lambda each: _key(place(each)), reverse=not span.is_ascending)
+    span = span_of(query)
+    keyed = sorted(((place(each).at, place(each).id, each) for each in found), key=lambda row: row[:2])
     if span.behind is not None:
-        behind = _key(span.behind)
-        ordered = [
-            each
-            for each in ordered
-            if (_key(place(each)) > behind if span.is_ascending else _key(place(each)) < behind)
-        ]
-    return ordered[: span.limit]
-
-
-def _key(place: RowPlace) -> tuple[int, str]:
-    return place.at, place.id
+        behind = span.behind.at, span.behind.id
+        keyed = [row for row in keyed if (row[:2] > behind if span.is_ascending else row[:2] < behind)]
+    ordered = [each for _, _, each in (keyed if span.is_ascending else reversed(keyed))]
+    return cut(ordered, query.limit, place)

@@ -1,42 +1,36 @@
 """The routes of /v0, as the table of the interface: which keys a row takes, and the permission they need."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from postroom.accounts.permissions import DRAFTING, MANAGING, NOTHING, READING, WRITING
-from postroom.web.agentmail import (
-    drafts,
-    inboxes,
-    messages,
-    sending,
-    threads,
-)
-from postroom.web.agentmail.setup import lists, metrics, settings, webhooks
+from postroom.web.agentmail import inboxes, messages, threads
+from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
+from postroom.web.agentmail.writing import drafts, sending
 from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import ACCOUNT, POD, SCOPED, Route
 
-INBOX, POD_OF = "/v0/inboxes/{inbox_id}", "/v0/pods/{pod_id}"
-MESSAGES, MESSAGE = f"{INBOX}/messages", f"{INBOX}/messages/{{message_id}}"
-THREAD, FILE = "/threads/{thread_id}", "/attachments/{attachment_id}"
+ALL, OF_INBOX, OF_POD = "/v0", "/v0/inboxes/{inbox_id}", "/v0/pods/{pod_id}"
+MESSAGE, THREAD, DRAFT = "/messages/{message_id}", "/threads/{thread_id}", "/drafts/{draft_id}"
+DOMAIN, KEY, WEBHOOK = "/domains/{domain_id}", "/api-keys/{key_id}", "/webhooks/{webhook_id}"
+LIST, ENTRY = "/lists/{direction}/{type}", "/lists/{direction}/{type}/{entry}"
+FILE = "/attachments/{attachment_id}"
 
 INBOXES = (
-    Route("GET", "/v0/inboxes", inboxes.list_inboxes, SCOPED, READING),
-    Route("POST", "/v0/inboxes", inboxes.create_inbox, POD, MANAGING, read=read_optional),
-    Route("GET", "/v0/inboxes/search", inboxes.search_inboxes, SCOPED, READING),
-    Route("GET", INBOX, inboxes.get_inbox, SCOPED, READING),
-    Route("PATCH", INBOX, inboxes.change_inbox, POD, MANAGING),
-    Route("DELETE", INBOX, inboxes.delete_inbox, POD, MANAGING, 204),
-    Route("GET", f"{POD_OF}/inboxes", inboxes.list_pod_inboxes, POD, READING),
-    Route("POST", f"{POD_OF}/inboxes", inboxes.create_pod_inbox, POD, MANAGING, read=read_optional),
-    Route("GET", f"{POD_OF}/inboxes/search", inboxes.search_pod_inboxes, POD, READING),
-    Route("GET", f"{POD_OF}/inboxes/{{inbox_id}}", inboxes.get_inbox, POD, READING),
-    Route("PATCH", f"{POD_OF}/inboxes/{{inbox_id}}", inboxes.change_inbox, POD, MANAGING),
-    Route("DELETE", f"{POD_OF}/inboxes/{{inbox_id}}", inboxes.delete_inbox, POD, MANAGING, 204),
+    Route("GET", "/inboxes", inboxes.list_inboxes, SCOPED, READING),
+    Route("POST", "/inboxes", inboxes.create_inbox, POD, MANAGING, read=read_optional),
+    Route("GET", "/inboxes/search", inboxes.search_inboxes, SCOPED, READING),
+    Route("GET", "/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
+    Route("PATCH", "/inboxes/{inbox_id}", inboxes.change_inbox, POD, MANAGING),
+    Route("DELETE", "/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
 )
-MAIL = (
-    Route("GET", MESSAGES, messages.list_messages, SCOPED, READING),
-    Route("GET", f"{MESSAGES}/search", messages.search_messages, SCOPED, READING),
-    Route("POST", f"{MESSAGES}/batch-get", messages.batch_get, SCOPED, READING),
-    Route("POST", f"{MESSAGES}/batch-update", messages.batch_update, SCOPED, WRITING),
-    Route("POST", f"{MESSAGES}/send", sending.send, SCOPED, WRITING, read=sending.read_mail),
+MESSAGES = (
+    Route("GET", "/messages", messages.list_messages, SCOPED, READING),
+    Route("GET", "/messages/search", messages.search_messages, SCOPED, READING),
+    Route("POST", "/messages/batch-get", messages.batch_get, SCOPED, READING),
+    Route("POST", "/messages/batch-update", messages.batch_update, SCOPED, WRITING),
+    Route("POST", "/messages/send", sending.send, SCOPED, WRITING, read=sending.read_mail),
     Route("GET", MESSAGE, messages.get_message, SCOPED, READING),
     Route("PATCH", MESSAGE, messages.change_labels, SCOPED, WRITING),
     Route("DELETE", MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
@@ -45,152 +39,113 @@ MAIL = (
     Route("POST", f"{MESSAGE}/reply", sending.reply, SCOPED, WRITING, read=sending.read_mail),
     Route("POST", f"{MESSAGE}/reply-all", sending.reply_all, SCOPED, WRITING, read=sending.read_mail),
     Route("POST", f"{MESSAGE}/forward", sending.forward, SCOPED, WRITING, read=sending.read_mail),
+    Route("GET", "/events", messages.list_label_changes, SCOPED, READING, word="message_read"),
 )
 THREADS = (
-    Route("GET", "/v0/threads", threads.list_threads, SCOPED, READING),
-    Route("GET", "/v0/threads/search", threads.search_threads, SCOPED, READING),
-    Route("GET", f"/v0{THREAD}", threads.get_thread, SCOPED, READING),
-    Route("PATCH", f"/v0{THREAD}", threads.change_thread, SCOPED, WRITING),
-    Route("DELETE", f"/v0{THREAD}", threads.delete_thread, POD, MANAGING, 204),
-    Route("GET", f"/v0{THREAD}{FILE}", threads.get_thread_file, SCOPED, READING),
-    Route("GET", f"{INBOX}/threads", threads.list_inbox_threads, SCOPED, READING),
-    Route("GET", f"{INBOX}/threads/search", threads.search_inbox_threads, SCOPED, READING),
-    Route("GET", f"{INBOX}{THREAD}", threads.get_thread, SCOPED, READING),
-    Route("PATCH", f"{INBOX}{THREAD}", threads.change_thread, SCOPED, WRITING),
-    Route("DELETE", f"{INBOX}{THREAD}", threads.delete_inbox_thread, POD, MANAGING, 204),
-    Route("GET", f"{INBOX}{THREAD}{FILE}", threads.get_thread_file, SCOPED, READING),
-    Route("GET", f"{POD_OF}/threads", threads.list_pod_threads, POD, READING),
-    Route("GET", f"{POD_OF}/threads/search", threads.search_pod_threads, POD, READING),
-    Route("GET", f"{POD_OF}{THREAD}", threads.get_thread, POD, READING),
-    Route("PATCH", f"{POD_OF}{THREAD}", threads.change_thread, POD, WRITING),
-    Route("DELETE", f"{POD_OF}{THREAD}", threads.delete_pod_thread, POD, MANAGING, 204),
-    Route("GET", f"{POD_OF}{THREAD}{FILE}", threads.get_thread_file, POD, READING),
+    Route("GET", "/threads", threads.list_threads, SCOPED, READING),
+    Route("GET", "/threads/search", threads.search_threads, SCOPED, READING),
+    Route("GET", THREAD, threads.get_thread, SCOPED, READING),
+    Route("PATCH", THREAD, threads.change_thread, SCOPED, WRITING),
+    Route("DELETE", THREAD, threads.delete_thread, POD, MANAGING, 204),
+    Route("GET", f"{THREAD}{FILE}", threads.get_thread_file, SCOPED, READING),
 )
-
-DRAFT = f"{INBOX}/drafts/{{draft_id}}"
 DRAFTS = (
-    Route("GET", "/v0/drafts", drafts.list_all_drafts, SCOPED, READING),
-    Route("GET", "/v0/drafts/{draft_id}", drafts.get_draft, SCOPED, READING),
-    Route("GET", f"{POD_OF}/drafts", drafts.list_pod_drafts, POD, READING),
-    Route("GET", f"{POD_OF}/drafts/{{draft_id}}", drafts.get_draft, POD, READING),
-    Route("GET", f"{INBOX}/drafts", drafts.list_drafts, SCOPED, READING),
-    Route("POST", f"{INBOX}/drafts", drafts.create_draft, SCOPED, DRAFTING, read=sending.read_mail),
+    Route("GET", "/drafts", drafts.list_drafts, SCOPED, READING),
     Route("GET", DRAFT, drafts.get_draft, SCOPED, READING),
+    Route("GET", f"{DRAFT}{FILE}", drafts.get_draft_file, SCOPED, READING),
+)
+WRITTEN_DRAFTS = (
+    Route("POST", "/drafts", drafts.create_draft, SCOPED, DRAFTING, read=sending.read_mail),
     Route("PATCH", DRAFT, drafts.change_draft, SCOPED, DRAFTING, read=sending.read_mail),
     Route("DELETE", DRAFT, drafts.delete_draft, SCOPED, DRAFTING, 204),
     Route("POST", f"{DRAFT}/send", drafts.send_draft, SCOPED, WRITING, read=read_optional),
 )
-NEW_DOMAIN = settings.make_dkim_key
+DOMAINS = (
+    Route("GET", "/domains", domains.list_domains, POD, READING),
+    Route("POST", "/domains", domains.create_domain, POD, MANAGING, prepare=domains.make_dkim_key),
+    Route("GET", DOMAIN, domains.get_domain, POD, READING),
+    Route("PATCH", DOMAIN, domains.change_domain, POD, MANAGING),
+    Route("DELETE", DOMAIN, domains.delete_domain, POD, MANAGING, 204),
+    Route("POST", f"{DOMAIN}/verify", domains.verify_domain, POD, MANAGING, 204),
+    Route("GET", f"{DOMAIN}/zone-file", domains.get_zone_file, POD, READING),
+    Route("GET", f"{DOMAIN}/setup-link", domains.get_setup_link, POD, READING),
+)
+ORGANIZATION = (
+    Route("GET", "/pods", organization.list_pods, POD, READING),
+    Route("POST", "/pods", organization.create_pod, ACCOUNT, MANAGING, read=read_optional),
+    Route("GET", "/pods/{pod_id}", organization.get_pod, POD, READING),
+    Route("DELETE", "/pods/{pod_id}", organization.delete_pod, ACCOUNT, MANAGING, 204),
+    Route("GET", "/organizations", organization.get_organization, ACCOUNT, READING),
+    Route("GET", "/auth/me", organization.get_identity, SCOPED, NOTHING),
+)
+ALLOWED = webhooks.require_allowed_url
 SETTINGS = (
-    Route("GET", "/v0/pods", settings.list_pods, POD, READING),
-    Route("POST", "/v0/pods", settings.create_pod, ACCOUNT, MANAGING, read=read_optional),
-    Route("GET", POD_OF, settings.get_pod, POD, READING),
-    Route("DELETE", POD_OF, settings.delete_pod, ACCOUNT, MANAGING, 204),
-    Route("GET", "/v0/domains", settings.list_domains, POD, READING),
-    Route("POST", "/v0/domains", settings.create_domain, POD, MANAGING, prepare=NEW_DOMAIN),
-    Route("GET", "/v0/domains/{domain_id}", settings.get_domain, POD, READING),
-    Route("PATCH", "/v0/domains/{domain_id}", settings.change_domain, POD, MANAGING),
-    Route("DELETE", "/v0/domains/{domain_id}", settings.delete_domain, POD, MANAGING, 204),
-    Route("POST", "/v0/domains/{domain_id}/verify", settings.verify_domain, POD, MANAGING, 204),
-    Route("GET", "/v0/domains/{domain_id}/zone-file", settings.get_zone_file, POD, READING),
-    Route("GET", f"{POD_OF}/domains", settings.list_pod_domains, POD, READING),
-    Route("POST", f"{POD_OF}/domains", settings.create_pod_domain, POD, MANAGING, prepare=NEW_DOMAIN),
-    Route("GET", f"{POD_OF}/domains/{{domain_id}}", settings.get_domain, POD, READING),
-    Route("PATCH", f"{POD_OF}/domains/{{domain_id}}", settings.change_domain, POD, MANAGING),
-    Route("DELETE", f"{POD_OF}/domains/{{domain_id}}", settings.delete_domain, POD, MANAGING, 204),
-    Route("POST", f"{POD_OF}/domains/{{domain_id}}/verify", settings.verify_domain, POD, MANAGING, 204),
-    Route("GET", f"{POD_OF}/domains/{{domain_id}}/zone-file", settings.get_zone_file, POD, READING),
-    Route("GET", "/v0/api-keys", settings.list_keys, ACCOUNT, READING),
-    Route("POST", "/v0/api-keys", settings.create_key, ACCOUNT, MANAGING, read=read_optional),
-    Route("GET", "/v0/api-keys/{key_id}", settings.get_key, ACCOUNT, READING),
-    Route("PATCH", "/v0/api-keys/{key_id}", settings.change_key, ACCOUNT, MANAGING),
-    Route("DELETE", "/v0/api-keys/{key_id}", settings.delete_key, ACCOUNT, MANAGING, 204),
-    Route("GET", "/v0/organizations", settings.get_organization, ACCOUNT, READING),
-    Route("GET", "/v0/auth/me", settings.get_identity, SCOPED, NOTHING),
-)
-LISTS = (
-    Route("GET", "/v0/lists/{direction}/{type}", lists.list_entries, SCOPED, READING),
-    Route("POST", "/v0/lists/{direction}/{type}", lists.add_entry, POD, MANAGING),
-    Route("GET", "/v0/lists/{direction}/{type}/{entry}", lists.get_entry, SCOPED, READING),
-    Route("DELETE", "/v0/lists/{direction}/{type}/{entry}", lists.delete_entry, POD, MANAGING, 204),
-)
-WEBHOOKS = (
-    Route("GET", "/v0/webhooks", webhooks.list_webhooks, ACCOUNT, MANAGING),
-    Route(
-        "POST",
-        "/v0/webhooks",
-        webhooks.create_webhook,
-        ACCOUNT,
-        MANAGING,
-        prepare=webhooks.require_allowed_url,
-    ),
-    Route("GET", "/v0/webhooks/{webhook_id}", webhooks.get_webhook, ACCOUNT, MANAGING),
-    Route(
-        "PATCH",
-        "/v0/webhooks/{webhook_id}",
-        webhooks.change_webhook,
-        ACCOUNT,
-        MANAGING,
-        prepare=webhooks.require_allowed_url,
-    ),
-    Route("DELETE", "/v0/webhooks/{webhook_id}", webhooks.delete_webhook, ACCOUNT, MANAGING, 204),
-    Route("GET", "/v0/webhooks/{webhook_id}/headers", webhooks.get_headers, ACCOUNT, MANAGING),
-    Route("PATCH", "/v0/webhooks/{webhook_id}/headers", webhooks.change_headers, ACCOUNT, MANAGING, 204),
-)
-METRICS = (
-    Route("GET", "/v0/metrics/events", metrics.get_events, SCOPED, READING),
-    Route("GET", "/v0/metrics/usage", metrics.get_usage, SCOPED, READING),
-    Route("GET", "/v0/metrics/rates", metrics.get_rates, SCOPED, READING),
+    Route("GET", "/api-keys", keys.list_keys, ACCOUNT, READING),
+    Route("POST", "/api-keys", keys.create_key, ACCOUNT, MANAGING, read=read_optional),
+    Route("GET", KEY, keys.get_key, ACCOUNT, READING),
+    Route("PATCH", KEY, keys.change_key, ACCOUNT, MANAGING),
+    Route("DELETE", KEY, keys.delete_key, ACCOUNT, MANAGING, 204),
+    Route("GET", LIST, lists.list_entries, SCOPED, READING),
+    Route("POST", LIST, lists.add_entry, POD, MANAGING),
+    Route("GET", ENTRY, lists.get_entry, SCOPED, READING),
+    Route("DELETE", ENTRY, lists.delete_entry, POD, MANAGING, 204),
+    Route("GET", "/webhooks", webhooks.list_webhooks, ACCOUNT, MANAGING),
+    Route("POST", "/webhooks", webhooks.create_webhook, ACCOUNT, MANAGING, prepare=ALLOWED),
+    Route("GET", WEBHOOK, webhooks.get_webhook, ACCOUNT, MANAGING),
+    Route("PATCH", WEBHOOK, webhooks.change_webhook, ACCOUNT, MANAGING, prepare=ALLOWED),
+    Route("DELETE", WEBHOOK, webhooks.delete_webhook, ACCOUNT, MANAGING, 204),
+    Route("GET", f"{WEBHOOK}/headers", webhooks.get_headers, ACCOUNT, MANAGING),
+    Route("PATCH", f"{WEBHOOK}/headers", webhooks.change_headers, ACCOUNT, MANAGING, 204),
+    Route("GET", "/metrics/events", metrics.get_events, SCOPED, READING),
+    Route("GET", "/metrics/usage", metrics.get_usage, SCOPED, READING),
+    Route("GET", "/metrics/rates", metrics.get_rates, SCOPED, READING),
 )
 
+# By the last of these words in a path: what the permissions of a key call it.
+NOUNS = {
+    "inboxes": "inbox",
+    "messages": "message",
+    "threads": "message",
+    "drafts": "draft",
+    "domains": "domain",
+    "pods": "pod",
+    "api-keys": "api_key",
+    "lists": "list_entry",
+    "webhooks": "webhook",
+    "metrics": "metrics",
+    "organizations": "",
+    "auth": "",
+}
+CHANGES = {"GET": "read", "POST": "create", "PATCH": "update", "DELETE": "delete"}
+# Where a path ends in a verb.
+VERBS = {
+    "batch-get": "read",
+    "batch-update": "update",
+    "verify": "update",
+    "send": "send",
+    "reply": "send",
+    "reply-all": "send",
+    "forward": "send",
+}
 
-def within(place: str) -> tuple[Route, ...]:
-    """What is there of a pod and of an inbox alike."""
-    scope = SCOPED if place == INBOX else POD
-    entries, entry = (
-        f"{place}/lists/{{direction}}/{{type}}",
-        f"{place}/lists/{{direction}}/{{type}}/{{entry}}",
-    )
-    webhook = f"{place}/webhooks/{{webhook_id}}"
-    allowed = webhooks.require_allowed_url
-    return (
-        Route("GET", f"{place}/api-keys", settings.list_keys_within, ACCOUNT, READING),
-        Route("POST", f"{place}/api-keys", settings.create_key_within, ACCOUNT, MANAGING, read=read_optional),
-        Route("GET", f"{place}/api-keys/{{key_id}}", settings.get_key_within, ACCOUNT, READING),
-        Route("DELETE", f"{place}/api-keys/{{key_id}}", settings.delete_key_within, ACCOUNT, MANAGING, 204),
-        Route("GET", entries, lists.list_entries_within, scope, READING),
-        Route("POST", entries, lists.add_entry_within, POD, MANAGING),
-        Route("GET", entry, lists.get_entry_within, scope, READING),
-        Route("DELETE", entry, lists.delete_entry_within, POD, MANAGING, 204),
-        Route("GET", f"{place}/webhooks", webhooks.list_webhooks_within, ACCOUNT, MANAGING),
-        Route(
-            "POST",
-            f"{place}/webhooks",
-            webhooks.create_webhook_within,
-            ACCOUNT,
-            MANAGING,
-            prepare=allowed,
-        ),
-        Route("GET", webhook, webhooks.get_webhook_within, ACCOUNT, MANAGING),
-        Route("PATCH", webhook, webhooks.change_webhook_within, ACCOUNT, MANAGING, prepare=allowed),
-        Route("DELETE", webhook, webhooks.delete_webhook_within, ACCOUNT, MANAGING, 204),
-        Route("GET", f"{webhook}/headers", webhooks.get_headers_within, ACCOUNT, MANAGING),
-        Route("PATCH", f"{webhook}/headers", webhooks.change_headers_within, ACCOUNT, MANAGING, 204),
-        Route("GET", f"{place}/metrics/events", metrics.get_events_within, scope, READING),
-        Route("GET", f"{place}/metrics/usage", metrics.get_usage_within, scope, READING),
-        Route("GET", f"{place}/metrics/rates", metrics.get_rates_within, scope, READING),
-    )
+
+def word_of(route: Route) -> str:
+    """The permission that a key needs which was given them one by one."""
+    noun = [NOUNS[segment] for segment in route.segments if segment in NOUNS][-1]
+    return noun and f"{noun}_{VERBS.get(route.segments[-1], CHANGES[route.method])}"
+
+
+def at(place: str, rows: Iterable[Route]) -> list[Route]:
+    """The same rows below a place; a pod is not for keys of one inbox."""
+    narrower = {SCOPED: POD} if place == OF_POD else {}
+    below = [
+        replace(row, path=f"{place}{row.path}", scope=narrower.get(row.scope, row.scope)) for row in rows
+    ]
+    return [replace(row, word=row.word or word_of(row)) for row in below]
 
 
 ROUTES = (
-    *INBOXES,
-    *MAIL,
-    *THREADS,
-    *DRAFTS,
-    *SETTINGS,
-    *LISTS,
-    *WEBHOOKS,
-    *METRICS,
-    *within(INBOX),
-    *within(POD_OF),
+    *at(ALL, (*INBOXES, *THREADS, *DRAFTS, *DOMAINS, *ORGANIZATION, *SETTINGS)),
+    *at(OF_INBOX, (*MESSAGES, *THREADS, *DRAFTS, *WRITTEN_DRAFTS, *SETTINGS)),
+    *at(OF_POD, (*INBOXES, *THREADS, *DRAFTS, *DOMAINS, *SETTINGS)),
 )

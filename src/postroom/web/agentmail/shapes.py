@@ -29,53 +29,40 @@ class PageQuery(Struct, frozen=True):
     ascending: bool | None = None
 
 
-class SearchQuery(Struct, frozen=True):
+class TimeQuery(PageQuery, frozen=True):
+    before: str | None = None
+    after: str | None = None
+
+
+class SearchQuery(TimeQuery, frozen=True, kw_only=True):
     q: Annotated[str, Meta(min_length=2, max_length=256)]
-    limit: Limit = 50
-    page_token: str | None = None
-    ascending: bool | None = None
-    before: str | None = None
-    after: str | None = None
 
 
-class MessageQuery(Struct, frozen=True):
-    limit: Limit = 50
-    page_token: str | None = None
-    ascending: bool | None = None
-    before: str | None = None
-    after: str | None = None
+class DraftQuery(TimeQuery, frozen=True):
     labels: Words = []
+    collect = staticmethod(collect)
+
+
+class MailQuery(DraftQuery, frozen=True):
     include_spam: bool | None = None
     include_blocked: bool | None = None
     include_unauthenticated: bool | None = None
     include_trash: bool | None = None
+    subject: Words = []
+
+
+class MessageQuery(MailQuery, frozen=True):
     from_: Words = field(default=[], name="from")
     to: Words = []
-    subject: Words = []
-    collect = staticmethod(collect)
 
 
-class ThreadQuery(Struct, frozen=True):
-    limit: Limit = 50
-    page_token: str | None = None
-    ascending: bool | None = None
-    before: str | None = None
-    after: str | None = None
-    labels: Words = []
-    include_spam: bool | None = None
-    include_blocked: bool | None = None
-    include_unauthenticated: bool | None = None
-    include_trash: bool | None = None
+class ThreadQuery(MailQuery, frozen=True):
     senders: Words = []
     recipients: Words = []
-    subject: Words = []
-    collect = staticmethod(collect)
 
 
-class MessagesOfThreadQuery(Struct, frozen=True):
+class MessagesOfThreadQuery(PageQuery, frozen=True):
     limit: Limit = 100
-    page_token: str | None = None
-    ascending: bool | None = None
 
 
 class NewInbox(Struct, frozen=True):
@@ -117,9 +104,7 @@ class NewFile(Struct, frozen=True):
 NewFiles = Annotated[list[NewFile], Meta(max_length=100)]
 
 
-class NewMail(Struct, frozen=True, omit_defaults=True):
-    """Of a send, an answer or a forward; each takes some of these."""
-
+class Written(Struct, frozen=True, omit_defaults=True):
     to: Addresses | None = None
     cc: Addresses | None = None
     bcc: Addresses | None = None
@@ -129,6 +114,11 @@ class NewMail(Struct, frozen=True, omit_defaults=True):
     html: Html | None = None
     attachments: NewFiles | None = None
     labels: OneOrMore | None = None
+
+
+class NewMail(Written, frozen=True):
+    """Of a send, an answer or a forward; each takes some of these."""
+
     headers: dict[str, str] | None = None
     reply_all: bool | None = None
     track_opens: bool | None = None
@@ -143,10 +133,8 @@ class MessageIds(Struct, frozen=True):
     message_ids: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(min_length=1, max_length=500)]
 
 
-class LabelChanges(Struct, frozen=True):
+class LabelChanges(LabelChange, frozen=True, kw_only=True):
     message_ids: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(min_length=1, max_length=50)]
-    add_labels: OneOrMore | None = None
-    remove_labels: OneOrMore | None = None
 
 
 class ShownFile(Struct, frozen=True, omit_defaults=True):
@@ -211,16 +199,7 @@ class SentMessage(Struct, frozen=True):
     thread_id: str
 
 
-class NewDraft(Struct, frozen=True):
-    to: Addresses | None = None
-    cc: Addresses | None = None
-    bcc: Addresses | None = None
-    reply_to: Addresses | None = None
-    subject: Annotated[str, Meta(max_length=998)] | None = None
-    text: Text | None = None
-    html: Html | None = None
-    labels: OneOrMore | None = None
-    attachments: NewFiles | None = None
+class NewDraft(Written, frozen=True):
     in_reply_to: Annotated[str, Meta(max_length=1000)] | None = None
     reply_all: bool | None = None
     forward_of: Annotated[str, Meta(max_length=1000)] | None = None
@@ -228,7 +207,7 @@ class NewDraft(Struct, frozen=True):
     client_id: ClientId | None = None
 
 
-class DraftChange(Struct, frozen=True):
+class DraftChange(LabelChange, frozen=True):
     to: Addresses | UnsetType | None = UNSET
     cc: Addresses | UnsetType | None = UNSET
     bcc: Addresses | UnsetType | None = UNSET
@@ -237,25 +216,8 @@ class DraftChange(Struct, frozen=True):
     text: Text | UnsetType | None = UNSET
     html: Html | UnsetType | None = UNSET
     send_at: str | UnsetType | None = UNSET
-    add_labels: OneOrMore | None = None
-    remove_labels: OneOrMore | None = None
     add_attachments: NewFiles | None = None
     remove_attachments: Words | None = None
-
-
-class DraftToSend(Struct, frozen=True):
-    add_labels: OneOrMore | None = None
-    remove_labels: OneOrMore | None = None
-
-
-class DraftQuery(Struct, frozen=True):
-    limit: Limit = 50
-    page_token: str | None = None
-    ascending: bool | None = None
-    before: str | None = None
-    after: str | None = None
-    labels: Words = []
-    collect = staticmethod(collect)
 
 
 Page = dict[str, Any]

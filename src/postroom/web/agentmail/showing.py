@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.fields import iso
 from postroom.mail.address import parse_list
@@ -36,21 +37,27 @@ SYSTEM = frozenset(
     )
 )
 
+# What a list does not show by itself.
+HIDDEN = frozenset((SPAM, TRASH, BLOCKED, UNAUTHENTICATED))
 
-def show_by_ids(
-    tx: Tx, message_ids: Sequence[str], links: Links, *, is_whole: bool = False
-) -> list[shapes.Message]:
+
+def hidden_from(caller: Caller) -> frozenset[str]:
+    """Labels that a key with permissions of its own may not see."""
+    if caller.words is None:
+        return frozenset()
+    return frozenset(label for label in HIDDEN if f"label_{label}_read" not in caller.words)
+
+
+def show_by_ids(tx: Tx, message_ids: Sequence[str], *, is_whole: bool = False) -> list[shapes.Message]:
     """In the given order, those that are there."""
     shown: list[shapes.Message] = []
     for start in range(0, len(message_ids), AT_ONCE):
         found = messages.list_by_ids(tx, message_ids[start : start + AT_ONCE])
-        shown += show_messages(tx, found, links, is_whole=is_whole)
+        shown += show_messages(tx, found, is_whole=is_whole)
     return shown
 
 
-def show_messages(
-    tx: Tx, found: Sequence[Message], links: Links, *, is_whole: bool = False
-) -> list[shapes.Message]:
+def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -> list[shapes.Message]:
     message_ids = [message.id for message in found]
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
@@ -165,14 +172,14 @@ def show_link(tx: Tx, message_id: str, file: Attachment, links: Links) -> shapes
 # --- threads
 
 
-def show_threads(tx: Tx, found: Sequence[Thread], links: Links) -> list[shapes.Thread]:
+def show_threads(tx: Tx, found: Sequence[Thread]) -> list[shapes.Thread]:
     thread_ids = [thread.id for thread in found]
     newest = listing.newest_of_threads(tx, thread_ids, LOOKED_AT)
     facts, given = listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
     return [
         show_thread(
             thread,
-            show_by_ids(tx, newest[thread.id], links),
+            show_by_ids(tx, newest[thread.id]),
             facts.get(thread.id, ThreadFacts()),
             given.get(thread.id, ()),
         )

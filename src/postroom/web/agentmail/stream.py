@@ -13,9 +13,8 @@ from postroom.accounts.keys import Caller
 from postroom.errors import ApiError
 from postroom.events import events as log
 from postroom.events.events import Event, EventChoice
-from postroom.mailbox.message_json import Links
 from postroom.resources import Resources, Tx
-from postroom.web.agentmail import events, names
+from postroom.web.agentmail import events, names, showing
 from postroom.web.streams.stream import Stream
 from postroom.web.streams.websocket import FLOOD_REASON, TOO_MANY_MESSAGES, text_frame
 
@@ -118,8 +117,8 @@ async def tell_all(resources: Resources, stream: Stream, wanted: Listening) -> N
 
 async def tell(resources: Resources, stream: Stream, wanted: Listening, event: Event) -> bool:
     """False: the client did not keep up, and is let go."""
-    links = Links(resources.config.base_url, resources.now())
-    told = await resources.db.read(events.tell, event, wanted.kinds, links)
+    hidden = showing.hidden_from(stream.caller)
+    told = await resources.db.read(events.tell, event, wanted.kinds, hidden)
     for each in told:
         if not await stream.write(text_frame(each.body)):
             return False

@@ -66,14 +66,17 @@ def _fingerprint(token: str, inbox_id: str | None) -> bytes:
     return blake2b(f"{inbox_id} {token}".encode(), digest_size=32).digest()
 
 
-async def authenticate(resources: Resources, token: str) -> Caller:
+async def authenticate(resources: Resources, token: str, resource: str | None = None) -> Caller:
     caller, _ = await identify(resources, token, None)
-    require_at(caller, None)
+    require_at(caller, resource)
     return caller
 
 
 def require_at(caller: Caller, resource: str | None) -> None:
-    """A token that a program got for one address of MCP is good nowhere else (RFC 8707)."""
+    """A token that a program got for one address of MCP is good nowhere else (RFC 8707).
+
+    Nor is a key whose permissions only the second vocabulary knows.
+    """
     if caller.resource is not None and caller.resource != resource:
         raise Unauthorized("This token is for another address. Sign in again for this one.")
 

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from postroom import ids, log
 from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
-from postroom.accounts.permissions import READING, require_any
+from postroom.accounts.permissions import READING, require_any, require_word
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import events, kinds
@@ -175,9 +175,12 @@ class Streams:
         request = HTTPConnection(scope)
         require_short_query(request)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("api_key" if is_other else "token")
-        caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
+        given = token[0] if token else bearer_token(request)
+        resource = keys.SECOND_VOCABULARY if is_other else None
+        caller = await authenticate(self._resources, given, resource)
         try:
             require_any(caller.permissions, READING)
+            require_word(caller.words, "message_read")
         except Forbidden as error:
             address = client_address(request)
             await self._resources.db.write(note_refusal, caller, address, error, self._resources.now())

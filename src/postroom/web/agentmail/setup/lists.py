@@ -27,58 +27,41 @@ def read_list(direction: str, type: str) -> tuple[str, str]:
     return DIRECTIONS[direction], type
 
 
-def show(tx: Tx, within: Reach, direction: str, type: str, rule: PolicyRule) -> shapes.Page:
-    inbox = None if within.inbox_id is None else inboxes.find(tx, within.inbox_id)
+def show(tx: Tx, place: Reach, direction: str, type: str, rule: PolicyRule) -> shapes.Page:
+    inbox = None if place.inbox_id is None else inboxes.find(tx, place.inbox_id)
     return {
         "entry": rule.value,
-        "organization_id": within.account_id,
+        "organization_id": place.account_id,
         "direction": direction,
         "list_type": type,
         "entry_type": "email" if "@" in rule.value else "domain",
         "created_at": to_iso(rule.created_at),
-        **({} if within.pod_id is None else {"pod_id": within.pod_id}),
+        **({} if place.pod_id is None else {"pod_id": place.pod_id}),
         **({} if inbox is None else {"inbox_id": inbox.address}),
     }
 
 
-def find_entry(tx: Tx, within: Reach, direction: str, type: str, entry: str) -> PolicyRule:
+def find_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> PolicyRule:
     ours, kind = read_list(direction, type)
     wanted = entry.strip().lower().removeprefix("@")
-    for rule in policy.get(tx, within, ours).rules:
+    for rule in policy.get(tx, place, ours).rules:
         if (rule.type, rule.value) == (kind, wanted):
             return rule
     raise NotFound("No such entry.")
 
 
-def list_entries(tx: Tx, caller: Caller, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:
-    return list_entries_within(tx, caller.reach, direction, type, query)
-
-
-def list_entries_within(
-    tx: Tx, within: Reach, direction: str, type: str, query: shapes.PageQuery
-) -> shapes.Page:
+def list_entries(tx: Tx, place: Reach, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:
     ours, kind = read_list(direction, type)
-    found = [rule for rule in policy.get(tx, within, ours).rules if rule.type == kind]
-    part = paging.part_of(found, paging.span_of(query), place_of)
-    some, behind = paging.cut(part, query.limit, place_of)
-    shown = [show(tx, within, direction, type, rule) for rule in some]
+    found = [rule for rule in policy.get(tx, place, ours).rules if rule.type == kind]
+    some, behind = paging.part_of(found, query, lambda rule: RowPlace(rule.created_at, rule.id))
+    shown = [show(tx, place, direction, type, rule) for rule in some]
     return paging.page("entries", shown, query.limit, behind)
 
 
-def place_of(rule: PolicyRule) -> RowPlace:
-    return RowPlace(rule.created_at, rule.id)
-
-
 def add_entry(
-    tx: Tx, caller: Caller, direction: str, type: str, body: setup_shapes.NewEntry, now: int
-) -> shapes.Page:
-    return add_entry_within(tx, caller, caller.reach, direction, type, body, now)
-
-
-def add_entry_within(
     tx: Tx,
     caller: Caller,
-    within: Reach,
+    place: Reach,
     direction: str,
     type: str,
     body: setup_shapes.NewEntry,
@@ -87,31 +70,23 @@ def add_entry_within(
     """The first entry of an allow list makes it one: nobody else is let through from then on."""
     ours, kind = read_list(direction, type)
     new = verbs.NewRule(kind, body.entry, ours)  # type: ignore[arg-type]
-    made = verbs.add_policy_rule(tx, caller, within, new, now)
-    if kind == "allow" and policy.get(tx, within, ours).mode != "allowlist":
-        verbs.put_policy_mode(tx, caller, within, verbs.ModeChange("allowlist", ours), now)  # type: ignore[arg-type]
-    return show(tx, within, direction, type, find_entry(tx, within, direction, type, made.value))
+    made = verbs.add_policy_rule(tx, caller, place, new, now)
+    if kind == "allow" and policy.get(tx, place, ours).mode != "allowlist":
+        verbs.put_policy_mode(tx, caller, place, verbs.ModeChange("allowlist", ours), now)  # type: ignore[arg-type]
+    return get_entry(tx, place, direction, type, made.value)
 
 
-def get_entry(tx: Tx, caller: Caller, direction: str, type: str, entry: str) -> shapes.Page:
-    return get_entry_within(tx, caller.reach, direction, type, entry)
+def get_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> shapes.Page:
+    return show(tx, place, direction, type, find_entry(tx, place, direction, type, entry))
 
 
-def get_entry_within(tx: Tx, within: Reach, direction: str, type: str, entry: str) -> shapes.Page:
-    return show(tx, within, direction, type, find_entry(tx, within, direction, type, entry))
-
-
-def delete_entry(tx: Tx, caller: Caller, direction: str, type: str, entry: str, now: int) -> None:
-    delete_entry_within(tx, caller, caller.reach, direction, type, entry, now)
-
-
-def delete_entry_within(
-    tx: Tx, caller: Caller, within: Reach, direction: str, type: str, entry: str, now: int
+def delete_entry(
+    tx: Tx, caller: Caller, place: Reach, direction: str, type: str, entry: str, now: int
 ) -> None:
     """Without its last entry an allow list lets everybody through again, as far as others above it do."""
-    rule = find_entry(tx, within, direction, type, entry)
+    rule = find_entry(tx, place, direction, type, entry)
     ours, kind = read_list(direction, type)
-    verbs.delete_policy_rule(tx, caller, within, rule.id, now)
-    is_last = not any(each.type == "allow" for each in policy.get(tx, within, ours).rules)
+    verbs.delete_policy_rule(tx, caller, place, rule.id, now)
+    is_last = not any(each.type == "allow" for each in policy.get(tx, place, ours).rules)
     if kind == "allow" and is_last:
-        verbs.put_policy_mode(tx, caller, within, verbs.ModeChange("inherit", ours), now)  # type: ignore[arg-type]
+        verbs.put_policy_mode(tx, caller, place, verbs.ModeChange("inherit", ours), now)  # type: ignore[arg-type]

@@ -1,8 +1,7 @@
 """Metrics of /v0, of what is counted day by day."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, to_iso
 from postroom.errors import BadRequest
@@ -25,47 +24,33 @@ COUNTED = {
     "message.complained": "complained",
 }
 RATES = {"bounce": "bounced", "complaint": "complained"}
+STORED = "storage_bytes"
 
 
-def get_events(tx: Tx, caller: Caller, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    return get_events_within(tx, caller.reach, query, now)
-
-
-def get_events_within(tx: Tx, within: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    days = read_days(tx, within, query, now)
-    asked = query.event_types or list(COUNTED)
+def get_events(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+    days = read_days(tx, place, query, now)
     return {
         kind: [{"timestamp": moment(day), "count": day.counts[COUNTED[kind]]} for day in days]
-        for kind in require_known(asked, COUNTED, "event_types")
+        for kind in known_of(query.event_types, COUNTED, "event_types")
     }
 
 
-def get_usage(tx: Tx, caller: Caller, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    return get_usage_within(tx, caller.reach, query, now)
-
-
-def get_usage_within(tx: Tx, within: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+def get_usage(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
     """What is kept is known for each day; how many there are, as of now."""
-    days = read_days(tx, within, query, now)
-    totals = listing.totals(tx, within)
-    asked = query.usage_types or ["storage_bytes", *totals]
-    known = require_known(asked, {"storage_bytes": "", **totals}, "usage_types")
-    stored = [{"timestamp": moment(day), "value": day.counts["stored_bytes"]} for day in days]
-    return {
-        kind: stored if kind == "storage_bytes" else [{"timestamp": to_iso(now), "value": totals[kind]}]
-        for kind in known
-    }
+    totals = listing.totals(tx, place)
+    points = {kind: [{"timestamp": to_iso(now), "value": total}] for kind, total in totals.items()}
+    points[STORED] = [
+        {"timestamp": moment(day), "value": day.counts["stored_bytes"]}
+        for day in read_days(tx, place, query, now)
+    ]
+    return {kind: points[kind] for kind in known_of(query.usage_types, points, "usage_types")}
 
 
-def get_rates(tx: Tx, caller: Caller, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    return get_rates_within(tx, caller.reach, query, now)
-
-
-def get_rates_within(tx: Tx, within: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    days = read_days(tx, within, query, now)
+def get_rates(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+    days = read_days(tx, place, query, now)
     return {
         kind: [rate(day, RATES[kind]) for day in days]
-        for kind in require_known(query.rate_types or list(RATES), RATES, "rate_types")
+        for kind in known_of(query.rate_types, RATES, "rate_types")
     }
 
 
@@ -75,24 +60,21 @@ def rate(day: GroupUse, counter: str) -> shapes.Page:
     return {"timestamp": moment(day), "sent": sent, **part}
 
 
-def require_known(
-    asked: Sequence[str], known: dict[str, object] | dict[str, str], field: str
-) -> Sequence[str]:
-    """Kinds that are there and not counted here have no points: they are left out."""
-    for kind in asked:
-        if len(kind) > 100:
-            raise BadRequest(f"{field} names something that is not counted.", field=field)
-    return [kind for kind in asked if kind in known]
+def known_of(asked: Sequence[str], known: Iterable[str], field: str) -> list[str]:
+    """All, if none is named. Kinds that are there and not counted here have no points: they are left out."""
+    if any(len(kind) > 100 for kind in asked):
+        raise BadRequest(f"{field} names something that is not counted.", field=field)
+    return [kind for kind in known if not asked or kind in asked]
 
 
-def read_days(tx: Tx, within: Reach, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
+def read_days(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
     """Whole days in UTC, whatever period is asked for: nothing is counted in smaller ones."""
     end = read_asked(query.end, "end") or now
     start = read_asked(query.start, "start")
     start = end - DAY if start is None else start
     if not now - LONGEST <= start <= end:
         raise BadRequest("start lies at most 90 days back, and before end.", field="start")
-    days = usage.list_groups(tx, within, "day", start // DAY, min(end, now) // DAY)
+    days = usage.list_groups(tx, place, "day", start // DAY, min(end, now) // DAY)
     ordered = days[::-1] if query.descending else days
     return ordered[: query.limit]
 

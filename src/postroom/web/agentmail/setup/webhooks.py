@@ -51,164 +51,117 @@ def show(tx: Tx, webhook: Webhook) -> shapes.Page:
     }
 
 
-def get_of(tx: Tx, caller: Caller, webhook_id: str, within: Reach | None = None) -> Webhook:
-    webhook = webhook_list.get(tx, caller.account_id, webhook_id)
-    if within is not None and not belongs(webhook, within):
+def get_of(tx: Tx, place: Reach, webhook_id: str) -> Webhook:
+    webhook = webhook_list.get(tx, place.account_id, webhook_id)
+    if not belongs(tx, webhook, place):
         raise NotFound("No such webhook.")
     return webhook
 
 
-def belongs(webhook: Webhook, within: Reach) -> bool:
+def belongs(tx: Tx, webhook: Webhook, place: Reach) -> bool:
     """To an inbox or a pod: it is told of nothing else."""
-    if within.inbox_id is not None:
-        return webhook.inbox_ids == (within.inbox_id,) and not webhook.pod_ids
-    return webhook.pod_ids == (within.pod_id,) and not webhook.inbox_ids
+    if place.is_account:
+        return True
+    if place.inbox_id is not None:
+        return webhook.inbox_ids == (place.inbox_id,) and not webhook.pod_ids
+    inside = [inboxes.find(tx, inbox_id) for inbox_id in webhook.inbox_ids]
+    is_inside = all(inbox is not None and inbox.pod_id == place.pod_id for inbox in inside)
+    return is_inside and webhook.pod_ids == (() if inside else (place.pod_id,))
 
 
-def create_webhook(tx: Tx, caller: Caller, body: setup_shapes.NewWebhook, now: int) -> shapes.Page:
-    inbox_ids = names.inbox_ids_of(tx, caller.reach, body.inbox_ids or [], "inbox_ids")
-    return create(tx, caller, body, inbox_ids, body.pod_ids or [], now)
-
-
-def create_webhook_within(
-    tx: Tx, caller: Caller, within: Reach, body: setup_shapes.NewWebhook, now: int
-) -> shapes.Page:
-    if within.inbox_id is not None:
-        return create(tx, caller, body, [within.inbox_id], [], now)
-    return create(tx, caller, body, [], [within.pod_id or ""], now)
-
-
-def create(
-    tx: Tx,
-    caller: Caller,
-    body: setup_shapes.NewWebhook,
-    inbox_ids: Sequence[str],
-    pod_ids: Sequence[str],
-    now: int,
+def create_webhook(
+    tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewWebhook, now: int
 ) -> shapes.Page:
     """The same client_id again gives the first one."""
     accounts.lock(tx, caller.account_id)
-    known = (
-        None
-        if body.client_id is None
-        else webhook_list.find_by_client_id(tx, caller.account_id, body.client_id)
-    )
+    known = webhook_list.find_by_client_id(tx, caller.account_id, body.client_id) if body.client_id else None
     if known is not None:
         return show(tx, known)
     events.require_known(body.event_types, "event_types")
+    inbox_ids = names.inbox_ids_of(tx, place, body.inbox_ids or [], "inbox_ids")
+    inbox_ids = inbox_ids if place.inbox_id is None else [place.inbox_id]
     new = verbs.NewListedWebhook(
         url=body.url,
         event_types=events.ours(body.event_types) or None,
-        inbox_ids=list(inbox_ids),
-        pod_ids=list(pod_ids),
+        inbox_ids=inbox_ids,
+        pod_ids=pods_of(place, inbox_ids, body.pod_ids or []),
         headers=body.headers or {},
         client_id=body.client_id,
     )
     made = verbs.create_webhook(tx, caller, new, now)
-    webhook = replace(
-        webhook_list.get(tx, caller.account_id, made.id),
-        vocabulary=tuple(dict.fromkeys(body.event_types)),
-    )
-    webhook_list.put(tx, webhook)
+    return put_words(tx, caller, made.id, body.event_types)
+
+
+def pods_of(place: Reach, inbox_ids: Sequence[str], asked: list[str]) -> list[str]:
+    """A webhook of a pod is told of some inboxes of it, or of all."""
+    if place.is_account:
+        return asked
+    return [] if inbox_ids or place.pod_id is None else [place.pod_id]
+
+
+def put_words(tx: Tx, caller: Caller, webhook_id: str, types: list[str]) -> shapes.Page:
+    webhook = webhook_list.get(tx, caller.account_id, webhook_id)
+    if types:
+        webhook = replace(webhook, vocabulary=tuple(dict.fromkeys(types)))
+        webhook_list.put(tx, webhook)
     return show(tx, webhook)
 
 
-def list_webhooks(tx: Tx, caller: Caller, query: shapes.PageQuery) -> shapes.Page:
-    return list_of(tx, webhook_list.list_of_account(tx, caller.account_id), query)
-
-
-def list_webhooks_within(tx: Tx, caller: Caller, within: Reach, query: shapes.PageQuery) -> shapes.Page:
-    found = webhook_list.list_of_account(tx, caller.account_id)
-    return list_of(tx, [webhook for webhook in found if belongs(webhook, within)], query)
-
-
-def list_of(tx: Tx, found: Sequence[Webhook], query: shapes.PageQuery) -> shapes.Page:
-    part = paging.part_of(found, paging.span_of(query), place_of)
-    some, behind = paging.cut(part, query.limit, place_of)
+def list_webhooks(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
+    found = webhook_list.list_of_account(tx, place.account_id)
+    there = [webhook for webhook in found if belongs(tx, webhook, place)]
+    some, behind = paging.part_of(there, query, lambda webhook: RowPlace(webhook.created_at, webhook.owner))
     return paging.page("webhooks", [show(tx, webhook) for webhook in some], query.limit, behind)
 
 
-def place_of(webhook: Webhook) -> RowPlace:
-    return RowPlace(webhook.created_at, webhook.owner)
-
-
-def get_webhook(tx: Tx, caller: Caller, webhook_id: str) -> shapes.Page:
-    return show(tx, get_of(tx, caller, webhook_id))
-
-
-def get_webhook_within(tx: Tx, caller: Caller, within: Reach, webhook_id: str) -> shapes.Page:
-    return show(tx, get_of(tx, caller, webhook_id, within))
+def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
+    return show(tx, get_of(tx, place, webhook_id))
 
 
 def change_webhook(
-    tx: Tx, caller: Caller, webhook_id: str, body: setup_shapes.WebhookChange, now: int
+    tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
-    return change(tx, caller, get_of(tx, caller, webhook_id), body, now)
-
-
-def change_webhook_within(
-    tx: Tx, caller: Caller, within: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
-) -> shapes.Page:
-    """What it belongs to stays."""
-    webhook = get_of(tx, caller, webhook_id, within)
-    kept = setup_shapes.WebhookChange(url=body.url, event_types=body.event_types, enabled=body.enabled)
-    return change(tx, caller, webhook, kept, now)
-
-
-def change(
-    tx: Tx, caller: Caller, webhook: Webhook, body: setup_shapes.WebhookChange, now: int
-) -> shapes.Page:
-    """An empty list of types changes nothing."""
+    """An empty list of types changes nothing. What belongs to an inbox or a pod stays there."""
+    webhook = get_of(tx, place, webhook_id)
     types = body.event_types or []
     events.require_known(types, "event_types")
-    added = names.inbox_ids_of(tx, caller.reach, body.add_inbox_ids or [], "add_inbox_ids")
-    removed = names.inbox_ids_of(tx, caller.reach, body.remove_inbox_ids or [], "remove_inbox_ids")
-    pods_kept = [each for each in webhook.pod_ids if each not in (body.remove_pod_ids or ())]
-    inboxes_kept = [each for each in (*webhook.inbox_ids, *added) if each not in removed]
+    inbox_ids = changed_inboxes(tx, place, webhook, body)
     given = verbs.ListedWebhookChange(
         url=UNSET if body.url is None else body.url,
         event_types=events.ours(types) or UNSET,
-        inbox_ids=list(dict.fromkeys(inboxes_kept)),
-        pod_ids=list(dict.fromkeys([*pods_kept, *(body.add_pod_ids or ())])),
+        inbox_ids=inbox_ids,
+        pod_ids=pods_of(place, inbox_ids, changed_pods(webhook, body)),
         enabled=UNSET if body.enabled is None else body.enabled,
     )
     verbs.change_webhook(tx, caller, webhook.owner, given, now)
-    changed = webhook_list.get(tx, caller.account_id, webhook.owner)
-    if types:
-        changed = replace(changed, vocabulary=tuple(dict.fromkeys(types)))
-        webhook_list.put(tx, changed)
-    return show(tx, changed)
+    return put_words(tx, caller, webhook.owner, types)
 
 
-def delete_webhook(tx: Tx, caller: Caller, webhook_id: str, now: int) -> None:
-    verbs.delete_listed_webhook(tx, caller, webhook_id, now)
+def changed_inboxes(tx: Tx, place: Reach, webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str]:
+    if place.inbox_id is not None:
+        return [place.inbox_id]
+    added = names.inbox_ids_of(tx, place, body.add_inbox_ids or [], "add_inbox_ids")
+    removed = names.inbox_ids_of(tx, place, body.remove_inbox_ids or [], "remove_inbox_ids")
+    return list(dict.fromkeys(each for each in (*webhook.inbox_ids, *added) if each not in removed))
 
 
-def delete_webhook_within(tx: Tx, caller: Caller, within: Reach, webhook_id: str, now: int) -> None:
-    verbs.delete_listed_webhook(tx, caller, get_of(tx, caller, webhook_id, within).owner, now)
+def changed_pods(webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str]:
+    kept = [each for each in webhook.pod_ids if each not in (body.remove_pod_ids or ())]
+    return list(dict.fromkeys([*kept, *(body.add_pod_ids or ())]))
 
 
-def get_headers(tx: Tx, caller: Caller, webhook_id: str) -> shapes.Page:
-    return {"header_names": sorted(get_of(tx, caller, webhook_id).headers)}
+def delete_webhook(tx: Tx, caller: Caller, place: Reach, webhook_id: str, now: int) -> None:
+    verbs.delete_listed_webhook(tx, caller, get_of(tx, place, webhook_id).owner, now)
 
 
-def get_headers_within(tx: Tx, caller: Caller, within: Reach, webhook_id: str) -> shapes.Page:
-    return {"header_names": sorted(get_of(tx, caller, webhook_id, within).headers)}
+def get_headers(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
+    return {"header_names": sorted(get_of(tx, place, webhook_id).headers)}
 
 
 def change_headers(
-    tx: Tx, caller: Caller, webhook_id: str, body: setup_shapes.HeadersChange, now: int
+    tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.HeadersChange, now: int
 ) -> None:
-    put_headers(tx, caller, get_of(tx, caller, webhook_id), body, now)
-
-
-def change_headers_within(
-    tx: Tx, caller: Caller, within: Reach, webhook_id: str, body: setup_shapes.HeadersChange, now: int
-) -> None:
-    put_headers(tx, caller, get_of(tx, caller, webhook_id, within), body, now)
-
-
-def put_headers(tx: Tx, caller: Caller, webhook: Webhook, body: setup_shapes.HeadersChange, now: int) -> None:
+    webhook = get_of(tx, place, webhook_id)
     gone = {name.lower() for name in body.remove_headers or ()}
     kept = {name: value for name, value in webhook.headers.items() if name.lower() not in gone}
     given = verbs.ListedWebhookChange(headers={**kept, **(body.headers or {})})

@@ -5,11 +5,13 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NoPreview
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import attachments, messages, raw_mails
+from postroom.mailbox import attachments, drafts, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.drafts import KeptFile
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
@@ -95,13 +97,21 @@ def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now:
 async def get_attachment_by_link(
     resources: Resources, message_id: str, filename: str, expires: str, signature: str
 ) -> Response:
-    def work(tx: Tx) -> Attachment:
+    def work(tx: Tx) -> Attachment | KeptFile:
         secret = attachments.link_secret(tx)
         attachments.require_signature(secret, message_id, filename, expires, signature, resources.now())
+        if ids.is_id(ids.DRAFT, message_id):
+            return drafts.get_file(tx, message_id, filename)
         messages.require_visible(tx, message_id)
         return attachments.get(tx, message_id, filename)
 
-    return await send_file(resources, message_id, await resources.db.read(work))
+    file = await resources.db.read(work)
+    if isinstance(file, Attachment):
+        return await send_file(resources, message_id, file)
+    content = file.content
+    if content is None:
+        content = await pools.FILES.run(resources.blobs.get, file.blob or "")
+    return to_file_response(content, file.filename, file.content_type)
 
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
@@ -109,6 +119,10 @@ async def send_file(resources: Resources, message_id: str, file: Attachment) -> 
         return RedirectResponse(link, 302, headers={"Cache-Control": "no-store"})
     raw = await raw_mails.read(resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
-    disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
-    headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}
-    return Response(mail.attachments[file.position].content, headers=headers)
+    return to_file_response(mail.attachments[file.position].content, file.filename, file.content_type)
+
+
+def to_file_response(content: bytes, filename: str, content_type: str) -> Response:
+    disposition = f"attachment; filename*=UTF-8''{quote(filename, safe='')}"
+    headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": content_type}
+    return Response(content, headers=headers)

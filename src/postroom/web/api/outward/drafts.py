@@ -21,6 +21,7 @@ from postroom.outward.orders import (
     Order,
     SendAnswer,
     SendReceipt,
+    parse_moment,
     require_files_fit,
     require_no_steering,
 )
@@ -115,6 +116,7 @@ async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDra
         draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
         require_named(tx, call.account_id, draft.inbox_id, given)
         drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
+        follow_clock(tx, draft, given)
         if body.attachments is not msgspec.UNSET:
             unneeded[:] = drafts.remove_files(tx, draft.id)
             drafts.add_files(tx, draft.id, files)
@@ -123,6 +125,13 @@ async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDra
     shown = await write_with_files(call.resources, body.attachments or [], work)
     await remove_blobs(call.resources, unneeded)
     return shown
+
+
+def follow_clock(tx: Tx, draft: KeptDraft, given: dict[str, Any]) -> None:
+    """A draft that is sent by itself goes at the moment that it names, and stays if it names none."""
+    if draft.due_for is not None and "sendAt" in given:
+        moment = given["sendAt"]
+        drafts.put_on_clock(tx, draft.id, None if moment is None else parse_moment(moment), draft.due_for)
 
 
 async def delete_draft(call: Call, draft_id: str) -> None:

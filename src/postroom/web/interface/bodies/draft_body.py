@@ -121,6 +121,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
     send_at: str | None = None
+    scheduled: Annotated[bool, Meta(description="It is sent by itself at `sendAt`.")] = False
     undo_seconds: int = 0
     calendar: InvitationBody | None = None
     attachments: list[ShownFile]
@@ -176,6 +177,7 @@ def show(draft: KeptDraft, files: list[KeptFile]) -> ShownDraft:
                 {"filename": file.filename, "contentType": file.content_type, "sizeBytes": file.size_bytes}
                 for file in files
             ],
+            "scheduled": draft.due_at is not None and draft.failure is None,
             "createdBy": msgspec.to_builtins(draft.actor),
             "createdAt": to_iso(draft.created_at),
             "updatedAt": to_iso(draft.updated_at),

@@ -6,24 +6,32 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import require_word
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
-from postroom.fields import RowPlace
+from postroom.fields import RowPlace, iso
 from postroom.mail.html.text import html_to_text
-from postroom.mailbox import drafts, inboxes, labels
+from postroom.mailbox import attachments, drafts, inboxes, labels
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.orders import DraftVersion, Order, SendReceipt, require_files_fit
+from postroom.mailbox.message_json import Links
+from postroom.outward.orders import (
+    DraftVersion,
+    Order,
+    SendReceipt,
+    parse_moment,
+    require_ahead,
+    require_files_fit,
+)
 from postroom.processes import pools
-from postroom.resources import Tx
+from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
-from postroom.web.agentmail.inboxes import reach_of_pod
 from postroom.web.agentmail.messages import own_labels
-from postroom.web.agentmail.sending import read_files, read_key
+from postroom.web.agentmail.writing.sending import read_files, read_key
 from postroom.web.api.outward import drafts as verbs
 from postroom.web.api.outward.send import accept_order
 from postroom.web.call import Call
@@ -63,7 +71,7 @@ def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item:
         "inbox_id": address,
         "draft_id": draft.id,
         "client_id": draft.client_id,
-        "labels": list(draft.labels),
+        "labels": labels_of(draft),
         "to": shown.to,
         "cc": shown.cc,
         "bcc": shown.bcc,
@@ -73,6 +81,8 @@ def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item:
             shapes.ShownFile(f"{draft.id}.{number}", file.size_bytes, file.filename, file.content_type)
             for number, file in enumerate(files)
         ],
+        "send_status": status_of(draft),
+        "send_at": iso(draft.due_at),
         "updated_at": to_iso(draft.updated_at),
     }
     if is_item:
@@ -82,9 +92,18 @@ def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item:
     return {**item, **texts, "created_at": to_iso(draft.created_at)}
 
 
+def status_of(draft: KeptDraft) -> str | None:
+    return None if draft.due_at is None else "scheduled" if draft.failure is None else "failed"
+
+
+def labels_of(draft: KeptDraft) -> list[str]:
+    """`scheduled` while it is on the clock."""
+    clock = [showing.SCHEDULED] if status_of(draft) == "scheduled" else []
+    return sorted({*draft.labels, *clock})
+
+
 async def create_draft(call: Call, inbox_id: str, body: shapes.NewDraft) -> shapes.Page:
     """The same client_id again gives the first one, if it is still there."""
-    require_not_scheduled(body.send_at)
     files = to_sent_files(body.attachments or [])
     return await verbs.write_with_files(call.resources, files, partial(store, call=call, body=body))
 
@@ -100,6 +119,7 @@ def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> s
     draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
     own = own_labels(shapes.words_of(body.labels), "labels")
     drafts.name(tx, draft.id, body.client_id, own)
+    schedule(tx, call, draft, UNSET if body.send_at is None else body.send_at)
     return show(tx, [drafts.get(tx, inbox.reach, draft.id)])[0]
 
 
@@ -133,34 +153,28 @@ def one_address(given: shapes.Addresses | None) -> str | None:
     return found[0] if found else None
 
 
-def require_not_scheduled(send_at: object) -> None:
-    if send_at not in (None, UNSET):
-        raise BadRequest(
-            "A draft is not put on the clock here. Send with sendAt over /v1 instead.", field="send_at"
-        )
+def schedule(tx: Tx, call: Call, draft: KeptDraft, send_at: str | UnsetType | None) -> None:
+    """From then on it goes by itself; null takes it off the clock. Only for whoever may send."""
+    if send_at is UNSET:
+        return
+    if send_at is not None:
+        require_word(call.caller.words, "draft_send")
+        require_ahead(parse_moment(send_at), call.now())
+    given = {"sendAt": send_at}
+    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
+    due_at = None if send_at is None else parse_moment(send_at)
+    drafts.put_on_clock(tx, draft.id, due_at, call.caller.key_id)
 
 
 def to_sent_files(given: Sequence[shapes.NewFile]) -> list[SentFile]:
     return [SentFile(file.filename, file.content, file.content_type) for file in read_files(given)]
 
 
-def list_drafts(tx: Tx, inbox: Inbox, query: shapes.DraftQuery) -> shapes.Page:
-    return list_within(tx, inbox.reach, query)
-
-
-def list_all_drafts(tx: Tx, caller: Caller, query: shapes.DraftQuery) -> shapes.Page:
-    return list_within(tx, caller.reach, query)
-
-
-def list_pod_drafts(tx: Tx, caller: Caller, pod_id: str, query: shapes.DraftQuery) -> shapes.Page:
-    return list_within(tx, reach_of_pod(tx, caller, pod_id), query)
-
-
-def list_within(tx: Tx, reach: Reach, query: shapes.DraftQuery) -> shapes.Page:
-    found = drafts.list_span(tx, reach, paging.span_of(query))
+def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
+    found = drafts.list_span(tx, place, paging.span_of(query))
     some, behind = paging.cut(found, query.limit, lambda draft: RowPlace(draft.created_at, draft.id))
     asked = {labels.fold(label) for label in query.labels}
-    kept = [draft for draft in some if asked <= set(draft.labels)]
+    kept = [draft for draft in some if asked <= set(labels_of(draft))]
     return paging.page("drafts", show(tx, kept, is_item=True), query.limit, behind)
 
 
@@ -169,7 +183,6 @@ def get_draft(tx: Tx, caller: Caller, draft_id: str) -> shapes.Page:
 
 
 async def change_draft(call: Call, inbox_id: str, draft_id: str, body: shapes.DraftChange) -> shapes.Page:
-    require_not_scheduled(body.send_at)
     files = to_sent_files(body.add_attachments or [])
     unneeded: list[str] = []
     work = partial(change, call=call, draft_id=draft_id, body=body, unneeded=unneeded)
@@ -195,6 +208,7 @@ def change(
     require_files_fit(file.size_bytes for file in (*there, *files))
     drafts.add_files(tx, draft.id, files)
     drafts.name(tx, draft.id, draft.client_id, changed_labels(draft, body.add_labels, body.remove_labels))
+    schedule(tx, call, drafts.get(tx, call.reach, draft.id), body.send_at)
     return show(tx, [drafts.get(tx, call.reach, draft.id)])[0]
 
 
@@ -208,6 +222,23 @@ def to_change(body: shapes.DraftChange) -> DraftBody:
     if body.reply_to is not UNSET:
         named["reply_to"] = one_address(body.reply_to)
     return DraftBody(**named)
+
+
+def get_draft_file(
+    tx: Tx, caller: Caller, draft_id: str, attachment_id: str, links: Links
+) -> shapes.ShownFile:
+    """With a link that needs no key, and is good while the draft is there."""
+    there = drafts.list_files(tx, [draft_id])[draft_id]
+    file = find_file(draft_id, there, attachment_id)
+    secret = attachments.link_secret(tx)
+    return shapes.ShownFile(
+        attachment_id,
+        file.size_bytes,
+        file.filename,
+        file.content_type,
+        attachments.signed_url(links.base_url, secret, draft_id, file.filename, links.now),
+        to_iso(links.now + attachments.LINK_LIFETIME),
+    )
 
 
 def files_of(tx: Tx, draft_id: str, body: shapes.DraftChange) -> list[str]:
@@ -239,13 +270,12 @@ async def delete_draft(call: Call, inbox_id: str, draft_id: str) -> None:
 
 
 async def send_draft(
-    call: Call, inbox_id: str, draft_id: str, body: shapes.DraftToSend
+    call: Call, inbox_id: str, draft_id: str, body: shapes.LabelChange
 ) -> shapes.SentMessage:
     """As it is; its labels go with it."""
     draft, files = await call.resources.db.read(verbs.read_whole, call, draft_id)
     own = changed_labels(draft, body.add_labels, body.remove_labels)
-    order = await pools.COMPOSING.run(to_order, draft, read_key(call), own)
-    order = structs.replace(order, files=await pools.FILES.run(verbs.read_files, call.resources, files))
+    order = await prepare(call.resources, draft, files, read_key(call), own)
     answer = await accept_order(call, order)
     if not answer.is_replay:
         await verbs.remove_blobs(call.resources, [file.blob for file in files])
@@ -253,9 +283,17 @@ async def send_draft(
     return shapes.SentMessage(receipt.provider_message_id, receipt.thread_id)
 
 
+async def prepare(
+    resources: Resources, draft: KeptDraft, files: Sequence[KeptFile], key: str, own: Sequence[str]
+) -> Order:
+    order = await pools.COMPOSING.run(to_order, draft, key, own)
+    return structs.replace(order, files=await pools.FILES.run(verbs.read_files, resources, files))
+
+
 def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
-    """A text is made of HTML that is there alone."""
+    """Now, whatever the clock says. A text is made of HTML that is there alone."""
     fields = msgspec.json.decode(draft.fields)
+    fields.pop("sendAt", None)
     fields.setdefault("body", html_to_text(fields.get("bodyHtml", "")) or " ")
     body = draft_body.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
     order = read_order(draft.inbox_id, key, verbs.hash_of(draft.id), body)

@@ -1,0 +1,41 @@
+"""Which labels were set on messages and removed from them, and when: as long as the messages are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.fields import Span
+from postroom.storage import pages
+from postroom.storage.database import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    id: str
+    inbox_id: str
+    message_id: str
+    label: str
+    is_added: bool
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "LabelChange":
+        place = row["inbox_id"], row["message_id"], row["label"]
+        return cls(row["id"], *place, bool(row["is_added"]), row["created_at"])
+
+
+def note(tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str], now: int, *, is_added: bool) -> None:
+    tx.many(
+        "insert into label_changes (id, inbox_id, message_id, label, is_added, created_at) values :rows",
+        [
+            (ids.new(ids.LABEL_CHANGE, now), inbox_id, message_id, label, int(is_added), now)
+            for message_id in message_ids
+        ],
+    )
+
+
+def list_span(tx: Tx, inbox_id: str, span: Span) -> list[LabelChange]:
+    rows = pages.rows_of(
+        tx, "select * from label_changes where inbox_id = :inbox_id", span, inbox_id=inbox_id
+    )
+    return [LabelChange.from_row(row) for row in rows]

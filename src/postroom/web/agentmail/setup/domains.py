@@ -1,0 +1,125 @@
+"""Domains of /v0, named by their id or by the domain itself."""
+
+from typing import Any
+
+from postroom.accounts import accounts, domains
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.config import Config
+from postroom.errors import BadRequest
+from postroom.fields import RowPlace
+from postroom.operations import domains as verbs
+from postroom.resources import Resources, Tx
+from postroom.web.agentmail import paging, shapes
+from postroom.web.agentmail.setup import setup_shapes
+from postroom.web.api.accounts import domains as checks
+from postroom.web.call import Call
+
+MOST = 1000  # a list of domains is short
+STATUS = {True: "VALID", False: "MISSING", None: "MISSING"}
+
+
+def show(tx: Tx, domain: domains.Domain, config: Config, *, is_item: bool = False) -> shapes.Page:
+    """Everything that can be switched there is on here, but opens are not tracked."""
+    shown = verbs.show(tx, domain, config)
+    item: shapes.Page = {
+        "domain_id": shown.id,
+        "domain": shown.domain,
+        "pod_id": shown.pod_id,
+        "client_id": domain.client_id,
+        "feedback_enabled": True,
+        "inbound_enabled": True,
+        "subdomains_enabled": False,
+        "tracking_enabled": False,
+        "created_at": shown.created_at,
+        "updated_at": shown.verified_at or shown.created_at,
+    }
+    if is_item:
+        return item
+    is_verified = shown.status == "verified"
+    records = [
+        {
+            "type": record.type,
+            "name": record.name,
+            "value": record.value.split()[-1] if record.type == "MX" else record.value,
+            "status": "VALID" if is_verified and record.required else STATUS[record.found],
+            **({"priority": int(record.value.split()[0])} if record.type == "MX" else {}),
+        }
+        for record in shown.records
+    ]
+    return {**item, "status": "VERIFIED" if is_verified else "PENDING", "records": records}
+
+
+async def make_dkim_key(resources: Resources, body: setup_shapes.NewDomain) -> dict[str, Any]:
+    return await checks.make_dkim_key(resources, verbs.NewDomain(body.domain))
+
+
+def create_domain(
+    tx: Tx,
+    caller: Caller,
+    place: Reach,
+    body: setup_shapes.NewDomain,
+    private_key: bytes,
+    config: Config,
+    now: int,
+) -> shapes.Page:
+    """The same client_id again gives the first one."""
+    accounts.lock(tx, caller.account_id)
+    known = domains.find_by_client_id(tx, place, body.client_id) if body.client_id else None
+    if known is not None:
+        return show(tx, known, config)
+    new = verbs.NewDomain(body.domain, place.pod_id)
+    made = verbs.create_domain(tx, caller, new, private_key, config, now)
+    if body.client_id is not None:
+        domains.set_client_id(tx, made.id, body.client_id)
+    return get_domain(tx, caller, made.id, config)
+
+
+def list_domains(tx: Tx, place: Reach, query: shapes.PageQuery, config: Config) -> shapes.Page:
+    found, _ = domains.list_within(tx, place, MOST, 0)
+    some, behind = paging.part_of(found, query, lambda domain: RowPlace(domain.created_at, domain.id))
+    shown = [show(tx, domain, config, is_item=True) for domain in some]
+    return paging.page("domains", shown, query.limit, behind)
+
+
+def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> shapes.Page:
+    return show(tx, verbs.find_domain(tx, caller, domain_id, config), config)
+
+
+def change_domain(
+    tx: Tx, caller: Caller, domain_id: str, body: setup_shapes.DomainChange, config: Config
+) -> shapes.Page:
+    """What it already is may be said again; nothing of it can be switched."""
+    shown = get_domain(tx, caller, domain_id, config)
+    for name in body.__struct_fields__:
+        if getattr(body, name) not in (None, shown[name]):
+            raise BadRequest(f"{name} cannot be changed here.", field=name)
+    return shown
+
+
+def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
+    verbs.delete_domain(tx, caller, domain_id, now)
+
+
+async def verify_domain(call: Call, domain_id: str, pod_id: str = "") -> None:
+    await checks.verify_domain(call, domain_id)
+
+
+def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> shapes.Page:
+    """No provider of DNS is asked to set the records: whoever runs the zone sets them."""
+    verbs.find_domain(tx, caller, domain_id, config)
+    return {"supported": False}
+
+
+def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config) -> str:
+    """The records as lines of a zone file."""
+    shown = verbs.get_domain(tx, caller, domain_id, config)
+    return "".join(f"{line(record)}\n" for record in shown.records)
+
+
+def line(record: verbs.ShownRecord) -> str:
+    value = record.value
+    if record.type == "TXT":
+        pieces = [value[start : start + 255] for start in range(0, len(value), 255)]
+        value = " ".join(f'"{piece}"' for piece in pieces)
+    return f"{record.name}. 3600 IN {record.type} {value}"

@@ -1,0 +1,64 @@
+"""The loop over drafts of /v0 that have come due: each is sent as the key would that set the clock."""
+
+from postroom.accounts import keys
+from postroom.accounts.keys import Caller
+from postroom.errors import ApiError, BadRequest, Unauthorized
+from postroom.mail.writing.header_words import DraftError
+from postroom.mailbox import drafts
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.outward.send import send_mail
+from postroom.queue import deliveries
+from postroom.queue.work import IDLE_SECONDS
+from postroom.resources import Resources, Tx
+from postroom.web.agentmail.writing.drafts import prepare
+from postroom.web.api.outward.drafts import remove_blobs
+
+AT_ONCE = 50
+
+
+async def send_due_drafts(resources: Resources) -> None:
+    """Runs until cancelled."""
+    ear = resources.db.listen(deliveries.HOLDS_BELL)
+    try:
+        while True:
+            due = await resources.db.read(drafts.list_due, AT_ONCE, resources.now())
+            for draft in due:
+                await send_or_note(resources, draft)
+            if len(due) < AT_ONCE:
+                await ear.wait(IDLE_SECONDS)
+    finally:
+        ear.close()
+
+
+async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
+    """What is refused stays a draft, and says why. One that fails keeps no other waiting."""
+    try:
+        await send(resources, draft)
+        resources.loops.works("a draft")
+    except ApiError as error:
+        if error.status >= 500:
+            resources.loops.failed("a draft", error)
+        else:
+            await resources.db.write(drafts.note_failure, draft, error.message)
+    except Exception as error:
+        resources.loops.failed("a draft", error)
+
+
+async def send(resources: Resources, draft: KeptDraft) -> None:
+    """Twice at once, or again after a crash: the draft goes with its version, and only once."""
+    caller, files = await resources.db.read(read_whole, draft, resources.now())
+    key = f"draft-{draft.id}-{draft.version}"
+    order = await prepare(resources, draft, files, key, draft.labels)
+    try:
+        await send_mail(resources, caller, order)
+    except DraftError as error:
+        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+    await remove_blobs(resources, [file.blob for file in files])
+
+
+def read_whole(tx: Tx, draft: KeptDraft, now: int) -> tuple[Caller, list[KeptFile]]:
+    caller = keys.find_caller_by_id(tx, draft.due_for or "", now)
+    if caller is None:
+        raise Unauthorized("The key that put this draft on the clock has been revoked.")
+    drafts.get(tx, caller.reach, draft.id)
+    return caller, drafts.read_files(tx, draft.id)
