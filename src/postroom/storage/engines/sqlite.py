@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from postroom import log
 from postroom.errors import Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.engines import sqlite_index
+from postroom.storage.engines.sqlite_log import LONG_LOG_PAGES, Checkpointer, Turns
 from postroom.storage.engines.sqlite_words import SqliteWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
@@ -23,12 +23,9 @@ T = TypeVar("T")
 
 SYNCHRONOUS_FULL = 2
 CACHE_KILOBYTES = 16_000
-# The log is copied into the database beside the writer. Where that falls behind, the writer does it itself.
-CHECKPOINT_SECONDS = 0.25
+# Of a connection that nobody copies the log for: it does so itself.
 LATEST_CHECKPOINT_PAGES = 32_000
-# The planner's statistics, from a sample of each index: so that they are made in milliseconds.
-ANALYZE_SECONDS = 600.0
-ANALYZED_ROWS = 400
+PAGE_BYTES = 4096
 LONG_READERS = 2
 STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
 PRIMARY_CODE = 0xFF
@@ -51,6 +48,14 @@ def connect(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error}.") from error
     _require_full_durability(connection)
+    return connection
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """It never copies the log: others do, while it writes. A log that was long is cut back."""
+    connection = connect(path)
+    connection.execute("pragma wal_autocheckpoint = 0")
+    connection.execute(f"pragma journal_size_limit = {LONG_LOG_PAGES * PAGE_BYTES}")
     return connection
 
 
@@ -124,19 +129,33 @@ class SqliteTx:
 class SqliteSession:
     engine = "sqlite"
 
-    def __init__(self, path: Path, connect: Callable[[Path], sqlite3.Connection] = connect) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connect: Callable[[Path], sqlite3.Connection] = connect,
+        turns: Turns | None = None,
+    ) -> None:
         self._connection = connect(path)
+        self._turns = turns or Turns()
         self.tx = SqliteTx(self._connection)
 
     def begin(self) -> None:
-        execute(self._connection, "begin immediate", {})
+        self._turns.begin()
+        try:
+            execute(self._connection, "begin immediate", {})
+        except BaseException:
+            self._turns.end()
+            raise
 
     def commit(self) -> None:
+        """If that fails, the transaction is still there, and is rolled back."""
         execute(self._connection, "commit", {})
+        self._turns.end()
 
     def rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("rollback")
+        self._turns.end()
 
     def savepoint(self) -> None:
         self._connection.execute("savepoint job")
@@ -158,35 +177,7 @@ class SqliteSession:
 
     def close(self) -> None:
         self._connection.close()
-
-
-class Checkpointer:
-    """Copies the log into the database every now and then, while the writer goes on; keeps statistics."""
-
-    def __init__(self, path: Path) -> None:
-        self._connection = connect(path)
-        self._connection.execute(f"pragma analysis_limit = {ANALYZED_ROWS}")
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="checkpointer", daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        analyze_at = time.monotonic() + ANALYZE_SECONDS
-        while not self._stopping.wait(CHECKPOINT_SECONDS):
-            try:
-                self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
-                if time.monotonic() >= analyze_at:
-                    analyze_at = time.monotonic() + ANALYZE_SECONDS
-                    self._connection.execute("pragma optimize").fetchall()
-            except sqlite3.OperationalError:
-                pass  # no room: whoever writes next is told
-            except Exception:
-                log.get().exception("the log of the database cannot be copied")
-
-    def close(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-        self._connection.close()
+        self._turns.end()
 
 
 class LongReaders:
@@ -237,12 +228,15 @@ class SqliteDatabase:
         self._index = sqlite_index.path_beside(path)
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
-        self._writes = WriteQueue(lambda: SqliteSession(path), writers=1, ring=self.ring)
+        turns = Turns()
+        self._writes = WriteQueue(
+            lambda: SqliteSession(path, connect_writer, turns), writers=1, ring=self.ring
+        )
         self._index_writes = WriteQueue(
             lambda: SqliteSession(self._index, sqlite_index.connect), writers=1, ring=self.ring
         )
         self._long_readers = LongReaders(path)
-        self._checkpointer = Checkpointer(path)
+        self._checkpointer = Checkpointer(connect(path), turns)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._reader.execute("begin")
