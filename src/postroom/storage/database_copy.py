@@ -11,15 +11,18 @@ from typing import Any, Protocol
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from postroom.storage.data_folder import sync_folder
 from postroom.storage.database import StorageError
 from postroom.storage.engines.postgres import PostgresSession, require_unicode
+from postroom.storage.engines.postgres_connections import TCP
 from postroom.storage.engines.sqlite import connect
 from postroom.storage.migrate import migrate
 
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of nodes that run now, and mean nothing later
+OF_COPIES = TCP | {"application_name": "postroom backup"}  # a database that is gone ends it
 BLOB_TABLES = ("raw_mails", "draft_files")
 PostgresRows = psycopg.Connection[tuple[Any, ...]]
 
@@ -106,14 +109,18 @@ class PostgresCopy:
 
     def __init__(self, url: str) -> None:
         try:
-            self._connection = psycopg.connect(url, application_name="postroom backup")
+            self._connection = psycopg.connect(make_conninfo("", **(OF_COPIES | conninfo_to_dict(url))))
         except psycopg.Error as error:
             raise StorageError(f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {error}") from error
 
     def take(self, folder: Path) -> list[Path]:
         self._connection.read_only = True
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        return [self._take_table(folder, table) for table in list_tables(self._connection) if table != CLAIMS]
+        try:
+            tables = [table for table in list_tables(self._connection) if table != CLAIMS]
+            return [self._take_table(folder, table) for table in tables]
+        except psycopg.Error as error:
+            raise StorageError(f"The database cannot be copied: {error}") from error
 
     def _take_table(self, folder: Path, table: str) -> Path:
         path = folder / f"{table}.copy"
