@@ -80,6 +80,51 @@ async def test_endless_responses_come_to_an_end(monkeypatch: pytest.MonkeyPatch)
             await client.run("NOOP")
 
 
+async def test_a_server_that_asks_for_more_for_ever_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
+    async with client_of(endless=b"+ go on\r\n") as client:
+        with pytest.raises(ImapError, match="come to an end"):
+            await client.run("NOOP")
+
+
+async def test_a_server_that_never_confirms_a_mail_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
+    async with client_of(b"+ go on\r\n", endless=b"* 1 EXISTS\r\n") as client:
+        with pytest.raises(ImapError, match="come to an end"):
+            await client.append("Sent", b"a mail")
+
+
+async def test_a_server_that_stops_reading_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes what the network holds for it, and then nothing more."""
+    monkeypatch.setattr(imap_client, "FETCH_SECONDS", 0.05)
+    async with deaf_server() as address:
+        client = await open_client(address)
+        with pytest.raises(ImapError, match="did not take"):
+            await client.append("Sent", b"x" * 40_000_000)
+        client.close()
+
+
+@contextlib.asynccontextmanager
+async def deaf_server() -> AsyncIterator[MailServerAddress]:
+    """It asks for a mail, and does not read it."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HELLO)
+        for answer in (FEATURES, b"+ go on\r\n"):
+            await reader.readline()
+            writer.write(answer)
+        await over.wait()
+        writer.transport.abort()
+
+    over = asyncio.Event()
+    server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=1024)
+    try:
+        yield MailServerAddress("127.0.0.1", ("127.0.0.1",), server.sockets[0].getsockname()[1], True)
+    finally:
+        over.set()
+        server.close()
+
+
 async def test_literals_of_one_answer_are_bounded_together() -> None:
     piece = b"* 1 FETCH (UID 1 BODY[] {400}\r\n" + b"x" * 400 + b")\r\n"
     async with client_of(piece * 3) as client:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from postroom.connections.imap_wire import LINE_BYTES, ImapError, ImapResponse, ImapWire
+from postroom.connections.imap_wire import LINE_BYTES, LITERAL_BYTES, ImapError, ImapResponse, ImapWire
 from postroom.mail import headers
 from postroom.mail.parse import message_id_of
 from postroom.net.certificate import trusted_authorities
@@ -59,6 +59,7 @@ class ImapClient:
     def __init__(self, wire: ImapWire) -> None:
         self._wire = wire
         self._number = 0
+        self._heard = 0  # responses to the last command
         self._features: frozenset[str] = frozenset()
         self._uid_next = 0  # of the open folder, when it was opened; 0 where the server does not say
 
@@ -178,30 +179,30 @@ class ImapClient:
 
     async def append(self, folder: str, raw: bytes) -> None:
         tag = await self._send(b"APPEND " + quoted(folder) + b" (\\Seen) {%d}" % len(raw))
-        while (found := await self._wire.read(COMMAND_SECONDS)).tag != b"+":
+        while (found := await self._hear(COMMAND_SECONDS)).tag != b"+":
             _require_ok(found, tag)
-        await self._wire.send(raw + b"\r\n")
-        while (found := await self._wire.read(FETCH_SECONDS)).tag != tag:
+        await self._wire.send(raw + b"\r\n", FETCH_SECONDS)
+        while (found := await self._hear(FETCH_SECONDS)).tag != tag:
             pass
         _require_ok(found, tag)
 
     async def wait_for_mail(self, seconds: float) -> None:
         """Until the folder has changed, or so long (RFC 2177)."""
         tag = await self._send(b"IDLE")
-        while (found := await self._wire.read(COMMAND_SECONDS)).tag != b"+":
+        while (found := await self._hear(COMMAND_SECONDS)).tag != b"+":
             _require_ok(found, tag)
         ends_at = asyncio.get_running_loop().time() + seconds
         while (left := ends_at - asyncio.get_running_loop().time()) > 0:
             try:
                 async with asyncio.timeout(left):
-                    found = await self._wire.read(seconds + COMMAND_SECONDS, 0)
+                    found = await self._hear(seconds + COMMAND_SECONDS, 0)
             except TimeoutError:
                 break
             _require_ok(found, tag)
             if _EXISTS.fullmatch(found.text):
                 break
-        await self._wire.send(b"DONE\r\n")
-        while (found := await self._wire.read(COMMAND_SECONDS, 0)).tag != tag:
+        await self._wire.send(b"DONE\r\n", COMMAND_SECONDS)
+        while (found := await self._hear(COMMAND_SECONDS, 0)).tag != tag:
             _require_ok(found, tag)
 
     async def run(
@@ -211,23 +212,30 @@ class ImapClient:
         tag = await self._send(command.encode() if isinstance(command, str) else command)
         found: list[ImapResponse] = []
         left = literal_bytes
-        while (each := await self._wire.read(seconds, left)).tag != tag:
+        while (each := await self._hear(seconds, left)).tag != tag:
             _require_ok(each, tag)
             if each.tag == b"+":
-                await self._wire.send(b"\r\n")  # a refusal of XOAUTH2 is told behind an empty answer
+                await self._wire.send(
+                    b"\r\n", COMMAND_SECONDS
+                )  # a refusal of XOAUTH2 is told behind an empty answer
                 continue
             left -= sum(map(len, each.literals))
             found.append(each)
-            if len(found) > RESPONSES:
-                raise ImapError("The server does not come to an end.")
         _require_ok(each, tag)
         return [*found, each]
 
     async def _send(self, command: bytes) -> bytes:
         self._number += 1
+        self._heard = 0
         tag = b"a%d" % self._number
-        await self._wire.send(tag + b" " + command + b"\r\n")
+        await self._wire.send(tag + b" " + command + b"\r\n", COMMAND_SECONDS)
         return tag
+
+    async def _hear(self, seconds: float, literal_bytes: int = LITERAL_BYTES) -> ImapResponse:
+        self._heard += 1
+        if self._heard > RESPONSES:
+            raise ImapError("The server does not come to an end.")
+        return await self._wire.read(seconds, literal_bytes)
 
     async def log_out(self) -> None:
         try:

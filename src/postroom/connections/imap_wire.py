@@ -39,10 +39,13 @@ class ImapWire:
         self._reader = reader
         self._writer = writer
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, seconds: float) -> None:
         try:
-            self._writer.write(data)
-            await self._writer.drain()
+            async with asyncio.timeout(seconds):
+                self._writer.write(data)
+                await self._writer.drain()
+        except TimeoutError:
+            raise ImapError(f"The server did not take what was sent within {seconds:g} seconds.") from None
         except OSError as error:
             raise ImapError(f"The connection broke: {error}.") from None
 
