@@ -84,7 +84,7 @@ def what_left_was_taken(tx: Tx, clients: Clients, cluster: Cluster) -> Iterator[
         )
         if copies != len(inside):
             yield f"{key} came {copies} times to {len(inside)} inboxes here"
-    for row in tx.all("select event_id from deliveries where kind = 'webhook' and state = 'done'"):
+    for row in tx.all("select event_id from deliveries where kind = 'webhook' and state = 'delivered'"):
         if not cluster.peers.taken.get(("webhook", row["event_id"])):
             yield f"the event {row['event_id']} is done, and was never posted"
 
