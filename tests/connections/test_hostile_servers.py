@@ -166,6 +166,27 @@ async def test_numbers_far_apart_are_asked_for_in_few_steps() -> None:
         assert len([part async for part in client.list_behind(0)]) <= imap_client.MOST_LISTS
 
 
+async def test_mail_that_is_told_of_beside_another_answer_is_not_waited_for() -> None:
+    """A server tells once that the folder has grown, with whatever it answers just then."""
+    answers = (
+        b"* 1 FETCH (UID 7 RFC822.SIZE 3)\r\na2 OK\r\n",
+        b"* 2 EXISTS\r\n* 1 FETCH (UID 7 BODY[] {3}\r\nyes)\r\na3 OK\r\n",
+        b"* 2 FETCH (UID 8 RFC822.SIZE 3)\r\na4 OK\r\n",
+        b"+ idling\r\n* 3 EXISTS\r\n",
+        b"a5 OK\r\n",
+    )
+    async with asyncio.timeout(60), client_of(*answers) as client:
+        assert await listed_behind(client, 0) == [7]
+        assert await client.fetch_all([7], 1000) == {7: b"yes"}
+        await client.wait_for_mail(600)
+        assert await listed_behind(client, 7) == [8]
+        await client.wait_for_mail(600)  # now the server is asked
+
+
+async def listed_behind(client: ImapClient, last_uid: int) -> list[int]:
+    return [mail.uid async for part in client.list_behind(last_uid) for mail in part]
+
+
 async def test_a_folder_without_uidvalidity_is_refused() -> None:
     async with client_of(b"* 3 EXISTS\r\na2 OK\r\n") as client:
         with pytest.raises(ImapError, match="UIDVALIDITY"):

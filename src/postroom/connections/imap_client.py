@@ -24,7 +24,7 @@ LISTED_AT_ONCE = 2_000
 MOST_LISTS = 500  # of one folder, however few mails are among its numbers
 ID_BYTES = 4 * 1024 * 1024  # for the Message-IDs of one list
 _CODE = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d{1,10})\]", re.I)
-_EXISTS = re.compile(rb"\d{1,10} EXISTS", re.I)
+_FOLDER_SIZE = re.compile(rb"(\d{1,10}) (EXISTS|EXPUNGE)", re.I)
 _UID = re.compile(rb"\bUID (\d{1,10})\b", re.I)
 _SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})\b", re.I)
 _DATE = re.compile(rb'INTERNALDATE "([^"]{1,40})"', re.I)
@@ -60,6 +60,8 @@ class ImapClient:
         self._wire = wire
         self._number = 0
         self._heard = 0  # responses to the last command
+        self._size = 0  # of the folder, in mails
+        self._has_grown = False  # since the last look to its end: told in the answer to any command
         self._features: frozenset[str] = frozenset()
         self._uid_next = 0  # of the open folder, when it was opened; 0 where the server does not say
 
@@ -127,6 +129,7 @@ class ImapClient:
         while start + step < self._uid_next:
             yield await self._describe(start, start + step - 1, with_ids)
             start += step
+        self._has_grown = False
         yield await self._describe(start, None, with_ids)
 
     async def newest_uid(self) -> int:
@@ -187,20 +190,20 @@ class ImapClient:
         _require_ok(found, tag)
 
     async def wait_for_mail(self, seconds: float) -> None:
-        """Until the folder has changed, or so long (RFC 2177)."""
+        """Until the folder has grown since it was listed to its end, or so long (RFC 2177)."""
+        if self._has_grown:
+            return
         tag = await self._send(b"IDLE")
         while (found := await self._hear(COMMAND_SECONDS)).tag != b"+":
             _require_ok(found, tag)
         ends_at = asyncio.get_running_loop().time() + seconds
-        while (left := ends_at - asyncio.get_running_loop().time()) > 0:
+        while not self._has_grown and (left := ends_at - asyncio.get_running_loop().time()) > 0:
             try:
                 async with asyncio.timeout(left):
                     found = await self._hear(seconds + COMMAND_SECONDS, 0)
             except TimeoutError:
                 break
             _require_ok(found, tag)
-            if _EXISTS.fullmatch(found.text):
-                break
         await self._wire.send(b"DONE\r\n", COMMAND_SECONDS)
         while (found := await self._hear(COMMAND_SECONDS, 0)).tag != tag:
             _require_ok(found, tag)
@@ -235,7 +238,19 @@ class ImapClient:
         self._heard += 1
         if self._heard > RESPONSES:
             raise ImapError("The server does not come to an end.")
-        return await self._wire.read(seconds, literal_bytes)
+        found = await self._wire.read(seconds, literal_bytes)
+        self._note_size(found.text)
+        return found
+
+    def _note_size(self, text: bytes) -> None:
+        """Some servers repeat the size without need: only another one is news."""
+        if (match := _FOLDER_SIZE.fullmatch(text)) is None:
+            return
+        if match[2].upper() == b"EXPUNGE":
+            self._size -= 1
+        elif int(match[1]) != self._size:
+            self._size = int(match[1])
+            self._has_grown = True
 
     async def log_out(self) -> None:
         try:
