@@ -13,8 +13,6 @@ from postroom.mailbox import attachments
 from postroom.processes import pools
 from postroom.storage.database import Database, Tx
 
-FIRST_ACCOUNT = "default"
-
 
 @dataclass(frozen=True, slots=True)
 class FirstAccount:
@@ -29,7 +27,7 @@ def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
     secret_values.make_missing(tx, attachments.LINKS, secret_values.RETURN_PATH, REVIEW)
     if accounts.is_any(tx):
         return None
-    account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
+    account: Account = accounts.add(tx, accounts.FIRST, config.plan, now)
     token = config.api_key or keys.new_token()
     keys.add(tx, account.id, None, "first key", token, now)
     if config.webhook_url:

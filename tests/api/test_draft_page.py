@@ -108,3 +108,26 @@ async def test_deleting_and_taking_a_file_off_name_the_version_that_was_seen(ser
         assert (await page.post(f"{path}/files/remove", data=off)).status_code == 303
         assert (await page.post(f"{path}/delete", data={"version": "2"})).status_code == 303
     assert (await server.api.get(f"/v1/drafts/{draft['id']}")).status_code == 404
+
+
+async def test_a_draft_that_was_sent_can_be_taken_back_for_a_moment(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    fields = {
+        "to": "carol@there.example",
+        "subject": "Offer",
+        "body": "**Seven**",
+        "bodyHtml": "<b>Seven</b>",
+    }
+    draft = (await server.api.post(f"/v1/inboxes/{bob}/drafts", json=fields)).json()
+    path = f"/app/drafts/{draft['id']}"
+    async with signed_in(server) as page:
+        seen, _ = await seen_on(page, path)
+        assert (await page.post(f"{path}/send", data=seen)).status_code == 303
+        [sent] = await sent_of(server, bob)
+        undo = f"/app/messages/{sent['id']}/undo"
+        assert f'action="{undo}" data-undo' in (await page.get("/app/drafts")).text
+        assert (await page.post(undo)).status_code == 303
+    [back] = (await server.api.get(f"/v1/inboxes/{bob}/drafts")).json()["data"]
+    assert (back["subject"], back["body"].strip(), back["to"]) == ("Offer", "**Seven**", fields["to"].split())
+    assert "<b>Seven</b>" in back["bodyHtml"]
+    assert (await sent_of(server, bob))[0]["status"] == "failed"

@@ -20,3 +20,9 @@ def test_a_measure_has_its_unit_and_no_sum() -> None:
 
 def test_a_time_without_anything_has_no_plot() -> None:
     assert "<svg" not in bars([0, 0], "Nothing")
+
+
+def test_a_plot_of_days_names_them() -> None:
+    drawn = bars([1, 2, 3], "Mails in", labels=["2026-11-15", "2026-11-16", "2026-11-17"])
+    assert "<span>2026-11-15</span><span>2026-11-16</span><span>2026-11-17</span>" in drawn
+    assert "<title>2026-11-16: 2</title>" in drawn

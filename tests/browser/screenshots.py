@@ -36,7 +36,7 @@ def chromium() -> Iterator[Browser]:
 
 def pages(running: House) -> dict[str, str]:
     """Every page by the name of its picture."""
-    found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", *OTHERS)}
+    found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", "activity", *OTHERS)}
     found |= {name: f"/app/settings/{name}" for name in SETTINGS}
     found |= {name: f"/app/operator/{name}" for name in OPERATOR}
     found["search"] = "/app/search?q=export"

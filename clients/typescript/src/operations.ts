@@ -156,7 +156,7 @@ export abstract class Operations {
   }
 
   /** List the keys of the account, oldest first. */
-  listAccountKeys(query: { limit?: number; offset?: number } = {}): Promise<Page<ApiKey>> {
+  listAccountKeys(query: { limit?: number; offset?: number; everywhere?: boolean } = {}): Promise<Page<ApiKey>> {
     return this.run({
       method: "GET",
       path: "/v1/api-keys",
@@ -1257,7 +1257,7 @@ export abstract class Operations {
   }
 
   /** List the keys of the account, oldest first; each page is asked for when it is wanted. */
-  iterAccountKeys(query: { limit?: number; offset?: number } = {}): AsyncGenerator<ApiKey> {
+  iterAccountKeys(query: { limit?: number; offset?: number; everywhere?: boolean } = {}): AsyncGenerator<ApiKey> {
     return pages((page) => this.listAccountKeys(page), query);
   }
 

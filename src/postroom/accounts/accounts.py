@@ -10,6 +10,8 @@ from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
+FIRST = "default"  # what the first account is called, or was when it was made
+
 # Of a row of `accounts`: whether it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
@@ -141,7 +143,7 @@ def require_room(is_full: bool) -> None:
 
 
 def find(tx: Tx, id_or_name: str) -> Account | None:
-    """By id, or by a name that only one account has."""
+    """By id, or by a name that only one account has. `default` is the first, also under another name."""
     if not names.is_clean(id_or_name):
         return None
     rows = tx.all(
@@ -149,6 +151,8 @@ def find(tx: Tx, id_or_name: str) -> Account | None:
         " order by created_at limit 2",
         it=id_or_name,
     )
+    if not rows and id_or_name == FIRST:
+        rows = tx.all("select * from accounts order by id limit 1")
     return Account.from_row(rows[0]) if len(rows) == 1 else None
 
 

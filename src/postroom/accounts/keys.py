@@ -301,6 +301,11 @@ def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: i
     return [Key.from_row(row) for row in rows]
 
 
+def count_of_account(tx: Tx, account_id: str) -> int:
+    row = tx.one(f"select count(*) as keys from keys where account_id = :id and {IS_LISTED}", id=account_id)
+    return int(row["keys"]) if row else 0
+
+
 def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], int]:
     """Those that reach exactly this far."""
     wanted, params = _exactly(within)

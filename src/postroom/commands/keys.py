@@ -53,7 +53,7 @@ def create_key(context: CommandContext, account: str | None, **values: Any) -> N
 
 
 def list_keys(context: CommandContext, account: str | None, **values: Any) -> None:
-    """List the keys of the account, or of a pod, oldest first."""
+    """List the keys of the account, its pods and inboxes, or of one pod, oldest first."""
     if account is None:
         run(context, ROWS["keys list"], values)
         return

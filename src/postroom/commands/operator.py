@@ -19,6 +19,8 @@ from postroom.commands import (  # noqa: F401
 from postroom.commands.database import require_account, with_database, write
 from postroom.config import Config, load
 from postroom_client.cli import app as app
+from postroom_client.cli.words.examples import EXAMPLES, OF_THE_SERVER
+from postroom_client.cli.words.help_text import put_examples
 
 if TYPE_CHECKING:
     from postroom.accounts.sessions import SignInProof
@@ -68,3 +70,6 @@ def migrate() -> None:
         print("The database is up to date.")
 
     with_database(nothing_more)
+
+
+put_examples(app, EXAMPLES | OF_THE_SERVER)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
-from postroom.clock import DAY
+from postroom.clock import DAY, HOUR
 from postroom.storage.database import Row, Tx, one_of
 
 RECEIVED, SENT, FAILED, BOUNCED = "received", "sent", "failed", "bounced"
@@ -127,3 +127,27 @@ def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
         **wanted,
     )
     return {row["account_id"]: row["moment"] for row in rows}
+
+
+class HourCount(Struct, frozen=True):
+    """Mails of an inbox in an hour since 1970; `what` is received, sent or failed."""
+
+    inbox_id: str
+    hour: int
+    what: str
+    mails: int
+
+
+def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCount]:
+    """From the mails, by the hour in which they came or were written; what waits does not count yet."""
+    if not inbox_ids:
+        return []
+    is_wanted, wanted = one_of("inbox_id", inbox_ids)
+    rows = tx.all(
+        f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"
+        f" where {is_wanted} and direction in ('inbound', 'outbound') and status <> 'pending'"
+        f" and created_at >= :since group by inbox_id, status, created_at / {HOUR}",
+        since=since,
+        **wanted,
+    )
+    return [HourCount(row["inbox_id"], int(row["hour"]), row["status"], int(row["mails"])) for row in rows]

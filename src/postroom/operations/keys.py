@@ -85,6 +85,10 @@ class ApiKey(Struct, rename="camel", frozen=True):
         )
 
 
+class KeyQuery(PageQuery, frozen=True):
+    everywhere: Annotated[bool, Meta(description="Also the keys of its pods and inboxes.")] = False
+
+
 class ApiKeyPage(Struct, rename="camel", frozen=True):
     data: list[ApiKey]
     total: int
@@ -158,9 +162,12 @@ def create_api_key(tx: Tx, caller: Caller, body: NewKey, config: Config, now: in
     return create(tx, caller, Reach(caller.account_id), body, config, now)
 
 
-def list_api_keys(tx: Tx, caller: Caller, query: PageQuery) -> ApiKeyPage:
+def list_api_keys(tx: Tx, caller: Caller, query: KeyQuery) -> ApiKeyPage:
     """List the keys of the account, oldest first"""
-    return list_keys(tx, Reach(caller.account_id), query)
+    if not query.everywhere:
+        return list_keys(tx, Reach(caller.account_id), query)
+    found = keys.list_of_account(tx, caller.account_id, query.limit, query.offset)
+    return ApiKeyPage([ApiKey.of(key) for key in found], keys.count_of_account(tx, caller.account_id))
 
 
 def create_pod_key(

@@ -253,13 +253,15 @@ def create_account_key(
     )
 
 
-def list_account_keys(*, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
+def list_account_keys(*, limit: int = 50, offset: int = 0, everywhere: bool = False) -> Call[Page[ApiKey]]:
     """List the keys of the account, oldest first."""
     return Call(
         "GET",
         "/v1/api-keys",
         decoded(Page[ApiKey]),
-        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+        query=present(
+            {"limit": unless(limit, 50), "offset": unless(offset, 0), "everywhere": unless(everywhere, False)}
+        ),
     )
 
 

@@ -224,13 +224,22 @@ class BlockingMethods(Protocol):
             )
         )
 
-    def list_account_keys(self, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
+    def list_account_keys(
+        self, *, limit: int = 50, offset: int = 0, everywhere: bool = False
+    ) -> Page[ApiKey]:
         """List the keys of the account, oldest first."""
-        return self.run(calls.list_account_keys(limit=limit, offset=offset))
+        return self.run(calls.list_account_keys(limit=limit, offset=offset, everywhere=everywhere))
 
-    def iter_account_keys(self, *, limit: int = 100, offset: int = 0) -> Iterator[ApiKey]:
+    def iter_account_keys(
+        self, *, limit: int = 100, offset: int = 0, everywhere: bool = False
+    ) -> Iterator[ApiKey]:
         """List the keys of the account, oldest first; each page is asked for when it is wanted."""
-        return paging.each(self.run, calls.list_account_keys, (), {"limit": limit, "offset": offset})
+        return paging.each(
+            self.run,
+            calls.list_account_keys,
+            (),
+            {"limit": limit, "offset": offset, "everywhere": everywhere},
+        )
 
     def get_key(self, key_id: str) -> ApiKey:
         """Get any key of the account."""
@@ -1468,12 +1477,12 @@ class BlockingMethods(Protocol):
         )
 
     def list_keys(self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
-        """List the keys of the account, or of a pod, oldest first."""
+        """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first."""
         return self.run(shortcuts.list_keys(pod_id=pod_id, limit=limit, offset=offset))
 
     def iter_keys(self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0) -> Iterator[ApiKey]:
-        """List the keys of the account, or of a pod, oldest first; each page is asked for when it is
-        wanted.
+        """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first;
+        each page is asked for when it is wanted.
         """
         return paging.each(
             self.run, shortcuts.list_keys, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
@@ -1678,13 +1687,22 @@ class AwaitedMethods(Protocol):
             )
         )
 
-    async def list_account_keys(self, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
+    async def list_account_keys(
+        self, *, limit: int = 50, offset: int = 0, everywhere: bool = False
+    ) -> Page[ApiKey]:
         """List the keys of the account, oldest first."""
-        return await self.run(calls.list_account_keys(limit=limit, offset=offset))
+        return await self.run(calls.list_account_keys(limit=limit, offset=offset, everywhere=everywhere))
 
-    def iter_account_keys(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[ApiKey]:
+    def iter_account_keys(
+        self, *, limit: int = 100, offset: int = 0, everywhere: bool = False
+    ) -> AsyncIterator[ApiKey]:
         """List the keys of the account, oldest first; each page is asked for when it is wanted."""
-        return paging.async_each(self.run, calls.list_account_keys, (), {"limit": limit, "offset": offset})
+        return paging.async_each(
+            self.run,
+            calls.list_account_keys,
+            (),
+            {"limit": limit, "offset": offset, "everywhere": everywhere},
+        )
 
     async def get_key(self, key_id: str) -> ApiKey:
         """Get any key of the account."""
@@ -2932,14 +2950,14 @@ class AwaitedMethods(Protocol):
         )
 
     async def list_keys(self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
-        """List the keys of the account, or of a pod, oldest first."""
+        """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first."""
         return await self.run(shortcuts.list_keys(pod_id=pod_id, limit=limit, offset=offset))
 
     def iter_keys(
         self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> AsyncIterator[ApiKey]:
-        """List the keys of the account, or of a pod, oldest first; each page is asked for when it is
-        wanted.
+        """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first;
+        each page is asked for when it is wanted.
         """
         return paging.async_each(
             self.run, shortcuts.list_keys, (), {"pod_id": pod_id, "limit": limit, "offset": offset}

@@ -148,6 +148,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
+        Parameter("everywhere", "flag", help="Also the keys of its pods and inboxes.", default=False),
     ),
     "get_key": (Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),),
     "update_key": (

@@ -37,7 +37,7 @@ def create_key(
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
-    """List the keys of the account, or of a pod, oldest first."""
+    """List the keys of the account with those of its pods and inboxes, or of a pod, oldest first."""
     if pod_id is None:
-        return calls.list_account_keys(limit=limit, offset=offset)
+        return calls.list_account_keys(limit=limit, offset=offset, everywhere=True)
     return calls.list_pod_keys(pod_id, limit=limit, offset=offset)

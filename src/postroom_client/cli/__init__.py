@@ -15,6 +15,8 @@ from postroom_client.cli.mailbox import inbox, search, threads, wait
 from postroom_client.cli.outward import send, simulate
 from postroom_client.cli.plain import rows, table
 from postroom_client.cli.ways import connect
+from postroom_client.cli.words.examples import EXAMPLES
+from postroom_client.cli.words.help_text import EPILOG, SectionedHelp, put_examples
 
 app = typer.Typer(
     name="postroom",
@@ -22,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
+    cls=SectionedHelp,
+    epilog=EPILOG,
 )
 BY_HAND = (inbox, threads, budget, webhook)  # they have put themselves below their nouns
 
@@ -43,6 +47,7 @@ connect.add_to(app)
 login.add_to(app)
 app.add_typer(bridge.app, name="bridge")
 mcp.add_to(app)
+put_examples(app, EXAMPLES)
 
 
 def _show_version(is_asked: bool) -> None:
@@ -55,7 +60,9 @@ def _show_version(is_asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version", "-v", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Postroom: the post office for software agents."""

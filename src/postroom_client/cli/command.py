@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.words.help_text import as_options
+from postroom_client.cli.words.names import NOUNS, find
 
 Json = Annotated[
     bool | None,
@@ -39,7 +41,7 @@ _ALONE = ("--json", "--no-json")
 
 def in_order(arguments: list[str]) -> list[str]:
     """Options for every command may stand before its name as well: they are moved behind it."""
-    left, moved = list(arguments), list[str]()
+    left, moved = as_options(arguments), list[str]()
     while left and (left[0] in _ALONE or left[0].partition("=")[0] in _WITH_VALUE):
         takes_next = left[0] in _WITH_VALUE
         moved += left[: 1 + takes_next]
@@ -104,8 +106,9 @@ def _run_handler(handler: Callable[..., None], shared: dict[str, Any], values: d
     flags = Flags(**shared)
     context = CommandContext(flags, as_json=as_json)
     try:
-        if values.get("inbox_id"):
-            values["inbox_id"] = context.find_inbox_id(values["inbox_id"])
+        for parameter in values.keys() & NOUNS.keys():
+            if values[parameter] and isinstance(values[parameter], str):
+                values[parameter] = find(context.ask, parameter, values[parameter])
         handler(context, **values)
     except PostroomError as error:
         raise context.fail(error) from None

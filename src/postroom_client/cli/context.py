@@ -8,6 +8,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.safe_text import one_line
+from postroom_client.cli.words import names
 
 if TYPE_CHECKING:
     from postroom_client.client import Client
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FAILED, REFUSED, TOO_MANY = 1, 4, 5
 LONGEST_WAIT_SECONDS = 5
-PAGE = 100
 
 
 class CommandContext:
@@ -73,21 +73,8 @@ class CommandContext:
         return self.find_inbox_id(given)
 
     def find_inbox_id(self, given: str) -> str:
-        """An inbox by its id, its address, or the name before the @."""
-        from postroom_client.calls import calls
-        from postroom_client.errors import NotFound
-
-        if given.startswith("inb_"):
-            return given
-        wanted, seen = given.lower(), 0
-        while True:
-            page = self.ask(calls.list_inboxes(limit=PAGE, offset=seen))
-            for inbox in page.data:
-                if wanted in (inbox.address.lower(), inbox.address.lower().partition("@")[0]):
-                    return inbox.id
-            seen += len(page.data)
-            if not page.data or seen >= page.total:
-                raise NotFound(f"There is no inbox '{given}'. See: postroom inbox list")
+        """An inbox by its id, its address, the name before the @, or the name that From shows."""
+        return names.find(self.ask, "inbox_id", given)
 
     def ask(self, work: "Call[T] | Steps[T]") -> T:
         return self.client.run(work)

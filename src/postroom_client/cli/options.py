@@ -13,6 +13,7 @@ import typer
 
 from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.command import InboxId, Limit, Offset
+from postroom_client.cli.words.names import NOUNS
 
 READ_FROM = "- reads it from stdin, @FILE from a file."
 LONG_TEXTS = ("body", "body_html")
@@ -23,7 +24,9 @@ INBOX = "The inbox: id, address or name."
 
 def argument(parameter: Parameter) -> inspect.Parameter:
     """It stands without its name, and must be given."""
-    told = INBOX if parameter.name == "inbox_id" else parameter.help
+    noun = NOUNS.get(parameter.name)
+    told = parameter.help if noun is None else f"The {noun.word}: its id, or what it is called."
+    told = INBOX if parameter.name == "inbox_id" else told
     more: dict[str, Any] = {"metavar": "MOMENT"} if parameter.kind == "moment" else {}
     more |= FILES if parameter.kind == "files" else {}
     made: Any = Annotated[_value(parameter), typer.Argument(help=told, show_default=False, **more)]

@@ -30,7 +30,7 @@ Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
 BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
 IdempotencyKey = Annotated[
     str,
-    Field(description="The same key sends only once in 24 hours; give one to try again safely."),
+    Field(description="The same key sends once in 24 hours; give one to try again safely."),
 ]
 
 
@@ -43,7 +43,7 @@ class AttachedFile:
 
 Attachments = Annotated[
     list[AttachedFile] | None,
-    Field(description="Files to attach, 3 MB in total; larger ones by the REST interface."),
+    Field(description="Files, 3 MB in total; larger ones by REST."),
 ]
 
 

@@ -4,6 +4,7 @@ from functools import partial
 
 from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web.dashboard import sign_in
+from postroom.web.dashboard.activity import activity
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.forms import read_form, read_upload
 from postroom.web.dashboard.operator import accounts, health, queue
@@ -187,6 +188,8 @@ PAGES = (
     change("/app/settings/templates/{template_id}", templates.change_template, POD, MANAGING),
     change("/app/settings/templates/{template_id}/delete", templates.delete_template, POD, MANAGING),
     change("/app/settings/templates/{template_id}/draft", templates.try_template, POD, WRITING),
+    page("/app/activity", activity.show_activity, POD, READING),
+    page("/app/activity.csv", activity.export, POD, READING),
     page("/app/operator", health.show_health, ACCOUNT, MANAGING),
     page("/app/operator.csv", health.export, ACCOUNT, MANAGING),
     page("/app/operator/queue", queue.show_queue, ACCOUNT, MANAGING),

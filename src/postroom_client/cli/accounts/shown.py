@@ -35,6 +35,10 @@ KEEP_TOKEN = "The token is shown only now: keep it."  # noqa: S105 (a sentence)
 KEEP_SECRET = "The secret is shown only now: keep it."  # noqa: S105 (a sentence)
 
 
+def key_reach(key: "ApiKey") -> str:
+    return key.inbox_id or key.pod_id or "the account"
+
+
 def key_shown(key: "ApiKey") -> str:
     return f"{key.token_prefix}…{key.last4}"
 

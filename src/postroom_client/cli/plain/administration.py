@@ -168,10 +168,11 @@ TENANTS = (
     Plain(
         "keys list",
         "list_keys",
-        "List the keys of the account, or of a pod, oldest first.",
+        "List the keys of the account, its pods and inboxes, or of one pod, oldest first.",
         columns=(
             ("ID", "id"),
             ("NAME", "name"),
+            ("REACHES", shown.key_reach),
             ("KEY", shown.key_shown),
             ("PERMISSIONS", "permissions"),
             ("LAST USED", shown.last_used),

@@ -55,6 +55,7 @@ class Seen(Struct, frozen=True):
 
     version: int | None
     content_hash: str | None
+    undo_seconds: int = 0  # how long it can be taken back, where the draft itself does not say it
 
     @property
     def is_named(self) -> bool:
@@ -172,10 +173,10 @@ async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
 
 
 async def send_draft(
-    call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None
+    call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None, undo_seconds: int = 0
 ) -> shapes.RawReceipt:
     """Send a draft, which is gone once it is accepted"""
-    seen = Seen(seen_version(call, body.version), seen_hash)
+    seen = Seen(seen_version(call, body.version), seen_hash, undo_seconds)
     for attempt in range(SEND_ATTEMPTS):
         try:
             return await send_once(call, draft_id, seen)
@@ -193,7 +194,12 @@ async def send_once(call: Call, draft_id: str, seen: Seen) -> shapes.RawReceipt:
     draft, files = found
     drafts.require_version(draft.version, seen.version)
     order = await to_order(call, draft, files, require_idempotency_key(call.request))
-    order = structs.replace(order, draft=DraftVersion(draft.id, draft.version), seen_hash=seen.content_hash)
+    order = structs.replace(
+        order,
+        draft=DraftVersion(draft.id, draft.version),
+        seen_hash=seen.content_hash,
+        undo_seconds=order.undo_seconds or (0 if order.send_at else seen.undo_seconds),
+    )
     answer = await accept_order(call, order)
     if not answer.is_replay:
         await remove_blobs(call.resources, [file.blob for file in files])

@@ -8,12 +8,18 @@ WIDTH, HEIGHT, GAP = 480, 80, 2
 
 
 def bars(
-    values: Sequence[int], title: str, bad: Sequence[int] = (), is_sum: bool = True, unit: str = ""
+    values: Sequence[int],
+    title: str,
+    bad: Sequence[int] = (),
+    is_sum: bool = True,
+    unit: str = "",
+    labels: Sequence[str] = (),
 ) -> Markup:
-    """One bar an hour, oldest left; the highest fills the height. What went wrong stands above the rest.
+    """One bar a time, oldest left; the highest fills the height. What went wrong stands above the rest.
 
-    `is_sum` says that the values add up to something.
+    `is_sum` says that the values add up to something. Without labels each is an hour, the last one this.
     """
+    times = labels or [said(ago) for ago in range(len(values) - 1, -1, -1)]
     wrong = bad or [0] * len(values)
     sums = [value + other for value, other in zip(values, wrong, strict=True)]
     if not any(sums):
@@ -24,23 +30,30 @@ def bars(
     drawn = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" preserveAspectRatio="none"'
         ' aria-label="{}:{} at most {}{}"><path d="M0 {}H{}"/>{}</svg>'
-    ).format(WIDTH, HEIGHT, title, total, most, unit, HEIGHT / 2, WIDTH, draw(values, wrong, most, unit))
-    return with_axes(drawn, len(values), f"{most:,}{unit}")
+    ).format(
+        WIDTH, HEIGHT, title, total, most, unit, HEIGHT / 2, WIDTH, draw(values, wrong, most, unit, times)
+    )
+    ends = (times[0], times[len(times) // 2], times[-1]) if labels else of_hours(len(values))
+    return with_axes(drawn, ends, f"{most:,}{unit}")
 
 
-def with_axes(drawn: Markup, hours: int, most: str) -> Markup:
+def of_hours(hours: int) -> tuple[str, str, str]:
+    return f"{hours} h ago", f"{hours // 2} h ago", "now"
+
+
+def with_axes(drawn: Markup, ends: tuple[str, str, str], most: str) -> Markup:
     """What the height and the width stand for; the picture's own words say it to who does not see."""
     return Markup(
         '<div class="plotted"><span class="most" aria-hidden="true">{}</span>{}'
-        '<div class="hours" aria-hidden="true"><span>{} h ago</span><span>{} h ago</span>'
-        "<span>now</span></div></div>"
-    ).format(most, drawn, hours, hours // 2)
+        '<div class="hours" aria-hidden="true"><span>{}</span><span>{}</span>'
+        "<span>{}</span></div></div>"
+    ).format(most, drawn, *ends)
 
 
-def draw(values: Sequence[int], wrong: Sequence[int], most: int, unit: str) -> Markup:
+def draw(values: Sequence[int], wrong: Sequence[int], most: int, unit: str, times: Sequence[str]) -> Markup:
     scale, step, drawn = HEIGHT / most, WIDTH / len(values), []
     for number, (value, other) in enumerate(zip(values, wrong, strict=True)):
-        when = said(len(values) - 1 - number)
+        when = times[number]
         words = f"{when}: {value:,}{unit}"
         drawn.append(bar(number * step, step, HEIGHT - value * scale, value * scale, words, ""))
         if other:

@@ -34,7 +34,7 @@ class Renderer:
     def __init__(self, base_url: str) -> None:
         self.assets = assets.load()
         self.by_url = {asset.url: asset for asset in self.assets.values()}
-        folders = ["", "pages", "agents", "settings", "operator", "ways", "profile", "writing"]
+        folders = ["", "pages", "agents", "settings", "operator", "ways", "profile", "writing", "activity"]
         self._environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
                 [jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 from starlette.requests import Request
@@ -9,11 +10,14 @@ from starlette.responses import Response
 
 from postroom.errors import ApiError, DraftChanged, NotFound
 from postroom.mail.writing.markup import light_markup
+from postroom.mailbox import holds
+from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
 from postroom.web.interface.bodies.uploads import SentFile
@@ -155,10 +159,20 @@ async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
     """Once, however often the button is pressed: the draft's own id is the key."""
     call = naming(desk, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
     try:
-        await api.send_draft(call, draft_id, DraftToSend(), seen_hash=body.content_hash)
+        answer = await api.send_draft(
+            call, draft_id, DraftToSend(), seen_hash=body.content_hash, undo_seconds=UNDO_SECONDS
+        )
     except DraftChanged as error:
         return await show(desk, draft_id, error)
-    return go(PATH, "Accepted. It leaves as it was shown.")
+    return told_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
+
+
+def told_of(sent: SendReceipt) -> Response:
+    """As after a new mail: it leaves a moment later, and can be taken back until then."""
+    hold = sent.hold
+    if hold is UNSET or hold.state == holds.HELD:
+        return go(PATH, "Accepted. It leaves as it was shown, once nothing holds it.")
+    return go(PATH, "Accepted. It leaves as it was shown.", undo=f"/app/messages/{sent.id}/undo")
 
 
 async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:

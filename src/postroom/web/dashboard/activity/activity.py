@@ -1,0 +1,136 @@
+"""What came and went: 24 hours, 7 or 30 days, of all inboxes or one; as plots, as tables and as CSV."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from markupsafe import Markup
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.clock import DAY, HOUR, to_iso
+from postroom.mailbox import inboxes, usage
+from postroom.mailbox.usage import HourCount
+from postroom.web.boundaries import required
+from postroom.web.call import Tx
+from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.display.plots import bars
+
+SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
+DAYS = {"7d": 7, "30d": 30}
+HOURS = 24
+MOST_INBOXES = 200  # with the most mail
+LONG_SECONDS = 10.0
+COLUMNS = ("received", "sent", "failed", "bounced", "held", "blocked")
+FAILURES = ("failed", "bounced")
+OF_AN_HOUR = ("received", "sent", "failed")
+
+
+class ActivityQuery(Struct, rename="camel", frozen=True):
+    span: Literal["24h", "7d", "30d"] = "7d"
+    inbox_id: str = ""
+    pod_id: str = ""
+
+
+class ActivityRow(Struct, frozen=True):
+    """What happened in an hour or a day, or in an inbox during all of the time."""
+
+    label: str
+    counts: dict[str, int]
+
+    def of(self, columns: Sequence[str]) -> list[int]:
+        return [self.counts.get(column, 0) for column in columns]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+class Activity(Struct, frozen=True):
+    columns: tuple[str, ...]
+    by_time: list[ActivityRow]
+    by_inbox: list[ActivityRow]
+
+    def plot(self, column: str, title: str, bad: Sequence[str] = ()) -> Markup:
+        values = [each.counts.get(column, 0) for each in self.by_time]
+        wrong = [sum(each.of(bad)) for each in self.by_time] if bad else ()
+        return bars(values, title, wrong, labels=[each.label for each in self.by_time])
+
+
+async def show_activity(desk: Desk, query: ActivityQuery) -> Response:
+    found = await read(desk, query)
+    return await desk.show(
+        "activity.html",
+        "settings",
+        title="Activity",
+        query=query,
+        spans=SPANS,
+        found=found,
+        inward=found.plot("received", "Mails in"),
+        outward=found.plot("sent", "Mails out", bad=FAILURES),
+    )
+
+
+async def export(desk: Desk, query: ActivityQuery) -> Response:
+    found = await read(desk, query)
+    rows = [("time", each.label, *each.of(found.columns)) for each in found.by_time]
+    rows += [("inbox", each.label, *each.of(found.columns)) for each in found.by_inbox]
+    return sheets.to_file(f"activity-{query.span}.csv", ("by", "what", *found.columns), rows)
+
+
+async def read(desk: Desk, query: ActivityQuery) -> Activity:
+    """Beside other reads: a busy account has many mails in a day."""
+    work: Callable[[Tx, Desk, ActivityQuery], Activity] = read_hours if query.span == "24h" else read_days
+    return await desk.call.resources.db.read_long(lambda tx: work(tx, desk, query), LONG_SECONDS)
+
+
+def read_days(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
+    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+    last = desk.call.now() // DAY
+    first = last - DAYS[query.span] + 1
+    days = usage.list_groups(tx, reach, "day", first, last)
+    of_inboxes = usage.list_groups(tx, reach, "inbox", first, last)
+    return Activity(
+        COLUMNS,
+        [ActivityRow(to_iso(int(each.group) * DAY)[:10], chosen(each.counts)) for each in days],
+        named(tx, {str(each.group): chosen(each.counts) for each in of_inboxes}),
+    )
+
+
+def chosen(counts: dict[str, int]) -> dict[str, int]:
+    return {column: counts[column] for column in COLUMNS}
+
+
+def read_hours(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
+    """From the mails themselves: days alone are counted. Of inboxes that were used since yesterday."""
+    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+    now = desk.call.now()
+    used = usage.list_groups(tx, reach, "inbox", now // DAY - 1, now // DAY)
+    busiest = sorted(used, key=lambda each: -each.counts[usage.RECEIVED] - each.counts[usage.SENT])
+    first = now // HOUR - HOURS + 1
+    found = usage.count_by_hour(tx, [str(each.group) for each in busiest[:MOST_INBOXES]], first * HOUR)
+    by_hour = [summed(each for each in found if each.hour == hour) for hour in range(first, first + HOURS)]
+    by_inbox = {
+        inbox_id: summed(each for each in found if each.inbox_id == inbox_id)
+        for inbox_id in sorted({each.inbox_id for each in found})
+    }
+    labels = [to_iso(hour * HOUR)[11:16] for hour in range(first, first + HOURS)]
+    return Activity(
+        OF_AN_HOUR,
+        [ActivityRow(label, counts) for label, counts in zip(labels, by_hour, strict=True)],
+        named(tx, by_inbox),
+    )
+
+
+def summed(found: Iterable[HourCount]) -> dict[str, int]:
+    counts = dict.fromkeys(OF_AN_HOUR, 0)
+    for each in found:
+        counts[each.what] += each.mails
+    return counts
+
+
+def named(tx: Tx, found: Mapping[str, dict[str, int]]) -> list[ActivityRow]:
+    """The busiest first; an inbox that is gone by its id."""
+    addresses = inboxes.addresses_of(tx, sorted(found))
+    counted = [ActivityRow(addresses.get(inbox_id, inbox_id), counts) for inbox_id, counts in found.items()]
+    return sorted((each for each in counted if each.total), key=lambda each: -each.total)[:MOST_INBOXES]

@@ -1,0 +1,57 @@
+"""What `postroom --help` shows: commands by what they are for, and an example below each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Mail": (
+        *("send", "reply", "wait", "listen", "search", "inbox", "threads", "messages", "attachments"),
+        *("drafts", "templates"),
+    ),
+    "Who decides": ("approvals", "pause", "resume", "policy", "budget", "suppressions", "audit", "usage"),
+    "Account": ("keys", "pods", "users", "domains", "connections", "connect", "webhook", "webhooks"),
+    "Agents": ("mcp", "bridge", "simulate", "record"),
+    "This computer": ("login", "logout", "profiles", "open", "status", "doctor"),
+    "Server": (
+        *("serve", "migrate", "login-link", "accounts", "backup", "restore", "verify", "move", "blobs"),
+        "import",
+    ),
+}
+EPILOG = "postroom help COMMAND is the same as postroom COMMAND --help; postroom version as --version."
+
+
+class SectionedHelp(TyperGroup):
+    """The first page of help, by sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        known = {name: command for name, command in named.items() if command and not command.hidden}
+        listed = {name for names in SECTIONS.values() for name in names}
+        others = tuple(name for name in known if name not in listed)
+        limit = formatter.width - 6 - max(map(len, known), default=0)
+        for title, names in {**SECTIONS, "Others": others}.items():
+            rows = [(name, known[name].get_short_help_str(limit)) for name in names if name in known]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def put_examples(app: typer.Typer, examples: Mapping[str, str], path: str = "") -> None:
+    """Below the help of every command that has one."""
+    for command in app.registered_commands:
+        name = f"{path}{command.name}"
+        if name in examples:
+            command.epilog = f"Example: postroom {name} {examples[name]}".rstrip()
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            put_examples(group.typer_instance, examples, f"{path}{group.name} ")
+
+
+def as_options(arguments: list[str]) -> list[str]:
+    """`help` and `version` are words for options that everybody tries first."""
+    if arguments[:1] == ["help"]:
+        return [*arguments[1:], "--help"]
+    return ["--version"] if arguments == ["version"] else arguments
