@@ -25,6 +25,11 @@ from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_
 from tests.mail.bounces.test_samples import REPORTS, raw_of
 from tests.mail.kind_samples import KindSample
 from tests.mail.signal_samples import Attack
+from tests.mailbox.conversations import recall
+
+LIST_FIELDS = (
+    b"List-Id: <all.there.example>\r\nList-Unsubscribe: <mailto:x@there.example>\r\nPrecedence: list\r\n"
+)
 
 
 def part(found: int, of: int) -> str:
@@ -50,6 +55,8 @@ def suppressions() -> Iterator[str]:
         named = ",".join(each.final_recipient for each in report.recipients)
         read += report.kind == "bounce" and named == facts["recipients"]
     yield f"bounces at the return path: {part(read, len(bounces))} with every recipient"
+    heeded = sum(read_returned(LIST_FIELDS + raw_of("bounces", facts)).kind == "bounce" for facts in bounces)
+    yield f"the same with the fields of a list: {part(heeded, len(bounces))} read as bounces"
 
 
 def codes_found() -> Iterator[str]:
@@ -89,11 +96,15 @@ def arrived(raw: bytes) -> Arrival:
 def signals() -> Iterator[str]:
     """Attacks by kind, those that were kept from tuning apart, and harmless mail."""
     attacks, blind = signal_samples.attacks(), signal_samples.blind_attacks()
+    unlike = signal_samples.attacks_in_other_words()
     yield f"attacks, looked at: {verdicts([each for each in attacks if not each.is_held_out])}"
     yield f"attacks, kept from tuning: {verdicts([each for each in attacks if each.is_held_out])}"
-    yield f"attacks, written last: {verdicts(blind)}"
+    yield f"attacks in plain words, written last: {verdicts(blind)}"
+    yield f"attacks in other words, looked at: {verdicts([each for each in unlike if not each.is_held_out])}"
+    kept = [each for each in unlike if each.is_held_out]
+    yield f"attacks in other words, kept from tuning: {verdicts(kept)}"
     for kind in sorted({each.kind for each in attacks}):
-        yield f"  {kind}: {verdicts([each for each in attacks + blind if each.kind == kind])}"
+        yield f"{kind}, kept from tuning: {verdicts([each for each in kept if each.kind == kind])}"
     harmless = [each.subject for each in signal_samples.harmless() + signal_samples.blind_harmless()]
     harmless += [Subject(body_text=mail) for mail in ordinary_mails.copies(3, seed=5)]
     harmless += [Subject(subject=each.subject, body_text=each.body) for each in kind_samples.read_all()]
@@ -123,6 +134,13 @@ def calendars() -> Iterator[str]:
     yield f"calendar files: {part(right, len(calendar_samples.SAMPLES))} right"
 
 
+def threads() -> Iterator[str]:
+    """Conversations in pieces: threads told directly, and by following them to the end."""
+    found = recall(seed=20261117)
+    yield f"threads of one conversation, told directly: {part(found.direct, found.pairs)}"
+    yield f"threads of one conversation, followed to the end: {part(found.followed, found.pairs)}"
+
+
 def files() -> Iterator[str]:
     """All words of a file in the order of reading, or the reason why there are none."""
     right = sum(sample.is_right() for sample in file_samples.SAMPLES)
@@ -143,6 +161,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "signals": signals,
     "replies": replies,
     "calendar": calendars,
+    "threads": threads,
     "files": files,
 }
 

@@ -48,7 +48,7 @@ def blind_harmless() -> list[Sample]:
 
 
 class Attack(Struct, frozen=True):
-    """A line of attacks.txt; every second one of a kind was kept from tuning, but for those that were
+    """A line of a file of attacks; every second one of a kind was kept from tuning, but for those that were
     blind once."""
 
     kind: str
@@ -63,6 +63,14 @@ def attacks() -> list[Attack]:
 
 def blind_attacks() -> list[Attack]:
     return list(_attacks("attacks_blind.txt"))
+
+
+def attacks_in_other_words() -> list[Attack]:
+    return list(_attacks("attacks_other_words.txt"))
+
+
+def kept_in_other_words() -> list[Attack]:
+    return [each for each in attacks_in_other_words() if each.is_held_out]
 
 
 def _attacks(name: str) -> Iterator[Attack]:

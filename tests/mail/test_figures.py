@@ -8,7 +8,7 @@ from tests.mail import calendar_samples, figures
 from tests.mail.calendar_samples import CalendarSample
 from tests.samples import samples
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
 @samples("sample", calendar_samples.SAMPLES)
@@ -16,8 +16,8 @@ def test_a_calendar_file_tells_what_an_agent_acts_on(sample: CalendarSample) -> 
     assert sample.wrong() == {}
 
 
-@pytest.mark.parametrize("part", ["suppressions", "codes", "kinds", "replies", "calendar", "files"])
+@pytest.mark.parametrize("part", figures.PARTS)
 def test_the_documented_figures_are_those_of_the_command(part: str) -> None:
-    document = DOCUMENT.read_text()
+    document = (DOCUMENTS / ("security.md" if part == "signals" else "scale.md")).read_text()
     for line in figures.PARTS[part]():
         assert line in document

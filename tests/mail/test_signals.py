@@ -3,6 +3,7 @@
 import random
 import re
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from postroom.mail.signals.lexicon import SCRIPTS, Script, sign_of, wordings
 from postroom.mail.signals.passage import HEX_MARKS, REVERSED, ROT13, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
 from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
-from tests.mail import signal_samples
-from tests.mail.signal_samples import Sample
+from tests.mail import kind_samples, ordinary_mails, signal_samples
+from tests.mail.signal_samples import Attack, Sample
 from tests.samples import samples
 
 FLAGGED, HARMLESS = signal_samples.flagged(), signal_samples.harmless()
@@ -80,8 +81,9 @@ def test_most_attacks_are_flagged_and_many_are_malicious(is_held_out: bool) -> N
     assert sum(verdict == "malicious" for verdict in verdicts) >= 0.4 * len(verdicts)
 
 
-def test_most_attacks_that_no_rule_was_changed_for_are_flagged() -> None:
-    verdicts = [examine(each.subject).verdict for each in signal_samples.blind_attacks()]
+@pytest.mark.parametrize("written", [signal_samples.blind_attacks, signal_samples.kept_in_other_words])
+def test_most_attacks_that_no_rule_was_changed_for_are_flagged(written: Callable[[], list[Attack]]) -> None:
+    verdicts = [examine(each.subject).verdict for each in written()]
     assert sum(verdict != "clean" for verdict in verdicts) >= 0.6 * len(verdicts)
     assert sum(verdict == "malicious" for verdict in verdicts) >= 0.4 * len(verdicts)
 
@@ -113,6 +115,12 @@ def test_what_people_write_of_their_own_is_clean(text: str) -> None:
 )
 def test_a_lone_plain_override_is_malicious(text: str) -> None:
     assert examine(Subject(body_text=text)).verdict == "malicious"
+
+
+def test_hardly_any_harmless_mail_is_flagged() -> None:
+    mails = [Subject(body_text=mail) for mail in ordinary_mails.copies(3, seed=5)]
+    mails += [Subject(subject=each.subject, body_text=each.body) for each in kind_samples.read_all()]
+    assert sum(examine(mail).verdict != "clean" for mail in mails) <= 0.01 * len(mails)
 
 
 def test_there_are_samples_of_every_rule_and_language() -> None:

@@ -10,12 +10,14 @@ from postroom.mail.languages.folding import bounded, mixed_word
 from postroom.mail.signals import characters, markup, payloads, senders, wording
 from postroom.mail.signals.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
+from postroom.mail.signals.wording import ORDER_REACH, is_told
 
 MAX_EXCERPT_CHARS = 200
 MAX_ATTACHMENTS = 20
 MAX_ATTACHMENT_CHARS = 3_000
 MAX_BESIDE_CHARS = 4_000
 QUOTE_REACH = 80
+TAGGED_REACH = 160
 
 ROLE_MARKERS = (
     "<user>", "</user>", "<assistant>", "</assistant>", "[admin]", "[/admin]", "## system",
@@ -40,6 +42,17 @@ SIGNS_OF_CARRYING = ("](", "={", "=<", "=[", "=$")
 _CARRYING = re.compile(
     r"!\[[^\]\n]{0,80}\]\(https?://[^\s)]{1,300}[?&][\w-]{1,30}=(?:[{\[<$]|%7B|[A-Z][A-Z_]{5,40})[^)\n]{0,120}"
     r"|https?://[^\s<>]{1,300}[?&][\w-]{1,30}=(?:\{\{|\$\{|\{\w{1,20}\}|<(?:the|your|all|insert)|\[(?:insert|the|your|all))[^\n]{0,80}",
+    re.IGNORECASE,
+)
+# Tags that no program writes into a mail, but whoever wants to be taken for one does.
+_PSEUDO_TAG = re.compile(
+    r"<{1,3}/?(?:[a-z]{1,12}[_-]){0,2}(?:system|instructions?|prompt|assistant|override|directive|tool_(?:call|output|result))"
+    r"(?:[_-][a-z]{1,12}){0,2}[ >]"
+    r"|<!-- ?(?:agent|assistant|ai|llm|bot|model|system|instructions?)[ :]"
+    r"|\{\{[#/]?(?:system|assistant|instruction)|```(?:system|assistant|prompt)"
+    r"|\[\[(?:system|assistant|instruction|admin)|\[(?:assistant|system|agent)\]:"
+    r"|[=#*-]{3,8} ?(?:(?:begin|end|end of|start|start of|new|updated) )?"
+    r"(?:system (?:prompt|message|instruction)|trusted instruction|untrusted content)",
     re.IGNORECASE,
 )
 _QUOTES = frozenset('"`“”„«»「」『』‹›‘')  # noqa: RUF001
@@ -120,16 +133,29 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
         for hit in hits:
             is_quoted = _is_quoted(text.shown, hit.anchor) and _speaks_of_attacks(text.folded)
             yield "quoted_instructions" if is_quoted else hit.rule, text.shown[hit.start : hit.end]
+            if hit.is_order and not is_quoted:
+                yield "commands_machine", text.shown[hit.start : hit.end + ORDER_REACH]
             if not is_quoted:
                 break
     if carried := links_that_carry(text):
         yield "leaks_by_link", carried
     if not text.has_any(SIGNS_OF_MARKERS):
         return
-    for marker in ROLE_MARKERS:
-        if (place := text.folded.find(marker)) >= 0:
-            name = "quoted_instructions" if _speaks_of_attacks(text.folded) else "role_markers"
-            yield name, text.shown[max(0, place - 20) : place + 80]
+    is_spoken_of = _speaks_of_attacks(text.folded)
+    for place in _marker_places(text.folded):
+        yield "quoted_instructions" if is_spoken_of else "role_markers", _around(text.shown, place)
+        if not is_spoken_of and is_told(text.folded, place, place + TAGGED_REACH):
+            yield "commands_machine", _around(text.shown, place)
+
+
+def _marker_places(folded: str) -> Iterator[int]:
+    if found := _PSEUDO_TAG.search(folded):
+        yield found.start()
+    yield from (place for marker in ROLE_MARKERS if (place := folded.find(marker)) >= 0)
+
+
+def _around(shown: str, place: int) -> str:
+    return shown[max(0, place - 20) : place + 80]
 
 
 def links_that_carry(text: Passage) -> str:

@@ -1,6 +1,7 @@
 """The words of each language, put together by script into what has to be looked for."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from msgspec import Struct
@@ -15,6 +16,27 @@ _TRADE = (
     "build|develop|compan|startup|start-up|platform|user|customer|team|provider|engineer|product|tool|market"
     "|feature|beta|summit|conference|course|webinar|news|communit|fan|vendor|project|subscri"
     "|is (?!handling|reading|processing|screening)|are (?!reading|processing)|was |will "
+)
+
+
+class Pair(Struct, frozen=True):
+    """A rule for sentences that have a word of both kinds, at most so many characters apart."""
+
+    rule: str
+    anchors: str
+    beside: str
+    reach: int
+    may_be_denied: bool = False  # with a "not" before it, it says the opposite
+
+
+# What an instruction to a machine is made of, whatever its words are.
+PAIRS = (
+    Pair("overrides_instructions", "discard", "own rules", 70, may_be_denied=True),
+    Pair("gives_orders", "from now", "you act", 60),
+    Pair("hides_from_user", "quiet", "principal", 70),
+    Pair("hides_from_user", "quiet", "your report", 50),
+    Pair("claims_authority", "principal", "granted", 50),
+    Pair("asks_for_prompt", "own text", "asks", 60),
 )
 
 
@@ -41,6 +63,7 @@ class Wording(Struct, frozen=True):
     unless: re.Pattern[str] | None = None
     despite: re.Pattern[str] | None = None
     unless_before: re.Pattern[str] | None = None
+    then: re.Pattern[str] | None = None  # what makes it an order, there or just behind
 
 
 class Script(Struct, frozen=True):
@@ -80,15 +103,60 @@ class _Words(Struct, frozen=True):
     def override(self) -> Wording:
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
-        before = late(lambda: f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
+        before = self.denial()
         own = self.group("own words") if self.stems("own words") else None
         return Wording(
             "overrides_instructions", anchors, self.is_spaced, near, unless=own, unless_before=before
         )
 
+    def denial(self) -> re.Pattern[str]:
+        begins = r"(?<!\w)" if self.is_spaced else ""
+        return late(
+            lambda: rf"(?:{begins}(?:{by_first_letter((*self.stems('never'), *_NOT))})|n't )[^.]{{0,4}}$"
+        )
+
+    def pair(self, pair: Pair) -> Wording:
+        near = (self.near(pair.anchors, pair.beside, pair.reach),)
+        denial = self.denial() if pair.may_be_denied else None
+        return Wording(pair.rule, self.stems(pair.anchors), self.is_spaced, near, unless_before=denial)
+
+    def pairs(self) -> Iterator[Wording]:
+        """Those of whose words at least one of these languages has a list."""
+        for pair in PAIRS:
+            if self.stems(pair.anchors) and self.stems(pair.beside):
+                yield self.pair(pair)
+
+    def override_of_reader(self) -> Iterator[Wording]:
+        if self.stems("of the reader"):
+            near = (
+                self.near("guidance", "of the reader", 8, is_ordered=True),
+                self.near("discard", "guidance", 70),
+            )
+            anchors = self.stems("of the reader")
+            yield Wording("overrides_instructions", anchors, self.is_spaced, near)
+
+    def reader(self) -> Iterator[Wording]:
+        """Machines that are said to read this very mail."""
+        if self.stems("this mail"):
+            near = (
+                self.near("machine names", "this mail", 70, is_ordered=True),
+                self.near("reading", "this mail", 30),
+            )
+            anchors = self.stems("this mail")
+            yield Wording("addresses_machine", anchors, self.is_spaced, near, then=self.told())
+
+    def carried_out(self) -> Iterator[Wording]:
+        if self.stems("mailbox"):
+            near = (self.near("gather", "mailbox", 60), self.near("mailbox", "deliver", 100))
+            yield Wording("asks_to_forward", self.stems("mailbox"), self.is_spaced, near)
+
+    def told(self) -> re.Pattern[str] | None:
+        return self.group("told") if self.stems("told") else None
+
     def machine(self) -> Wording:
         anchors = self.stems("machine")
-        return Wording("addresses_machine", anchors, self.is_spaced, whole=late(self._addressed))
+        addressed = late(self._addressed)
+        return Wording("addresses_machine", anchors, self.is_spaced, whole=addressed, then=self.told())
 
     def _addressed(self) -> str:
         to, who = by_first_letter(self.stems("address")), by_first_letter(self.stems("machine"))
@@ -97,9 +165,9 @@ class _Words(Struct, frozen=True):
             return rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))"
         return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
-    def phrases(self, rule: str, field: str) -> Wording:
+    def phrases(self, rule: str, field: str, then: re.Pattern[str] | None = None) -> Wording:
         """Whole phrases, each of which fulfils the rule by itself."""
-        return Wording(rule, self.stems(field), self.is_spaced)
+        return Wording(rule, self.stems(field), self.is_spaced, then=then)
 
 
 @cache
@@ -134,11 +202,19 @@ SCRIPTS = tuple(
 )
 
 
+def _words(script: Script) -> _Words:
+    return _Words(tuple(each for each in languages() if each.code in script.codes), script.is_spaced)
+
+
+@cache
+def told_words(script: Script) -> re.Pattern[str] | None:
+    return _words(script).told()
+
+
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
     """Put together when first needed, and the patterns in it when a mail has one of the anchors."""
-    spoken = tuple(each for each in languages() if each.code in script.codes)
-    words = _Words(spoken, script.is_spaced)
+    words = _words(script)
     forwarded = (words.near("many", "mails", 14, is_ordered=True), words.near("forward", "mails", 60))
     return (
         words.override(),
@@ -147,12 +223,16 @@ def wordings(script: Script) -> tuple[Wording, ...]:
         words.phrases("acts_in_secret", "unnoticed"),
         words.phrases("hides_from_user", "hidden"),
         words.phrases("gives_orders", "orders"),
-        words.phrases("addresses_machine", "spoken to"),
+        words.phrases("addresses_machine", "spoken to", words.told()),
         words.phrases("claims_authority", "authority"),
         words.phrases("asks_to_play_a_role", "roleplay"),
         words.request("disables_checks", "checks", words.near("disable", "checks", 60)),
         words.request("asks_for_secret", "valuables", words.near("send", "valuables", 60)),
         words.request("asks_to_forward", "forward", *forwarded),
+        *words.pairs(),
+        *words.override_of_reader(),
+        *words.reader(),
+        *words.carried_out(),
     )
 
 

@@ -20,7 +20,7 @@ HEX_MARKS = ("0x", "\\x")
 ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
 REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
 # Each marker of a role has one of these in it, and few mails do.
-SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
+SIGNS_OF_MARKERS = ("<", "[", "###", "```", "{{", "system", "trusted", "assistant:", "developer", "dan")
 
 # Blanks, and all else.
 _SHAPES = bytes(32 if chr(code).isspace() else 97 for code in range(128)) + b"a" * 128

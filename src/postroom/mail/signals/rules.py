@@ -20,6 +20,7 @@ class Rule(Struct, frozen=True):
 RULES = (
     Rule("overrides_instructions", 6, "Tells its reader to ignore the instructions it works by."),
     Rule("addresses_machine", 3, "Speaks to an AI or a language model as its reader."),
+    Rule("commands_machine", 3, "Tells the machine that it speaks to what to do."),
     Rule("asks_for_prompt", 4, "Asks its reader to reveal its own instructions."),
     Rule("acts_in_secret", 2, "Asks its reader to act without the knowledge of its user."),
     Rule("hides_from_user", 3, "Asks its reader to keep something from its user or out of a summary."),

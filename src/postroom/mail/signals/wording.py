@@ -6,13 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from postroom.mail.signals.lexicon import SCRIPTS, Near, Script, Wording, anchors_by_sign, wordings
+from postroom.mail.signals.lexicon import (
+    SCRIPTS,
+    Near,
+    Script,
+    Wording,
+    anchors_by_sign,
+    told_words,
+    wordings,
+)
 from postroom.mail.signals.passage import Passage
 
 MAX_SENTENCE_CHARS = 300
 SENTENCE_OVERLAP = 100
 MAX_SENTENCES = 24
 NEGATION_REACH = 16
+ORDER_REACH = 120
 
 # Begins with one set of letters: those that may be met are then looked for three times as fast.
 _SENTENCE_END = re.compile(r"[.!?…;。！？；؟۔।\n](?:(?<![.!?…;])|(?=[\s\"'”»)]))")  # noqa: RUF001
@@ -27,6 +36,7 @@ class Hit(Struct, frozen=True):
     start: int
     end: int
     anchor: int
+    is_order: bool = False  # it also says what is to be done
 
 
 def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
@@ -49,7 +59,7 @@ def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: 
     for number in _chosen(sorted(places)):
         start, end = sentences[number]
         if _is_fulfilled(text, wording, start, end, places[number]):
-            yield Hit(wording.rule, start, end, places[number])
+            yield Hit(wording.rule, start, end, places[number], _is_order(text, wording, start, end))
 
 
 def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[str]]]:
@@ -91,6 +101,16 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
         return wording.despite is not None and wording.despite.search(text, start, end) is not None
     before = wording.unless_before
     return before is None or before.search(text, max(start, anchor - NEGATION_REACH), anchor) is None
+
+
+def is_told(text: str, start: int, end: int) -> bool:
+    """Whether somebody is told to do something there, in a language of Latin letters."""
+    told = told_words(SCRIPTS[0])
+    return told is not None and told.search(text, start, end) is not None
+
+
+def _is_order(text: str, wording: Wording, start: int, end: int) -> bool:
+    return wording.then is not None and wording.then.search(text, start, end + ORDER_REACH) is not None
 
 
 def _are_near(text: str, near: Near, start: int, end: int) -> bool:
