@@ -1,5 +1,6 @@
 """What a client is answered: results as JSON, errors in the words of the interface that it speaks."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ from starlette.responses import Response
 from postroom.errors import ApiError
 from postroom.web.agentmail import errors as agentmail_errors
 from postroom.web.agentmail.names import PREFIX
+from postroom.web.call import Call
+from postroom.web.requests.page_cache import PageCache
 from postroom.web.routing import Route
 
 
@@ -29,6 +32,20 @@ def to_response(route: Route, answer: Any) -> Response:
         return Response(status_code=route.status)
     content = bytes(answer) if isinstance(answer, Raw) else msgspec.json.encode(answer)
     return Response(content, route.status, media_type="application/json")
+
+
+async def to_kept_response(
+    pages: PageCache, route: Route, call: Call, make: Callable[[], Awaitable[Any]]
+) -> Response:
+    """The answer that the same question got before, if nothing was written since."""
+    version, now, scope = call.resources.db.version(), call.now(), call.request.scope
+    key = (call.caller, scope["path"], scope["query_string"])
+    kept = pages.find(key, version, now)
+    if kept is not None:
+        return Response(kept, route.status, media_type="application/json")
+    response = to_response(route, await make())
+    pages.note(key, version, now, bytes(response.body))
+    return response
 
 
 def error_response(error: ApiError, challenge: str = "Bearer") -> Response:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -27,7 +28,7 @@ from postroom.web import operations
 from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
-from postroom.web.answers import is_of_agentmail, to_error_response, to_response
+from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
 from postroom.web.api.mailbox.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
@@ -49,6 +50,7 @@ from postroom.web.requests.authentication import (
     require_at,
 )
 from postroom.web.requests.key_use import KeyUse
+from postroom.web.requests.page_cache import PageCache
 from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
 from postroom.web.requests.posted_mail import take_post
 from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
@@ -97,6 +99,7 @@ class Door:
         self._mcp = McpDoor(self, resources.config)
         self.key_use = KeyUse(resources)
         self._caller_cache = CallerCache()
+        self._pages = PageCache()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -308,6 +311,9 @@ class Door:
 
     async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
         operations.require_permitted(call.caller, route)
+        if route.is_kept:
+            make = partial(self._handle, route, call, values)
+            return await to_kept_response(self._pages, route, call, make)
         return to_response(route, await self._handle(route, call, values))
 
     async def _carry_out_anew(

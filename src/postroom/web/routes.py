@@ -144,9 +144,11 @@ ROUTES = (
         (errors.InvalidWebhookUrl,),
         prepare=webhook_posts.require_allowed_targets,
     ),
-    Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING),
-    Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
-    Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING),
+    Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING, is_kept=True),
+    Route(
+        "GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING, is_kept=True
+    ),
+    Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING, is_kept=True),
     Route("GET", "/v1/search", search.search_messages, SCOPED, READING),
     Route("GET", "/v1/usage", usage.get_usage, SCOPED, READING, seconds=10.0),
     Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),

@@ -41,6 +41,7 @@ class Route:
     prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
     word: str = ""  # the permission of a key that has words of the second vocabulary
+    is_kept: bool = False  # asked for again, it is answered as before while nothing was written
     seconds: float = 0.0  # set: a read that may take so long, and is done beside all others
     is_verb: bool = field(init=False)
     wanted: tuple[str, ...] = field(init=False)  # the names of the operation's arguments

@@ -1,0 +1,33 @@
+"""Answers to lists that were asked for a moment ago: given again as long as nothing at all was written."""
+
+from postroom.accounts.keys import Caller
+from postroom.clock import SECOND
+
+MOST_PAGES = 64
+MOST_BYTES = 64_000  # of one page
+LIFETIME = 5 * SECOND  # the links in a page are signed for a time from now
+
+PageKey = tuple[Caller, str, bytes]  # who asks, for which path, with which query
+
+
+class PageCache:
+    """Of a database that tells its version; without one nothing is kept."""
+
+    def __init__(self) -> None:
+        self._pages: dict[PageKey, tuple[int, int, bytes]] = {}
+
+    def find(self, key: PageKey, version: int | None, now: int) -> bytes | None:
+        page = None if version is None else self._pages.get(key)
+        if page is None:
+            return None
+        its_version, made_at, body = page
+        return body if its_version == version and 0 <= now - made_at < LIFETIME else None
+
+    def note(self, key: PageKey, version: int | None, now: int, body: bytes) -> None:
+        """The version is that from before the page was read: what was written meanwhile makes it old."""
+        if version is None or len(body) > MOST_BYTES:
+            return
+        self._pages.pop(key, None)
+        if len(self._pages) >= MOST_PAGES:
+            del self._pages[next(iter(self._pages))]
+        self._pages[key] = version, now, body
