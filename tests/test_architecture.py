@@ -77,7 +77,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "events": [
         *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
-        *("notifications", "announce"),
+        *("web_push", "push_subscriptions", "notifications", "announce"),
     ],
     "inward": [
         *(

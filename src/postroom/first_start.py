@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from postroom.accounts import accounts, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
 from postroom.config import Config
-from postroom.events import webhooks
+from postroom.events import web_push, webhooks
 from postroom.inward.review_answers import REVIEW
 from postroom.mail.proof import dkim
 from postroom.mailbox import attachments
@@ -24,7 +24,7 @@ class FirstAccount:
 
 def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
     """On an empty database: an account, its key and a link for its owner."""
-    secret_values.make_missing(tx, attachments.LINKS, secret_values.RETURN_PATH, REVIEW)
+    secret_values.make_missing(tx, attachments.LINKS, secret_values.RETURN_PATH, REVIEW, web_push.OWN)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, accounts.FIRST, config.plan, now)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from postroom import ids
 from postroom.clock import SECOND
+from postroom.events import push_subscriptions
 from postroom.events.payload import News
+from postroom.events.push_subscriptions import PushSubscription
 from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Row, Tx
@@ -71,6 +73,9 @@ class Notification:
         )
 
 
+Told = NotificationTarget | PushSubscription
+
+
 def list_targets(tx: Tx, account_id: str) -> list[NotificationTarget]:
     rows = tx.all(
         "select * from notification_targets where account_id = :id order by position", id=account_id
@@ -102,6 +107,8 @@ def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
         if news.kind == "message.held":
             decision = f"{base_url}/app/approvals?message={document.id}"
             note(tx, news.account_id, HELD, document.subject, decision, news.occurred_at)
+            for device in push_subscriptions.list_ringing(tx, news.account_id, news.pod_id):
+                _tell(tx, device, device.endpoint, HELD, document.subject, decision, news.occurred_at)
         elif news.kind == "message.received" and document.verdict in FLAGGED:
             note(tx, news.account_id, SUSPICIOUS, document.subject, link, news.occurred_at)
 
@@ -109,11 +116,16 @@ def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
 def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
     """One for each target that wants it; joined to the one that is about to leave."""
     for target in list_targets(tx, account_id):
-        if occasion in target.wanted and not _join(tx, target, occasion, now):
-            _add(tx, target, occasion, subject[:SUBJECT_CHARACTERS], link, now)
+        if occasion in target.wanted:
+            _tell(tx, target, target.target, occasion, subject, link, now)
 
 
-def _join(tx: Tx, target: NotificationTarget, occasion: str, now: int) -> bool:
+def _tell(tx: Tx, told: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
+    if not _join(tx, told, occasion, now):
+        _add(tx, told, address, occasion, subject[:SUBJECT_CHARACTERS], link, now)
+
+
+def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
     joined = tx.run(
         "update notifications set count = count + 1 where target_id = :target_id and kind = :kind"
         " and state = 'waiting' and created_at > :since",
@@ -124,7 +136,7 @@ def _join(tx: Tx, target: NotificationTarget, occasion: str, now: int) -> bool:
     return joined > 0
 
 
-def _add(tx: Tx, target: NotificationTarget, occasion: str, subject: str, link: str, now: int) -> None:
+def _add(tx: Tx, target: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
     new_id = ids.new(ids.NOTIFICATION, now)
     tx.run(
         "insert into notifications (id, account_id, target_id, kind, subject, link, count, state, created_at)"
@@ -143,7 +155,7 @@ def _add(tx: Tx, target: NotificationTarget, occasion: str, subject: str, link: 
         inbox_id="",
         kind=deliveries.NOTICE,
         message_id=new_id,
-        target=target.target,
+        target=address,
         lane=f"{target.account_id} {target.id}",
         due_at=now + GATHERED,
         created_at=now,
@@ -151,14 +163,21 @@ def _add(tx: Tx, target: NotificationTarget, occasion: str, subject: str, link: 
     deliveries.add_all(tx, [new])
 
 
-def take(tx: Tx, notification_id: str) -> tuple[Notification, NotificationTarget] | None:
+def take(tx: Tx, notification_id: str) -> tuple[Notification, Told] | None:
     """From now on nothing more joins it. None when its target is gone."""
     row = tx.one("select * from notifications where id = :id", id=notification_id)
-    target = row and tx.one("select * from notification_targets where id = :id", id=row["target_id"])
-    if row is None or not target:
+    told = None if row is None else _find_told(tx, row["target_id"])
+    if row is None or told is None:
         return None
     tx.run("update notifications set state = 'leaving' where id = :id", id=notification_id)
-    return Notification.from_row(row), NotificationTarget.from_row(target)
+    return Notification.from_row(row), told
+
+
+def _find_told(tx: Tx, target_id: str) -> Told | None:
+    if ids.is_id(ids.PUSH, target_id):
+        return push_subscriptions.find(tx, target_id)
+    row = tx.one("select * from notification_targets where id = :id", id=target_id)
+    return None if row is None else NotificationTarget.from_row(row)
 
 
 def note_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:

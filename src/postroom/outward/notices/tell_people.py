@@ -1,15 +1,18 @@
-"""A claimed notification: written for Slack, Discord, ntfy, mail or a webhook, and posted."""
+"""A claimed notification: written for Slack, Discord, ntfy, mail, a webhook or a browser, and posted."""
 
 from collections.abc import Callable
 
 import msgspec
 
+from postroom.accounts import secret_values
 from postroom.clock import HOUR, SECOND
-from postroom.events import notifications, webhooks
-from postroom.events.notifications import DISCORD, EMAIL, NTFY, SLACK, Notification, NotificationTarget
+from postroom.events import notifications, push_subscriptions, web_push, webhooks
+from postroom.events.notifications import DISCORD, EMAIL, NTFY, SLACK, Notification, NotificationTarget, Told
+from postroom.events.push_subscriptions import PushSubscription
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.outward.courier import DeliveryError, WebhookCourier
 from postroom.outward.notices import letters
+from postroom.processes import pools
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
@@ -18,6 +21,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 LIFETIME = HOUR
+GONE = (404, 410)  # the browser has ended its subscription (RFC 8030 section 7.3)
 SENTENCES: dict[str, str] = {
     "held": "A mail waits for approval",
     "paused": "Sending was paused",
@@ -39,11 +43,11 @@ async def deliver_notification(
         await resources.db.write(letters.give_up, delivery, resources.now())
         return
     note, target = found
-    if target.kind == EMAIL:
+    if isinstance(target, NotificationTarget) and target.kind == EMAIL:
         await resources.db.write(send_letter, delivery, note, target, resources.now())
         return
-    secret = await resources.db.read(find_secret, note.account_id)
-    outcome = await post(resources, courier, note, target, secret)
+    address, body, headers = await write_for(resources, note, target)
+    outcome = await post(resources, courier, address, body, headers)
     tried = TriedDelivery(delivery, outcome)
     await recorder.record(tried, lambda: write_tried(resources, tried))
 
@@ -59,7 +63,36 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
     if state is None or found is None:
         return
     error = None if tried.outcome.is_success else f"{tried.outcome.code or ''} {tried.outcome.text}".strip()
-    notifications.note_outcome(tx, found[1].id, error, tried.outcome.ended_at)
+    target, ended_at = found[1], tried.outcome.ended_at
+    if isinstance(target, PushSubscription):
+        is_ended = tried.outcome.code in GONE
+        shown = "The browser has ended it. Switch it on again there." if is_ended else error
+        push_subscriptions.note_outcome(tx, target.id, shown, is_ended, ended_at)
+    else:
+        notifications.note_outcome(tx, target.id, error, ended_at)
+
+
+async def write_for(
+    resources: Resources, note: Notification, target: Told
+) -> tuple[str, bytes, dict[str, str]]:
+    now = resources.now()
+    if isinstance(target, NotificationTarget):
+        secret = await resources.db.read(find_secret, note.account_id)
+        return target.target, *written(note, target, secret, now)
+    own = await resources.db.read(secret_values.get, web_push.OWN)
+    content = for_browser(note)
+    contact = f"mailto:postmaster@{resources.config.domain}"
+    body, headers = await pools.READING.run(
+        web_push.to_request, content, target.endpoint, target.p256dh, target.auth, own, contact, now
+    )
+    return target.endpoint, body, headers
+
+
+def for_browser(note: Notification) -> bytes:
+    """The page's own script shows it; its link leads to a page of this server."""
+    about = note.subject if note.count == 1 else ""
+    path = f"/app/{note.link.partition('/app/')[2]}"
+    return msgspec.json.encode({"title": headline(note), "body": about, "path": path, "tag": note.kind})
 
 
 def find_secret(tx: Tx, account_id: str) -> str | None:
@@ -78,14 +111,13 @@ def send_letter(tx: Tx, delivery: Delivery, note: Notification, target: Notifica
 async def post(
     resources: Resources,
     courier: WebhookCourier,
-    note: Notification,
-    target: NotificationTarget,
-    secret: str | None,
+    address: str,
+    body: bytes,
+    headers: dict[str, str],
 ) -> Outcome:
     started_at = resources.now()
-    body, headers = written(note, target, secret, started_at)
     try:
-        answer = await courier.post(target.target, body, headers)
+        answer = await courier.post(address, body, headers)
     except DeliveryError as error:
         ended_at = resources.now()
         return Outcome(

@@ -65,6 +65,8 @@ class Office:
         path = request.scope["path"]
         if path.startswith(f"{assets.PATH}/"):
             return "static", assets.answer(request, self._renderer.by_url)
+        if path in assets.FIXED:
+            return "static", assets.answer_fixed(path)
         if path == sign_in.PATH or path.startswith(f"{sign_in.PATH}/"):
             return "sign-in", await self._sign_in.answer(request)
         if path == f"{HOME}/":

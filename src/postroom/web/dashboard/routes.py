@@ -23,7 +23,7 @@ from postroom.web.dashboard.pages import (
     webhook_list,
     webhooks,
 )
-from postroom.web.dashboard.profile import passkeys
+from postroom.web.dashboard.profile import devices, passkeys
 from postroom.web.dashboard.settings import (
     audit,
     consent,
@@ -147,6 +147,9 @@ PAGES = (
     change("/app/settings/passkeys/new/options", passkeys.offer, POD, READING),
     change("/app/settings/passkeys/{passkey_id}", passkeys.rename, POD, READING),
     change("/app/settings/passkeys/{passkey_id}/remove", passkeys.remove, POD, READING),
+    page("/app/settings/devices", devices.show_devices, POD, READING),
+    change("/app/settings/devices", devices.add, POD, READING),
+    change("/app/settings/devices/{device_id}/remove", devices.remove, POD, READING),
     page("/app/settings/notifications", notifications.show_notifications, ACCOUNT, MANAGING),
     change("/app/settings/notifications", notifications.add_target, ACCOUNT, MANAGING),
     change("/app/settings/notifications/remove", notifications.remove_target, ACCOUNT, MANAGING),

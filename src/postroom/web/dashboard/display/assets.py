@@ -19,11 +19,24 @@ MADE_OF = {
     "office.css": ("tokens.css", "office.css"),
     "office.js": ("office.js",),
     "passkeys.js": ("passkeys.js",),
+    "push.js": ("push.js",),
     "htmx.js": ("htmx.min.js", "hx-nonce.js", "hx-ws.min.js"),
     "favicon.svg": ("favicon.svg",),
     "waiting.svg": ("waiting.svg",),
 }
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+# What a browser looks for at one place for ever: it asks each time whether it has changed.
+SERVICE_WORKER, MANIFEST = "/app/service-worker.js", "/app/manifest.webmanifest"
+FIXED = {
+    SERVICE_WORKER: ("service-worker.js", "text/javascript; charset=utf-8"),
+    MANIFEST: ("manifest.webmanifest", "application/manifest+json"),
+}
+ASKED_FOR = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Service-Worker-Allowed": "/app",
+}
 
 _NAME = rb"--[a-z][a-z-]*"
 
@@ -48,7 +61,7 @@ def load() -> dict[str, Asset]:
 
 def _shorten(name: str, content: bytes) -> bytes:
     """Our own files are written to be read by people; browsers need no comments and no room between words."""
-    if name in ("office.js", "passkeys.js"):
+    if name in ("office.js", "passkeys.js", "push.js"):
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
     if name != "office.css":
         return content
@@ -67,6 +80,18 @@ def _make(name: str, content: bytes) -> Asset:
     stem, _, suffix = name.rpartition(".")
     digest = hashlib.sha256(content).hexdigest()[:12]
     return Asset(f"{PATH}/{stem}-{digest}.{suffix}", content, gzip.compress(content, mtime=0), TYPES[suffix])
+
+
+@functools.cache
+def load_fixed(name: str) -> bytes:
+    """The icon of the manifest is the one of the pages, by the name that it has now."""
+    content = files("postroom.web.dashboard").joinpath("static", name).read_bytes()
+    return content.replace(b"favicon.svg", load()["favicon.svg"].url.encode())
+
+
+def answer_fixed(path: str) -> Response:
+    name, media_type = FIXED[path]
+    return Response(load_fixed(name), headers={**ASKED_FOR, "Content-Type": media_type})
 
 
 def answer(request: Request, by_url: dict[str, Asset]) -> Response:

@@ -16,7 +16,7 @@ from postroom.web.dashboard.display.attributes import Attributes
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-    " form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+    " form-action 'self'; frame-src 'self'; manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,

@@ -33,6 +33,7 @@ KINDS = {
     "whd": "a delivery",
     "ses": "a session",
     "psk": "a passkey",
+    "psh": "a device",
 }
 
 

@@ -1,0 +1,35 @@
+"""Devices of whoever is signed in that ring when a mail waits for approval."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.operations.people import push as verbs
+from postroom.web.api.events.webhooks import require_allowed
+from postroom.web.dashboard.desk import Desk, go
+
+PATH = "/app/settings/devices"
+
+
+class RingForm(Struct, frozen=True):
+    endpoint: str
+    p256dh: str
+    auth: str
+
+
+async def show_devices(desk: Desk) -> Response:
+    devices, key = await desk.call.resources.db.read(verbs.list_devices, desk.call.caller)
+    return await desk.show("devices.html", "settings", title="Devices", devices=devices, key=key)
+
+
+async def add(desk: Desk, body: RingForm) -> Response:
+    """The address is one from outside: checked like that of a webhook, now and whenever it is used."""
+    await require_allowed(desk.call.resources, body.endpoint)
+    name = desk.call.request.headers.get("user-agent", "")
+    new = verbs.NewDevice(body.endpoint, body.p256dh, body.auth)
+    await desk.call.resources.db.write(verbs.add_device, desk.call.decider, new, name, desk.call.now())
+    return go(PATH, "This device rings when a mail waits for you.")
+
+
+async def remove(desk: Desk, device_id: str) -> Response:
+    await desk.call.resources.db.write(verbs.remove_device, desk.call.decider, device_id, desk.call.now())
+    return go(PATH, "That device rings no longer.")
