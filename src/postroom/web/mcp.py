@@ -21,7 +21,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
 from postroom.config import Config
-from postroom.errors import Forbidden, MethodNotAllowed
+from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
 from postroom.operations.people import programs
 from postroom.processes import pools
 from postroom.web.requests import cors
@@ -43,6 +43,8 @@ INBOX_PREFIX = programs.INBOX_PREFIX
 MOST_SERVERS = 64
 KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
+SMALL_BODY_BYTES = 64 * 1024
+PARTS_LIMIT = 50_000  # of a larger body: values, names and marks in texts together
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
 
@@ -98,6 +100,7 @@ class McpDoor:
         require_post(request)
         require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
+        require_few_parts(body)
         server = await self._load(caller, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
         response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"
@@ -179,6 +182,19 @@ def require_post(request: Request) -> None:
     if request.method != "POST":
         raise MethodNotAllowed(
             f"{request.scope['path']} takes POST, not {request.method[:20]}.", allow=["POST"]
+        )
+
+
+def require_few_parts(body: bytes) -> None:
+    """The library reads it in the event loop: long texts and files cost little there, many values much.
+
+    Each value but the first has a mark before it, and to count marks takes a millisecond at most.
+    """
+    if len(body) <= SMALL_BODY_BYTES:
+        return
+    if sum(body.count(mark) for mark in (b",", b":", b"[", b"{")) > PARTS_LIMIT:
+        raise PayloadTooLarge(
+            f"The body has more than {PARTS_LIMIT} parts. Send long texts and files by REST."
         )
 
 
