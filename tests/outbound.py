@@ -9,7 +9,7 @@ from typing import Any
 
 import dkim
 
-from postroom.accounts.domains import DkimKey, find_key
+from postroom.accounts import dkim_keys
 from postroom.assembly import serving
 from postroom.mail.proof.dkim import public_record
 from postroom.net.dns import Resolver
@@ -151,9 +151,8 @@ def relay_to(peer: SmtpPeer) -> str:
 
 async def is_signed(server: Server, raw: bytes, domain: str, owner: str = "service") -> bool:
     """Whether dkimpy, which shares no code with us, verifies the mail with the key we tell to publish."""
-    key: DkimKey | None = await server.resources.db.read(find_key, owner, domain)
-    assert key is not None
-    records = {f"{key.selector}._domainkey.{domain}.".encode(): public_record(key.private_key).encode()}
+    keys = await server.resources.db.read(dkim_keys.list_active, owner, domain)
+    records = {f"{key.name_below(domain)}.".encode(): public_record(key.private_key).encode() for key in keys}
 
     def find_record(name: bytes, timeout: float = 5) -> bytes | None:
         return records.get(name)

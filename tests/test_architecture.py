@@ -34,7 +34,7 @@ LAYERS: list[list[str]] = [
 ROOMS: dict[str, list[str]] = {
     "accounts": [
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
-        *("keys", "key_rules", "audit", "sessions", "domains", "people"),
+        *("keys", "key_rules", "audit", "sessions", "dkim_keys", "domains", "people"),
     ],
     "accounts/people": [
         "users",
@@ -72,7 +72,17 @@ ROOMS: dict[str, list[str]] = {
         "listing",
     ],
     "queue": [
-        *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
+        *(
+            "leases",
+            "duties",
+            "received_reports",
+            "idempotency",
+            "deliveries",
+            "suppressions",
+            "claims",
+            "retries",
+            "outcomes",
+        ),
         *("recording", "statistics", "sends_of_keys", "work"),
     ],
     "events": [
@@ -111,8 +121,9 @@ ROOMS: dict[str, list[str]] = {
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],
     "deliverability": [
-        *("findings", "zone_checks", "server_checks", "check_domain", "domain_health", "watch_domains"),
-        *("reputation", "watch_reputation"),
+        *("findings", "zone_checks", "server_checks", "check_domain", "switch_keys", "domain_health"),
+        "domain_reports",
+        *("watch_domains", "unsubscribe", "reputation", "watch_reputation"),
     ],
     "upkeep": [
         "deletion",

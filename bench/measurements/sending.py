@@ -170,7 +170,7 @@ async def _queue_mails(folder: Path, count: int) -> None:
     db = await open_database(settings, clock.now())
     resources = Resources(settings, db, LocalBlobs(folder / "blobs"), clock, Resolver(), asyncio.Event())
     try:
-        await make_service_key(db, settings.domain)  # as on every start but the first
+        await make_service_key(db, settings.domain, 0)  # as on every start but the first
         for number, sender in _turns(senders):
             order = await to_order(sender.inbox_id, f"key-{number}", msgspec.convert(_body(number), SendBody))
             await send_mail(resources, sender.caller, order)

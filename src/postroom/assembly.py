@@ -20,6 +20,7 @@ from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.tls_policies import TlsPolicies
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.deliverability import domain_reports
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
 from postroom.extraction.pool import ExtractionPool
@@ -46,7 +47,7 @@ from postroom.outward.notices import deliver_notice
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
-from postroom.queue import deliveries
+from postroom.queue import deliveries, received_reports
 from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
@@ -71,6 +72,7 @@ from postroom.web.streams.stream import Streams
 
 KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
+REPORTS = Queue(received_reports.BELL, received_reports.claim_due, received_reports.renew, at_once=2)
 ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
 
@@ -195,6 +197,8 @@ def start_examination_and_upkeep(
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "reputation", partial(watch_reputation, resources))
+    read = partial(domain_reports.read_report, resources)
+    run(stack, resources, "domain reports", partial(work_through, resources, REPORTS, read))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
     return extractor
@@ -347,7 +351,7 @@ async def deliver_queued_mail(
     resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]
 ) -> None:
     """Makes the key that signs mail first, once: nothing leaves unsigned."""
-    await make_service_key(resources.db, resources.config.domain, make_key)
+    await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
     send = partial(deliver_mail.deliver_mail, resources, outbound)
     await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from postroom.accounts import accounts, domains, keys, secret_values, sessions
+from postroom.accounts import accounts, dkim_keys, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import web_push, webhooks
@@ -39,8 +39,8 @@ def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
 
 
 async def make_service_key(
-    db: Database, domain: str, make_key: Callable[[], bytes] = dkim.generate_key
+    db: Database, domain: str, now: int, make_key: Callable[[], bytes] = dkim.generate_key
 ) -> None:
-    if await db.read(domains.find_key, domains.SERVICE, domain) is None:
+    if not await db.read(dkim_keys.list_of, domains.SERVICE, domain):
         private_key = await pools.KEYS.run(make_key)
-        await db.write(domains.add_key, domains.SERVICE, domain, private_key)
+        await db.write(dkim_keys.add_first, domains.SERVICE, domain, private_key, now)

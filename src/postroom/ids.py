@@ -7,7 +7,7 @@ from threading import Lock
 
 ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg", "evt"
 MAIL_DELIVERY, WEBHOOK_DELIVERY, NOTICE_DELIVERY, DOMAIN = "mdl", "whd", "ndl", "dom"
-REVIEW_ANSWER = "rva"
+REVIEW_ANSWER, REPORT = "rva", "rpt"
 DRAFT, SESSION = "drf", "ses"
 USER, PASSKEY, LETTER, WEBHOOK, NOTIFICATION = "usr", "psk", "ltr", "whk", "ntf"
 POD, AUDIT, RULE = "pod", "aud", "rul"

@@ -116,6 +116,19 @@ class DnsRecord(Struct, frozen=True):
     found: bool | None = None
 
 
+class DomainKey(Struct, rename="camel", frozen=True):
+    """A key that signs mail of a domain, will, or did."""
+
+    selector: str
+    name: str = ""
+    algorithm: str = ""
+    state: str = ""
+    created_at: datetime | None = None
+    active_at: datetime | None = None
+    retired_at: datetime | None = None
+    removable_at: datetime | None = None
+
+
 class HealthCheck(Struct, frozen=True):
     """`paste` has lines for the zone file, empty where none would help."""
 
@@ -125,6 +138,31 @@ class HealthCheck(Struct, frozen=True):
     found: str = ""
     why: str = ""
     paste: str = ""
+
+
+class ReportedDay(Struct, frozen=True):
+    day: str
+    passed: int = 0
+    failed: int = 0
+
+
+class ReportedSource(Struct, frozen=True):
+    """Mail in the name of the domain from one address, by what the receivers made of it."""
+
+    source: str
+    count: int = 0
+    spf: str = ""
+    dkim: str = ""
+    disposition: str = ""
+
+
+class ReportedTls(Struct, frozen=True):
+    """Connections to the servers of the domain, by what one reporter saw of encryption."""
+
+    source: str
+    count: int = 0
+    policy: str = ""
+    result: str = ""
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -477,11 +515,20 @@ class Domain(Struct, rename="camel", frozen=True):
     verified_at: datetime | None = None
     outbound: str | None = None
     records: list[DnsRecord] = []
+    dkim: list[DomainKey] = []
     system: bool = False
 
 
 class DomainHealth(Struct, frozen=True):
     data: list[HealthCheck]
+
+
+class DomainReports(Struct, frozen=True):
+    first: str = field(name="from")
+    data: list[ReportedSource]
+    last: str = field(name="to", default="")
+    tls: list[ReportedTls] = []
+    days: list[ReportedDay] = []
 
 
 class Draft(Struct, rename="camel", frozen=True):
@@ -509,6 +556,7 @@ class Draft(Struct, rename="camel", frozen=True):
     send_at: str | None = None
     scheduled: bool = False
     undo_seconds: int = 0
+    unsubscribe: bool = False
     calendar: InvitationBody | None = None
     attachments: list[Attachment] = []
     created_at: datetime | None = None

@@ -2,10 +2,12 @@
 
 import pytest
 
-from postroom.accounts import accounts, domains
+from postroom.accounts import accounts, dkim_keys, domains
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.domains import Domain
 from postroom.accounts.reach import Reach
-from postroom.errors import DomainTaken, InvalidDomain, NotFound
+from postroom.clock import DAY
+from postroom.errors import DomainTaken, InvalidDomain, NotFound, NothingToDo
 from postroom.mailbox import inboxes
 from postroom.storage.database import Database
 from tests.doubles import START
@@ -69,12 +71,15 @@ async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, o
 async def test_mail_is_signed_with_the_key_of_the_owner(db: Database, owners: list[str]) -> None:
     mine = await claim(db, owners[0])
     await claim(db, owners[1])
-    await db.write(domains.add_key, domains.SERVICE, SERVICE, b"of the service")
-    await db.write(domains.add_key, domains.SERVICE, SERVICE, b"never a second")
-    assert await db.read(domains.signing_key, OURS, SERVICE) is None
+    await db.write(dkim_keys.add_first, domains.SERVICE, SERVICE, b"of the service", START)
+    await db.write(dkim_keys.add_first, domains.SERVICE, SERVICE, b"never a second", START)
+    assert await db.read(domains.signing_keys, OURS, SERVICE) == ()
     await db.write(domains.mark_verified, mine, START)
-    found = [await db.read(domains.signing_key, name, SERVICE) for name in (OURS, SERVICE)]
-    assert [key and key.private_key for key in found] == [f"key of {owners[0]}".encode(), b"of the service"]
+    found = [await db.read(domains.signing_keys, name, SERVICE) for name in (OURS, SERVICE)]
+    assert [[key.private_key for key in keys] for keys in found] == [
+        [f"key of {owners[0]}".encode()],
+        [b"of the service"],
+    ]
 
 
 async def test_a_domain_in_use_stays_and_an_unused_one_goes_with_its_key(
@@ -87,16 +92,53 @@ async def test_a_domain_in_use_stays_and_an_unused_one_goes_with_its_key(
         await db.write(domains.remove, Reach(owners[0]), mine.id)
     await db.write(lambda tx: tx.run("delete from inboxes"))
     await db.write(domains.remove, Reach(owners[0]), mine.id)
-    assert await db.read(domains.find_key, owners[0], OURS) is None
+    assert await db.read(dkim_keys.list_of, owners[0], OURS) == []
     assert await db.read(domains.find_owner, OURS) is None
 
 
 def test_only_mx_and_key_are_required_records() -> None:
-    key = domains.DkimKey("postroom", signing_key())
-    found = domains.records(OURS, SERVICE, key)
+    keys = [DkimKey("postroom", signing_key())]
+    found = domains.records(OURS, SERVICE, keys, START)
     assert [(each.type, each.name) for each in found if each.is_required] == [
         ("MX", OURS),
         ("TXT", f"postroom._domainkey.{OURS}"),
     ]
     assert any(each.value == f"v=spf1 include:{SERVICE} ~all" for each in found)
-    assert any(each.value == "v=spf1 mx a ~all" for each in domains.records(SERVICE, SERVICE, key))
+    assert any(each.value == "v=spf1 mx a ~all" for each in domains.records(SERVICE, SERVICE, keys, START))
+
+
+async def test_new_keys_take_over_when_their_records_are_found(db: Database, owners: list[str]) -> None:
+    owner, pem = owners[0], signing_key()
+    await db.write(domains.mark_verified, await claim(db, owner), START)
+    await db.write(dkim_keys.remove_all, owner, OURS)
+    await db.write(dkim_keys.add_first, owner, OURS, pem, START)
+
+    async def states() -> dict[str, str]:
+        return {key.selector: key.state for key in await db.read(dkim_keys.list_of, owner, OURS)}
+
+    assert await states() == {"postroom": "active", "postroom-ed25519": "waiting"}
+    assert await db.write(dkim_keys.activate, owner, OURS, ["postroom-ed25519", "unknown"], START) == [
+        "postroom-ed25519"
+    ]
+    signing = await db.read(domains.signing_keys, OURS, SERVICE)
+    assert [key.algorithm for key in signing] == ["rsa", "ed25519"]
+    await db.write(dkim_keys.begin_rotation, owner, OURS, pem, START + 1000)
+    assert await db.read(domains.signing_keys, OURS, SERVICE) == signing, "until the new ones are found"
+    with pytest.raises(NothingToDo):
+        await db.write(dkim_keys.begin_rotation, owner, OURS, pem, START + 2000)
+    _, _, rsa, ed25519 = await states()
+    await db.write(dkim_keys.activate, owner, OURS, [rsa], START + DAY)
+    assert await states() == {
+        "postroom": "retired",
+        "postroom-ed25519": "active",
+        rsa: "active",
+        ed25519: "waiting",
+    }
+    keys = await db.read(dkim_keys.list_of, owner, OURS)
+    assert keys[0].removable_at == START + 8 * DAY
+    for moment, is_wanted in ((START + 8 * DAY - 1, True), (START + 8 * DAY, False)):
+        records = domains.records(OURS, SERVICE, keys, moment)
+        assert (f"postroom._domainkey.{OURS}" in [record.name for record in records]) is is_wanted
+    assert [record.name for record in records if record.is_required] == [OURS, f"{rsa}._domainkey.{OURS}"]
+    await db.write(dkim_keys.begin_rotation, owner, OURS, pem, START + 2 * DAY)
+    assert ed25519 not in await states(), "a key that was never published is replaced"

@@ -16,6 +16,7 @@ import pytest
 
 from postroom.__main__ import main
 from postroom.accounts import accounts, keys
+from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY
 from postroom.deliverability.watch_domains import look_at_some
 from postroom.mail.proof import dkim
@@ -25,6 +26,7 @@ from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
+from tests.mail.test_dkim import verdicts
 from tests.outbound import is_signed, relay_to, running, send, settled
 
 OURS = "mail.ours.example"
@@ -129,17 +131,17 @@ async def test_verifying_says_which_records_are_there(host: Server, dns: DnsServ
     domain = await add(host.api)
     path = f"/v1/domains/{domain['id']}/verify"
     nothing = (await host.api.post(path)).json()
-    assert (nothing["status"], [record["found"] for record in nothing["records"]]) == ("pending", [False] * 4)
+    assert (nothing["status"], [record["found"] for record in nothing["records"]]) == ("pending", [False] * 5)
     dns.records[OURS, "MX"] = ["5 elsewhere.example.", "10 postroom.localhost."]
     some = (await host.api.post(path)).json()
     assert (some["status"], [record["found"] for record in some["records"]]) == (
         "pending",
-        [True, False, False, False],
+        [True, False, False, False, False],
     )
     publish(dns, domain, only_required=True)
     proved = (await host.api.post(path)).json()
     assert proved["status"] == "verified"
-    assert [record["found"] for record in proved["records"]] == [True, True, False, False]
+    assert [record["found"] for record in proved["records"]] == [True, True, False, False, False]
     dns.servfail.add("*")
     again = (await host.api.post(path)).json()
     assert again["status"] == "verified", "what was proved stays so when DNS is down"
@@ -234,6 +236,54 @@ async def test_a_domain_in_use_is_kept_and_an_unused_one_goes(host: Server, dns:
     assert (await add(host.api))["records"] != domain["records"], "a new key"
 
 
+async def test_new_keys_wait_for_their_records_and_the_old_record_may_go_a_week_later(
+    host: Server, dns: DnsServer, peer: SmtpPeer
+) -> None:
+    domain = await verified(host, dns)
+    path = f"/v1/domains/{domain['id']}"
+    shown = (await host.api.get(path)).json()["dkim"]
+    assert [(key["selector"], key["algorithm"], key["state"]) for key in shown] == [
+        ("postroom", "rsa", "active"),
+        ("postroom-ed25519", "ed25519", "active"),
+    ]
+    host.clock.turn(1000)
+    rotated = (await host.api.post(f"{path}/rotate-dkim")).json()
+    assert [key["state"] for key in rotated["dkim"]] == ["active", "active", "waiting", "waiting"]
+    assert (await host.api.post(f"{path}/rotate-dkim")).json()["error"] == "nothing_to_do"
+    publish(dns, rotated)
+    host.clock.turn(DAY)
+    await look_at_some(host.resources)
+    async with signed_in(host) as page:
+        text = (await page.get("/app/settings/domains")).text
+        zone = (await page.get(f"/app/settings/domains/{domain['id']}/zone")).text
+        host.clock.turn(7 * DAY)
+        later = (await page.get(f"/app/settings/domains/{domain['id']}/zone")).text
+        again = await page.post(f"/app/settings/domains/{domain['id']}/rotate")
+    assert f"postroom._domainkey.{OURS}</code> may go after" in text
+    assert f"postroom._domainkey.{OURS}." in zone
+    assert f"\npostroom._domainkey.{OURS}." not in later
+    assert again.status_code == 303
+    states = [key["state"] for key in (await host.api.get(path)).json()["dkim"]]
+    assert states == ["retired", "retired", "active", "active", "waiting", "waiting"]
+    inbox = (await host.api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})).json()
+    await settled(host, await send(host, inbox["id"], "carol@there.example"))
+    (mail,) = peer.mails
+    assert [mail.raw.count(f"a={each}-sha256".encode()) for each in ("rsa", "ed25519")] == [1, 1]
+    assert rotated["dkim"][2]["selector"].encode() in mail.raw
+    records = {record["name"]: record["value"] for record in rotated["records"] if record["type"] == "TXT"}
+    assert verdicts(mail.raw, records) == ["pass", "pass"]
+    audit = (await host.api.get("/v1/audit", params={"limit": 100})).json()["data"]
+    assert {"domain.dkim_rotated", "domain.dkim_switched"} <= {entry["action"] for entry in audit}
+
+
+async def test_only_who_runs_the_server_changes_the_keys_of_its_own_domain(host: Server) -> None:
+    path = f"/v1/domains/{SERVICE_ID}/rotate-dkim"
+    async with await stranger_of(host) as theirs_api:
+        assert (await theirs_api.post(path)).status_code == 403
+    own = (await host.api.post(path)).json()
+    assert [key["state"] for key in own["dkim"]] == ["active", "waiting", "waiting"]
+
+
 def show(folder: Path, database_url: str, *flags: str) -> str:
     """The command in this process: to start another takes longer."""
     printed = io.StringIO()
@@ -321,6 +371,7 @@ async def test_health_looks_at_every_record_and_the_daily_look_tells_when_it_tur
     dns.servfail.add("*")
     host.clock.turn(DAY)
     await look_at_some(host.resources)
+    assert len(await told(host)) == 1, "a DNS that is down mends nothing"
     dns.servfail.clear()
     publish(dns, domain)
     host.clock.turn(DAY)

@@ -131,6 +131,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "domains list": (),
     "domains show": ("dom_1",),
     "domains verify": ("dom_1",),
+    "domains reports": ("dom_1",),
+    "domains rotate-dkim": ("dom_1",),
     "domains health": ("dom_1",),
     "domains delete": ("dom_1", "--yes"),
     "search": ("word",),

@@ -13,15 +13,22 @@ from postroom.deliverability.reputation import Reputation, find_fault
 from postroom.deliverability.watch_reputation import look_since
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server, running_server, settings
+from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.outbound import events_of, message_when, send, settled
+from tests.outbound import events_of, message_when, relay_to, send
 
-AT = "simulator.postroom.localhost"
+AT = "there.example"
 
 
 @pytest.fixture
-async def host(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    config = settings(tmp_path, DATABASE_URL=database_url, OUTBOUND="capture", SUSPEND_AFTER="4")
+async def peer() -> AsyncIterator[SmtpPeer]:
+    async with SmtpPeer() as peer:
+        yield peer
+
+
+@pytest.fixture
+async def host(database_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer) -> AsyncIterator[Server]:
+    config = settings(tmp_path, DATABASE_URL=database_url, OUTBOUND=relay_to(peer), SUSPEND_AFTER="4")
     async with running_server(config, clock) as server:
         yield server
 
@@ -30,14 +37,18 @@ async def judged(host: Server) -> None:
     await look_since(host.resources, host.clock.now() - DAY)
 
 
-async def send_all(host: Server, inbox_id: str, *names: str) -> None:
-    """Each to a character of the simulator, until it has answered."""
+async def send_all(host: Server, peer: SmtpPeer, inbox_id: str, *names: str) -> None:
+    """Each until it is taken; who is named `bounce` is refused."""
     for name in names:
-        message_id = await send(host, inbox_id, f"{name}@{AT}")
         if name.startswith("bounce"):
-            await message_when(host, message_id, lambda found: found["status"] == "failed")
-        else:
-            await settled(host, message_id)
+            peer.behaviour["RCPT"] = [b"550 5.1.1 nobody of that name"]
+        message_id = await send(host, inbox_id, f"{name}@{AT}")
+        wanted = "failed" if name.startswith("bounce") else "sent"
+        await has_status(host, message_id, wanted)
+
+
+async def has_status(host: Server, message_id: str, status: str) -> None:
+    await message_when(host, message_id, lambda found: found["status"] == status)
 
 
 async def pause_of(host: Server, inbox_id: str) -> dict[str, Any]:
@@ -45,13 +56,13 @@ async def pause_of(host: Server, inbox_id: str) -> dict[str, Any]:
     return found
 
 
-async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server) -> None:
+async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server, peer: SmtpPeer) -> None:
     bob, other = await host.new_inbox("bob"), await host.new_inbox("other")
-    await send_all(host, other, "ok+1", "ok+2", "ok+3", "ok+4")
-    await send_all(host, bob, "ok+1", "ok+2", "bounce+1")
+    await send_all(host, peer, other, "ok+1", "ok+2", "ok+3", "ok+4")
+    await send_all(host, peer, bob, "ok+1", "ok+2", "bounce+1")
     await judged(host)
     assert not (await pause_of(host, bob))["paused"], "three mails decide nothing"
-    await send_all(host, bob, "ok+3")
+    await send_all(host, peer, bob, "ok+3")
     await judged(host)
     paused = await pause_of(host, bob)
     assert paused["reason"] == "1 of 4 mails of the last 7 days bounced; the limit is 10 %."
@@ -75,12 +86,22 @@ async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server) -> N
     assert {"inbox.suspended", "pause.ended"} <= {entry["action"] for entry in audit}
 
 
-async def test_what_happened_more_than_a_week_ago_does_not_count(host: Server) -> None:
+async def test_what_happened_more_than_a_week_ago_does_not_count(host: Server, peer: SmtpPeer) -> None:
     bob = await host.new_inbox("bob")
-    await send_all(host, bob, "bounce+1", "bounce+2", "ok+1", "ok+2")
-    now = host.clock.now()
-    assert await host.resources.db.read(reputation.measure, bob, now - DAY) == Reputation(4, 2, 0)
-    assert await host.resources.db.read(reputation.measure, bob, now + 1) == Reputation(0, 0, 0)
+    await send_all(host, peer, bob, "bounce+1", "bounce+2", "ok+1", "ok+2")
+    now, domain = host.clock.now(), host.resources.config.domain
+    assert await host.resources.db.read(reputation.measure, bob, now - DAY, domain) == Reputation(4, 2, 0)
+    assert await host.resources.db.read(reputation.measure, bob, now + 1, domain) == Reputation(0, 0, 0)
+
+
+async def test_what_the_simulator_refuses_suspends_nobody(host: Server) -> None:
+    bob, domain = await host.new_inbox("bob"), host.resources.config.domain
+    for name, status in (("bounce", "failed"), ("ok", "sent"), ("complaint", "sent")):
+        message_id = await send(host, bob, f"{name}@simulator.{domain}")
+        await has_status(host, message_id, status)
+    since = host.clock.now() - DAY
+    assert await host.resources.db.read(reputation.list_harmed, since) == [bob]
+    assert await host.resources.db.read(reputation.measure, bob, since, domain) == Reputation(0, 0, 0)
 
 
 def test_the_limits_are_settings_and_zero_switches_one_off(tmp_path: Path) -> None:

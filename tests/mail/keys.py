@@ -20,4 +20,6 @@ def signing_key() -> bytes:
 
 @functools.cache
 def private_key() -> RSAPrivateKey:
-    return dkim.load_key(signing_key())
+    key = dkim.load_key(signing_key())
+    assert isinstance(key, RSAPrivateKey)
+    return key

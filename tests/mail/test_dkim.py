@@ -1,27 +1,33 @@
 """Every signature is verified by dkimpy, which shares no code with ours."""
 
+import base64
+
 import dkim as dkimpy
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.asymmetric import ed448, ed25519
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from postroom.mail.proof import dkim
+from postroom.mail.proof.canonical import split_mail
+from postroom.mail.proof.dkim_verify import check_signatures
+from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.writing.compose import Draft, DraftAttachment, compose
-from tests.mail.keys import signing_key
+from tests.doubles_dns import ZoneLookup
+from tests.mail.keys import private_key, signing_key
 from tests.samples import samples
 
 PEM = signing_key()
-KEY = dkim.load_key(PEM)
+KEY = private_key()
 RECORD = dkim.public_record(PEM).encode()
 SIGNED_AT = 1_700_000_000_000
 MAIL = b"From: a@b.example\r\nTo: c@d.example\r\nSubject: Hi\r\n\r\nHello\r\n"
 
 
 def sign(raw: bytes) -> bytes:
-    return dkim.sign(raw, domain="b.example", selector="s1", key=KEY, signed_at=SIGNED_AT)
+    return dkim.sign(raw, domain="b.example", keys=[("s1", KEY)], signed_at=SIGNED_AT)
 
 
 def is_valid(signed: bytes) -> bool:
@@ -183,14 +189,84 @@ def test_a_mail_that_would_be_altered_on_the_way_is_not_signed(raw: bytes) -> No
 @pytest.mark.parametrize("bad", ["", "a;b", "a b", "a\r\nX: y", "ü.example", "a..b"])
 def test_names_cannot_break_out_of_the_signature(bad: str) -> None:
     with pytest.raises(ValueError, match="domain: "):
-        dkim.sign(MAIL, domain=bad, selector="s1", key=KEY, signed_at=SIGNED_AT)
+        dkim.sign(MAIL, domain=bad, keys=[("s1", KEY)], signed_at=SIGNED_AT)
     with pytest.raises(ValueError, match="selector: "):
-        dkim.sign(MAIL, domain="b.example", selector=bad, key=KEY, signed_at=SIGNED_AT)
+        dkim.sign(MAIL, domain="b.example", keys=[("s1", KEY), (bad, KEY)], signed_at=SIGNED_AT)
 
 
 def test_a_key_of_another_kind_is_refused() -> None:
-    pem = ed25519.Ed25519PrivateKey.generate().private_bytes(
+    pem = ed448.Ed448PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     with pytest.raises(ValueError, match="RSA"):
         dkim.load_key(pem)
+
+
+def test_rsa_and_ed25519_sign_side_by_side_and_each_verifies_alone() -> None:
+    pem = dkim.generate_ed25519_key()
+    signed = dkim.sign(
+        MAIL, domain="b.example", keys=[("s1", KEY), ("s2", dkim.load_key(pem))], signed_at=SIGNED_AT
+    )
+    records = {"s1._domainkey.b.example": RECORD.decode(), "s2._domainkey.b.example": dkim.public_record(pem)}
+    assert verdicts(signed + MAIL, records) == ["pass", "pass"]
+    del records["s1._domainkey.b.example"]
+    assert verdicts(signed + MAIL, records) == ["permerror", "pass"]
+    assert verdicts(signed + MAIL.replace(b"Hello", b"Hallo"), records) == ["permerror", "fail"]
+
+
+# RFC 8463, appendix A.
+EXAMPLE_RECORDS = {
+    "brisbane._domainkey.football.example.com": (
+        "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+    ),
+    "test._domainkey.football.example.com": (
+        "v=DKIM1; k=rsa; p=MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDkHlOQoBTzWR"
+        "iGs5V6NpP3idY6Wk08a5qhdR6wy5bdOKb2jLQiY/J16JYi0Qvx/byYzCNb3W91y3FutAC"
+        "DfzwQ/BC/e/8uBsCR+yz1Lxj+PL6lHvqMKrM3rG4hstT5QjvHO9PzoxZyVYLzBfO2EeC3"
+        "Ip3G+2kryOTIKT+l/K4w3QIDAQAB"
+    ),
+}
+EXAMPLE_PRIVATE_KEY = "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A="
+EXAMPLE = b"""\
+DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;
+ d=football.example.com; i=@football.example.com;
+ q=dns/txt; s=brisbane; t=1528637909; h=from : to :
+ subject : date : message-id : from : subject : date;
+ bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=;
+ b=/gCrinpcQOoIfuHNQIbq4pgh9kyIK3AQUdt9OdqQehSwhEIug4D11Bus
+ Fa3bT3FY5OsU7ZbnKELq+eXdp1Q1Dw==
+DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;
+ d=football.example.com; i=@football.example.com;
+ q=dns/txt; s=test; t=1528637909; h=from : to : subject :
+ date : message-id : from : subject : date;
+ bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=;
+ b=F45dVWDfMbQDGHJFlXUNB2HKfbCeLRyhDXgFpEL8GwpsRe0IeIixNTe3
+ DhCVlUrSjV4BwcVcOF6+FF3Zo9Rpo1tFOeS9mPYQTnGdaSGsgeefOsk2Jz
+ dA+L10TeYt9BgDfQNZtKdN1WO//KgIqXP7OdEFE4LjFYNcUxZQ4FADY+8=
+From: Joe SixPack <joe@football.example.com>
+To: Suzie Q <suzie@shopping.example.net>
+Subject: Is dinner ready?
+Date: Fri, 11 Jul 2003 21:00:37 -0700 (PDT)
+Message-ID: <20030712040037.46341.5F8J@football.example.com>
+
+Hi.
+
+We lost the game.  Are you hungry yet?
+
+Joe.
+""".replace(b"\n", b"\r\n")
+
+
+def verdicts(raw: bytes, records: dict[str, str]) -> list[str]:
+    lookup = TimedLookup(ZoneLookup({(name, "TXT"): [text] for name, text in records.items()}), 60, lambda: 0)
+    return [each.verdict for each in check_signatures(split_mail(raw), lookup, 1_700_000_000)]
+
+
+def test_the_example_of_rfc_8463_passes_with_both_keys_and_its_record_is_ours() -> None:
+    assert verdicts(EXAMPLE, EXAMPLE_RECORDS) == ["pass", "pass"]
+    assert verdicts(EXAMPLE.replace(b"hungry", b"angry"), EXAMPLE_RECORDS) == ["fail", "fail"]
+    key = ed25519.Ed25519PrivateKey.from_private_bytes(base64.b64decode(EXAMPLE_PRIVATE_KEY))
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    assert dkim.public_record(pem) == EXAMPLE_RECORDS["brisbane._domainkey.football.example.com"]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.mail.proof import dkim
 from postroom.outward.sign_mail import GROUP_SIZE, Signers, Unsigned
 from tests.doubles import START
@@ -14,7 +14,7 @@ from tests.mail.keys import signing_key
 
 
 def unsigned(message_id: str, raw: bytes = b"From: a@b.example\r\n\r\nHi\r\n", now: int = START) -> Unsigned:
-    return Unsigned(message_id, raw, "b.example", DkimKey("postroom", signing_key()), now)
+    return Unsigned(message_id, raw, "b.example", (DkimKey("postroom", signing_key()),), now)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def signers() -> AsyncIterator[Signers]:
 async def test_a_signature_is_the_one_that_the_key_makes(signers: Signers) -> None:
     mail = unsigned("msg_1")
     key = dkim.load_key(signing_key())
-    expected = dkim.sign(mail.raw, domain="b.example", selector="postroom", key=key, signed_at=START)
+    expected = dkim.sign(mail.raw, domain="b.example", keys=[("postroom", key)], signed_at=START)
     assert await signers.sign(mail) == expected
 
 

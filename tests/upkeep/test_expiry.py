@@ -96,6 +96,30 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         30 * DAY,
     ),
+    "domain_reports": (
+        {
+            "owner": "acc",
+            "domain": "d",
+            "kind": "dmarc",
+            "position": 0,
+            "reporter": "r",
+            "day": 0,
+            "source": "s",
+            "spf": "pass",
+            "dkim": "pass",
+            "disposition": "none",
+            "count": 1,
+        },
+        "report_hash",
+        "received_at",
+        400 * DAY,
+    ),
+    "dkim_keys": (
+        {"owner": "acc", "domain": "d", "algorithm": "rsa", "private_key": b"", "created_at": 0},
+        "selector",
+        "retired_at",
+        30 * DAY,
+    ),
     "policy_audit": (
         {
             "account_id": "acc",

@@ -52,13 +52,19 @@ POSITIONAL = {
     "put_policy_mode": ("direction", "mode"),
     "send_message": ("inbox_id",),
 }
-ARGUMENTS = {("get_usage", "from"): "first", ("get_usage", "to"): "last"}
+ARGUMENTS = {
+    ("get_usage", "from"): "first",
+    ("get_usage", "to"): "last",
+    ("get_domain_reports", "from"): "first",
+    ("get_domain_reports", "to"): "last",
+}
 # Seconds that an answer may take.
 TIMEOUTS = {
     "get_raw_message": 120,
     "get_attachment": 120,
     "get_attachment_preview": 60,
     "verify_domain": 60,
+    "rotate_dkim": 60,
     "get_domain_health": 60,
     "test_connection": 60,
 }
@@ -89,7 +95,13 @@ SHAPES = {
     "ShownRule": "PolicyRule",
     "ShownUsage": "UsageGroup",
 }
-FIELDS = {("EventMessage", "from"): "sender", ("Usage", "from"): "first", ("Usage", "to"): "last"}
+FIELDS = {
+    ("EventMessage", "from"): "sender",
+    ("Usage", "from"): "first",
+    ("Usage", "to"): "last",
+    ("DomainReports", "from"): "first",
+    ("DomainReports", "to"): "last",
+}
 # Said by success itself, and no field of a result.
 LEFT_OUT = {("Thread", "ok")}
 # As it was written, and not a moment of its own.

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, DomainReports, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -913,6 +913,17 @@ export abstract class Operations {
     });
   }
 
+  /** What other servers reported: mail in the name of a domain by source, and encryption on the way to it. */
+  getDomainReports(domainId: string, query: { from?: string; to?: string } = {}): Promise<DomainReports> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "domains", domainId, "reports"),
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
   /** Look the records up in DNS; with MX and DKIM in place the domain is verified. */
   verifyDomain(domainId: string): Promise<Domain> {
     return this.run({
@@ -920,6 +931,17 @@ export abstract class Operations {
       path: path("v1", "domains", domainId, "verify"),
       answer: "json",
       isRepeatable: true,
+      seconds: 60,
+    });
+  }
+
+  /** Make new DKIM keys; they sign once their records are found, and the old ones stop then. */
+  rotateDkim(domainId: string): Promise<Domain> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "domains", domainId, "rotate-dkim"),
+      answer: "json",
+      isRepeatable: false,
       seconds: 60,
     });
   }

@@ -109,6 +109,21 @@ export interface DnsRecord {
   found: boolean | null;
 }
 
+/** A key that signs mail of a domain, will, or did. */
+export interface DomainKey {
+  selector: string;
+  /** Of its TXT record. */
+  name: string;
+  algorithm: "ed25519" | "rsa" | (string & {});
+  /** A waiting key signs once its record is found; a retired one no longer signs. */
+  state: "active" | "retired" | "waiting" | (string & {});
+  createdAt: string | null;
+  activeAt: string | null;
+  retiredAt: string | null;
+  /** When the record of a retired key may go. */
+  removableAt: string | null;
+}
+
 /** `paste` has lines for the zone file, empty where none would help. */
 export interface HealthCheck {
   name: string;
@@ -117,6 +132,34 @@ export interface HealthCheck {
   found: string;
   why: string;
   paste: string;
+}
+
+export interface ReportedDay {
+  day: string;
+  passed: number;
+  failed: number;
+}
+
+/** Mail in the name of the domain from one address, by what the receivers made of it. */
+export interface ReportedSource {
+  /** The address that it came from. */
+  source: string;
+  count: number;
+  spf: "fail" | "pass" | (string & {});
+  dkim: "fail" | "pass" | (string & {});
+  /** none, quarantine, reject, or pass. */
+  disposition: string;
+}
+
+/** Connections to the servers of the domain, by what one reporter saw of encryption. */
+export interface ReportedTls {
+  /** Who reports. */
+  source: string;
+  count: number;
+  /** sts, tlsa or no-policy-found. */
+  policy: string;
+  /** success, or what failed (RFC 8460 section 4.3). */
+  result: string;
 }
 
 /** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
@@ -466,12 +509,21 @@ export interface Domain {
   verifiedAt: string | null;
   outbound: string | null;
   records: DnsRecord[];
+  dkim: DomainKey[];
   /** The server's own domain; it cannot be deleted. */
   system: boolean;
 }
 
 export interface DomainHealth {
   data: HealthCheck[];
+}
+
+export interface DomainReports {
+  from: string;
+  to: string;
+  data: ReportedSource[];
+  tls: ReportedTls[];
+  days: ReportedDay[];
 }
 
 /** What is missing is null or empty. */
@@ -498,6 +550,7 @@ export interface Draft {
   /** It is sent by itself at `sendAt`. */
   scheduled: boolean;
   undoSeconds: number;
+  unsubscribe: boolean;
   calendar: InvitationBody | null;
   attachments: Attachment[];
   createdBy: Actor;
@@ -936,7 +989,7 @@ export interface SendBody {
   automated?: boolean;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean;
-  /** Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
   /** Header fields of your own: names that begin with X-. */
   headers?: Record<string, string>;
@@ -953,6 +1006,8 @@ export interface SendBody {
   template?: string | null;
   /** What goes into each field of the template, as text. */
   fields?: Record<string, string>;
+  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  unsubscribe?: boolean;
 }
 
 export interface SentFile {
@@ -990,7 +1045,7 @@ export interface DraftBody {
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
-  /** Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
   /** Header fields of your own: names that begin with X-. */
   headers?: Record<string, string> | null;
@@ -1007,6 +1062,8 @@ export interface DraftBody {
   template?: string | null;
   /** What goes into each field of the template, as text. */
   fields?: Record<string, string> | null;
+  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  unsubscribe?: boolean | null;
 }
 
 /** `version` may stand in If-Match as well. */
@@ -1035,7 +1092,7 @@ export interface DraftChange {
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
-  /** Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
   /** Header fields of your own: names that begin with X-. */
   headers?: Record<string, string> | null;
@@ -1052,6 +1109,8 @@ export interface DraftChange {
   template?: string | null;
   /** What goes into each field of the template, as text. */
   fields?: Record<string, string> | null;
+  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  unsubscribe?: boolean | null;
   /** The version that was seen: another one is 409 `draft_changed`. */
   version?: number;
 }
@@ -1183,7 +1242,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1192,7 +1251,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
@@ -1207,7 +1266,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[];
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 from postroom import ids
-from postroom.accounts import pods
+from postroom.accounts import dkim_keys, pods
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.reach import Reach, default_pod
+from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail.proof import dkim
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
-SELECTOR = "postroom"
 SERVICE = "service"  # who owns the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
-DMARC_RECORD = "v=DMARC1; p=quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,6 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class DkimKey:
-    selector: str
-    private_key: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class DnsRecord:
     """A line to set in the domain's zone."""
 
@@ -57,24 +51,39 @@ class DnsRecord:
     is_required: bool
 
 
-def records(name: str, service_domain: str, key: DkimKey | None, comes_by_mx: bool = True) -> list[DnsRecord]:
+def records(
+    name: str, service_domain: str, keys: list[DkimKey], now: int, comes_by_mx: bool = True
+) -> list[DnsRecord]:
     """The key alone proves the domain where its mail comes by way of a service that posts it."""
-    signing = [] if key is None else [_signing_record(name, key)]
+    signing = [_signing_record(name, key) for key in keys if now < (key.removable_at or now + 1)]
     return [
         DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
         *signing,
         DnsRecord(
             "TXT", name, spf_record(name, service_domain), "This server may send for the domain.", False
         ),
-        DnsRecord("TXT", f"_dmarc.{name}", DMARC_RECORD, "What to do with forgeries.", False),
+        DnsRecord("TXT", f"_dmarc.{name}", dmarc_record(name), "What to do with forgeries.", False),
     ]
 
 
 def _signing_record(name: str, key: DkimKey) -> DnsRecord:
     value = dkim.public_record(key.private_key)
-    return DnsRecord(
-        "TXT", f"{key.selector}._domainkey.{name}", value, "Receivers verify our signature.", True
-    )
+    is_required = key.algorithm == dkim.RSA and key.state == "active"
+    return DnsRecord("TXT", key.name_below(name), value, _purpose(key), is_required)
+
+
+def _purpose(key: DkimKey) -> str:
+    if key.removable_at is not None:
+        return (
+            f"An old key: mail under way still needs it. The record may go after {to_iso(key.removable_at)}."
+        )
+    if key.state == "waiting":
+        return "A new key: it signs once this record is found."
+    return "Receivers verify our signature."
+
+
+def dmarc_record(name: str) -> str:
+    return f"v=DMARC1; p=quarantine; rua=mailto:dmarc@{name}"
 
 
 def spf_record(name: str, service_domain: str) -> str:
@@ -102,7 +111,7 @@ def add(
     )
     if not added:
         raise DomainTaken(f"This account has added {name} already. Verify it or delete it.")
-    add_key(tx, account_id, name, private_key)
+    dkim_keys.add_first(tx, account_id, name, private_key, now)
     return domain
 
 
@@ -195,11 +204,7 @@ def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
         raise DomainTaken(f"Inboxes still use {domain.name}. Delete them first.")
     tx.run("delete from domain_health where domain_id = :id", id=domain.id)
     tx.run("delete from domains where id = :id", id=domain.id)
-    tx.run(
-        "delete from dkim_keys where owner = :owner and domain = :domain",
-        owner=account_id,
-        domain=domain.name,
-    )
+    dkim_keys.remove_all(tx, account_id, domain.name)
     return domain
 
 
@@ -231,26 +236,11 @@ def is_served(tx: Tx, name: str, service_domain: str) -> bool:
     return name == service_domain or find_owner(tx, name) is not None
 
 
-def add_key(tx: Tx, owner: str, name: str, private_key: bytes) -> None:
-    tx.run(
-        "insert into dkim_keys (owner, domain, selector, private_key)"
-        " values (:owner, :domain, :selector, :private_key) on conflict (owner, domain) do nothing",
-        owner=owner,
-        domain=name,
-        selector=SELECTOR,
-        private_key=private_key,
-    )
-
-
-def find_key(tx: Tx, owner: str, name: str) -> DkimKey | None:
-    row = tx.one(
-        "select selector, private_key from dkim_keys where owner = :owner and domain = :domain",
-        owner=owner,
-        domain=name,
-    )
-    return None if row is None else DkimKey(row["selector"], bytes(row["private_key"]))
-
-
-def signing_key(tx: Tx, name: str, service_domain: str) -> DkimKey | None:
+def keys_of(tx: Tx, name: str, service_domain: str) -> list[DkimKey]:
+    """Of whoever proved the domain, also those that no longer sign."""
     owner = SERVICE if name == service_domain else find_owner(tx, name)
-    return None if owner is None else find_key(tx, owner, name)
+    return [] if owner is None else dkim_keys.list_of(tx, owner, name)
+
+
+def signing_keys(tx: Tx, name: str, service_domain: str) -> tuple[DkimKey, ...]:
+    return tuple(key for key in keys_of(tx, name, service_domain) if key.state == "active")

@@ -25,11 +25,13 @@ def show_domains(
     if domain_id is not None:
         run(context, ROWS["domains show"], {"domain_id": domain_id})
         return
+    from postroom.clock import SystemClock
     from postroom.first_start import make_service_key
 
     async def work(db: "Database", config: Config) -> list[dict[str, Any]]:
-        await make_service_key(db, config.domain)
-        return await db.read(_describe_domains, config.domain)
+        now = SystemClock().now()
+        await make_service_key(db, config.domain, now)
+        return await db.read(_describe_domains, config.domain, now)
 
     found = with_database(work)
     if context.is_json:
@@ -46,8 +48,8 @@ def show_domains(
         print()
 
 
-def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
-    from postroom.accounts import domains
+def _describe_domains(tx: "Tx", service_domain: str, now: int) -> list[dict[str, Any]]:
+    from postroom.accounts import dkim_keys, domains
 
     owners = [(domains.SERVICE, service_domain, "the service's own")] + [
         (domain.account_id, domain.name, "verified" if domain.verified_at else "not verified yet")
@@ -55,8 +57,7 @@ def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
     ]
     shown = []
     for owner, name, status in owners:
-        key = domains.find_key(tx, owner, name)
-        assert key is not None
+        keys = dkim_keys.list_of(tx, owner, name)
         records = [
             {
                 "type": record.type,
@@ -65,7 +66,7 @@ def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
                 "purpose": record.purpose,
                 "required": record.is_required,
             }
-            for record in domains.records(name, service_domain, key)
+            for record in domains.records(name, service_domain, keys, now)
         ]
         shown.append({"domain": name, "status": status, "records": records})
     return shown

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from postroom.accounts import domains
+from postroom.accounts import dkim_keys, domains
 from postroom.accounts.domains import Domain
 from postroom.config import Config
 from postroom.connections import connections
@@ -23,16 +23,15 @@ def own_policy(config: Config) -> str:
 
 
 def find_wanted(tx: Tx, domain: Domain, config: Config) -> WantedRecords:
-    key = domains.find_key(tx, domain.account_id, domain.name)
+    keys = dkim_keys.list_active(tx, domain.account_id, domain.name)
     return WantedRecords(
         domain=domain.name,
         host=config.domain,
         comes_by_mx=not connections.has_posts(tx, domain.account_id),
         leaves_by_mx=config.outbound == "mx" and domain.outbound is None,
-        dkim_name=f"{domains.SELECTOR if key is None else key.selector}._domainkey.{domain.name}",
-        dkim="" if key is None else dkim.public_record(key.private_key),
+        dkim=tuple((key.name_below(domain.name), dkim.public_record(key.private_key)) for key in keys),
         spf=domains.spf_record(domain.name, config.domain),
-        dmarc=domains.DMARC_RECORD,
+        dmarc=domains.dmarc_record(domain.name),
         policy=own_policy(config),
     )
 
@@ -64,3 +63,8 @@ async def check_server(resources: Resources, addresses: tuple[str, ...]) -> list
 def problems(found: list[HealthCheck]) -> tuple[str, ...]:
     """What breaks the domain; of what nobody knows, nothing does."""
     return tuple(each.name for each in found if each.name in NEEDED and each.state in ("missing", "wrong"))
+
+
+def unanswered(found: list[HealthCheck]) -> tuple[str, ...]:
+    """What might break the domain, while nobody can say."""
+    return tuple(each.name for each in found if each.name in NEEDED and each.state == "unknown")

@@ -48,9 +48,14 @@ def _service_if_due(tx: Tx, service_domain: str, now: int) -> list[Domain]:
     return [Domain(SERVICE_ID, first.id, service_domain, first.created_at, first.created_at, None)]
 
 
-def note(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now: int) -> None:
-    """With its turn for the worse, or back, told in the same transaction."""
+def note(
+    tx: Tx, domain: Domain, seen: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
+) -> None:
+    """With its turn for the worse, or back, told in the same transaction. A fault of which the DNS says
+    nothing now is still one."""
     last = find(tx, domain.id)
+    lasting = () if last is None else tuple(each for each in last.problems if each in unanswered)
+    problems = (*seen, *lasting)
     tx.run(
         "insert into domain_health (domain_id, account_id, checked_at, problems)"
         " values (:id, :account_id, :now, :problems) on conflict (domain_id) do update set"

@@ -11,6 +11,7 @@ from postroom.config import Config
 from postroom.events import kinds, notifications
 from postroom.events.announce import announce_notice
 from postroom.events.payload import SystemNotice
+from postroom.mail import simulator
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding import stop
@@ -25,7 +26,7 @@ INBOXES_AT_ONCE = 100
 @dataclass(frozen=True, slots=True)
 class Reputation:
     """Of the mails that were tried since a moment: how many a server refused, at once or later, and about how
-    many somebody complained."""
+    many somebody complained. What went to the simulator alone harms nobody, and does not count."""
 
     tried: int
     bounced: int
@@ -46,33 +47,39 @@ def list_harmed(tx: Tx, since: int) -> list[str]:
     return [row["inbox_id"] for row in rows]
 
 
-def measure(tx: Tx, inbox_id: str, since: int) -> Reputation:
-    sent = _count(tx, inbox_id, kinds.MESSAGE_SENT, since)
-    returned = _count(tx, inbox_id, kinds.MESSAGE_BOUNCED, since)
-    refused = _count_refused(tx, inbox_id, since)
-    complained = _count(tx, inbox_id, kinds.MESSAGE_COMPLAINED, since)
+def measure(tx: Tx, inbox_id: str, since: int, service_domain: str) -> Reputation:
+    simulated = simulator.domain_of(service_domain)
+    sent = _count(tx, inbox_id, kinds.MESSAGE_SENT, since, simulated)
+    returned = _count(tx, inbox_id, kinds.MESSAGE_BOUNCED, since, simulated)
+    refused = _count_refused(tx, inbox_id, since, simulated)
+    complained = _count(tx, inbox_id, kinds.MESSAGE_COMPLAINED, since, simulated)
     return Reputation(sent + refused, returned + refused, complained)
 
 
-def _count(tx: Tx, inbox_id: str, kind: str, since: int) -> int:
+def _count(tx: Tx, inbox_id: str, kind: str, since: int, simulated: str) -> int:
     row = tx.one(
-        "select count(*) as number from (select id from events where inbox_id = :inbox_id and kind = :kind"
-        " and created_at >= :since order by position desc limit :most) as told",
+        "select count(*) as number from (select message_id from events where inbox_id = :inbox_id"
+        " and kind = :kind and created_at >= :since order by position desc limit :most) as told"
+        " where exists (select 1 from deliveries where deliveries.message_id = told.message_id"
+        " and deliveries.kind = 'mail' and deliveries.lane <> :simulated)",
         inbox_id=inbox_id,
         kind=kind,
         since=since,
         most=COUNTED,
+        simulated=simulated,
     )
     return int(row["number"]) if row else 0
 
 
-def _count_refused(tx: Tx, inbox_id: str, since: int) -> int:
+def _count_refused(tx: Tx, inbox_id: str, since: int, simulated: str) -> int:
     """Refused by a server: what failed because nobody answered says nothing about the inbox."""
     row = tx.one(
         "select count(*) as number from (select distinct message_id from events where inbox_id = :inbox_id"
         " and kind = :kind and created_at >= :since limit :most) as told"
         " join deliveries on deliveries.message_id = told.message_id"
-        " where deliveries.kind = 'mail' and deliveries.state = 'failed' and deliveries.last_code >= 500",
+        " where deliveries.kind = 'mail' and deliveries.state = 'failed' and deliveries.last_code >= 500"
+        " and deliveries.lane <> :simulated",
+        simulated=simulated,
         inbox_id=inbox_id,
         kind=kinds.MESSAGE_FAILED,
         since=since,
@@ -100,7 +107,8 @@ def judge_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None or pauses.find(tx, inbox.id) is not None:
         return
-    found = measure(tx, inbox.id, max(now - LOOKED_BACK, _reactivated_at(tx, inbox.id) + 1))
+    since = max(now - LOOKED_BACK, _reactivated_at(tx, inbox.id) + 1)
+    found = measure(tx, inbox.id, since, config.domain)
     fault = find_fault(found, config)
     if fault is not None:
         suspend(tx, inbox, fault, config.base_url, now)

@@ -3,9 +3,12 @@
 import asyncio
 
 from postroom import ids
+from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE, SERVICE_ID, Domain
+from postroom.accounts.reach import Reach, default_pod
 from postroom.clock import MINUTE
 from postroom.deliverability import check_domain, domain_health
+from postroom.deliverability.switch_keys import switch_keys
 from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -36,11 +39,13 @@ async def look_at_some(resources: Resources) -> int:
 
 
 async def look_at(resources: Resources, domain: Domain) -> None:
+    where = Reach(domain.account_id, domain.pod_id or default_pod(domain.account_id))
+    await switch_keys(resources, owned(domain), THE_SERVER, where)
     wanted = await resources.db.read(check_domain.find_wanted, owned(domain), resources.config)
     found = await check_domain.check(resources, wanted)
-    problems = check_domain.problems(found)
+    problems, unanswered = check_domain.problems(found), check_domain.unanswered(found)
     base_url, now = resources.config.base_url, resources.now()
-    await resources.db.write(note_if_there, domain, problems, base_url, now)
+    await resources.db.write(note_if_there, domain, problems, unanswered, base_url, now)
 
 
 def owned(domain: Domain) -> Domain:
@@ -50,8 +55,10 @@ def owned(domain: Domain) -> Domain:
     return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)
 
 
-def note_if_there(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now: int) -> None:
+def note_if_there(
+    tx: Tx, domain: Domain, problems: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
+) -> None:
     """It may have been deleted while the DNS was asked."""
     is_there = tx.one("select 1 as found from domains where id = :id", id=domain.id)
     if is_there or domain.id == SERVICE_ID:
-        domain_health.note(tx, domain, problems, base_url, now)
+        domain_health.note(tx, domain, problems, unanswered, base_url, now)

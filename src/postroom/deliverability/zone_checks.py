@@ -20,14 +20,14 @@ NO_ANSWER = "The DNS gave no answer. Look again later."
 
 @dataclass(frozen=True, slots=True)
 class WantedRecords:
-    """What the zone of a domain should hold. `dkim` is empty while its key is being made."""
+    """What the zone of a domain should hold. `dkim` has name and value of the record of each key that signs;
+    it is empty while the first is being made."""
 
     domain: str
     host: str  # of this server
     comes_by_mx: bool
     leaves_by_mx: bool
-    dkim_name: str
-    dkim: str
+    dkim: tuple[tuple[str, str], ...]
     spf: str
     dmarc: str
     policy: str  # of MTA-STS, as this server gives it
@@ -62,11 +62,17 @@ async def check_dkim(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     why = "Receivers verify our signature with this key: without it mail counts as unsigned."
     if not wanted.dkim:
         return HealthCheck("DKIM", "unknown", "", "", "The key is being made. Look again in a moment.")
-    found = texts(await ask.resolver.txt(wanted.dkim_name))
-    is_ours = any(public_key(text) == public_key(wanted.dkim) for text in found)
-    state: State = "ok" if is_ours else ("wrong" if found else "missing")
-    paste = zone_line(wanted.dkim_name, "TXT", wanted.dkim)
-    return HealthCheck("DKIM", state, wanted.dkim, shown(found), why, paste)
+    found = [texts(await ask.resolver.txt(name)) for name, _ in wanted.dkim]
+    states = [_judge_key(value, each) for (_, value), each in zip(wanted.dkim, found, strict=True)]
+    state: State = next((each for each in states if each != "ok"), "ok")
+    paste = "\n".join(zone_line(name, "TXT", value) for name, value in wanted.dkim)
+    values = "\n".join(value for _, value in wanted.dkim)
+    return HealthCheck("DKIM", state, values, shown([text for each in found for text in each]), why, paste)
+
+
+def _judge_key(wanted: str, found: list[str]) -> State:
+    is_ours = any(public_key(text) == public_key(wanted) for text in found)
+    return "ok" if is_ours else ("wrong" if found else "missing")
 
 
 def public_key(record: str) -> str:
@@ -147,14 +153,12 @@ def is_sts(text: str) -> bool:
 
 
 async def check_tls_rpt(wanted: WantedRecords, ask: Questions) -> HealthCheck:
-    name, value = f"_smtp._tls.{wanted.domain}", f"v=TLSRPTv1; rua=mailto:postmaster@{wanted.domain}"
+    name, value = f"_smtp._tls.{wanted.domain}", f"v=TLSRPTv1; rua=mailto:tls-rpt@{wanted.domain}"
     found = [text for text in texts(await ask.resolver.txt(name)) if text.startswith("v=TLSRPTv1")]
     tags = readable_tags(found[0].encode("ascii", "replace")) if len(found) == 1 else {}
     has_target = tags.get("rua", "").startswith(("mailto:", "https:"))
     state: State = "ok" if has_target else ("wrong" if found else "missing")
-    why = (
-        "With TLS-RPT other servers report by mail when encryption on the way here fails. An inbox takes it."
-    )
+    why = "With TLS-RPT other servers report by mail when encryption on the way here fails; it is read here."
     return HealthCheck("TLS-RPT", state, value, shown(found), why, zone_line(name, "TXT", value))
 
 

@@ -10,6 +10,7 @@ MESSAGE_SENT = "message.sent"
 MESSAGE_FAILED = "message.failed"
 MESSAGE_BOUNCED = "message.bounced"
 MESSAGE_COMPLAINED = "message.complained"
+MESSAGE_UNSUBSCRIBED = "message.unsubscribed"  # a recipient clicked the link in it
 MESSAGE_HELD = "message.held"
 MESSAGE_APPROVED = "message.approved"
 MESSAGE_REJECTED = "message.rejected"
@@ -29,6 +30,7 @@ KINDS = (
     MESSAGE_FAILED,
     MESSAGE_BOUNCED,
     MESSAGE_COMPLAINED,
+    MESSAGE_UNSUBSCRIBED,
     MESSAGE_BLOCKED,
     MESSAGE_HELD,
     MESSAGE_APPROVED,

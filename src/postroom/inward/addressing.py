@@ -7,6 +7,13 @@ PARTICIPANTS_PER_MAIL = 200
 NOBODYS_NAME = "noreply"  # the server's own mail comes from it; a reserved name, which no tenant can take
 
 
+REPORT_NAMES = ("dmarc", "tls-rpt")  # where reports about a domain come, unless an inbox has the name
+
+
+def takes_reports(mailbox: str) -> bool:
+    return mailbox.rpartition("@")[0] in REPORT_NAMES
+
+
 def is_nobodys(mailbox: str) -> bool:
     """Of an address here that is no inbox: what comes there is taken and dropped, never bounced."""
     return mailbox.rpartition("@")[0] == NOBODYS_NAME

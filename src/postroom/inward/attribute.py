@@ -7,7 +7,7 @@ import time
 from msgspec import Struct
 
 from postroom.accounts import domains, secret_values
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import DAY
 from postroom.mail.address import mailbox_of
 from postroom.mail.bounces.report import Report
@@ -62,15 +62,17 @@ async def by_signature(resources: Resources, original: bytes) -> About | None:
     return await resources.db.read(find_sent, parsed, signed_by, resources.now())
 
 
-def find_keys(tx: Tx, names: list[str], service_domain: str) -> dict[str, DkimKey]:
-    found = {name: domains.signing_key(tx, name, service_domain) for name in names}
-    return {name: key for name, key in found.items() if key is not None}
+def find_keys(tx: Tx, names: list[str], service_domain: str) -> dict[str, list[DkimKey]]:
+    """Also those that no longer sign: the mail may be older."""
+    found = {name: domains.keys_of(tx, name, service_domain) for name in names}
+    return {name: keys for name, keys in found.items() if keys}
 
 
-def verified_domains(mail: SplitMail, keys: dict[str, DkimKey]) -> set[str]:
+def verified_domains(mail: SplitMail, keys: dict[str, list[DkimKey]]) -> set[str]:
     records = {
-        f"{key.selector}._domainkey.{name}": dkim.public_record(key.private_key).encode()
-        for name, key in keys.items()
+        key.name_below(name): dkim.public_record(key.private_key).encode()
+        for name, of_domain in keys.items()
+        for key in of_domain
     }
     lookup = TimedLookup(OwnRecords(records), time.monotonic() + VERIFY_SECONDS, time.monotonic)
     verdicts = check_signatures(mail, lookup, time.time())

@@ -27,7 +27,8 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
-from postroom.queue import idempotency
+from postroom.queue import idempotency, received_reports
+from postroom.queue.received_reports import ReceivedReport
 from postroom.storage.database import Tx
 
 BODY_MAX_CHARACTERS = 1_000_000
@@ -37,7 +38,8 @@ PART_MAX_SIZE = 1024 * 1024
 def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    new = without_taken(tx, without_known(tx, set_answers_aside(tx, mails, bells)))
+    addressed = set_reports_aside(tx, set_answers_aside(tx, mails, bells), bells)
+    new = without_taken(tx, without_known(tx, addressed))
     under_policy = inboxes.find_under_policy(tx, {each.inbox_id for each in new})
     owners = count_mails(tx, new, under_policy)
     for part in in_parts(new):
@@ -88,6 +90,26 @@ def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]])
     return [each for each in addressed if each.destination.review is None and not each.destination.is_dropped]
 
 
+def set_reports_aside(tx: Tx, addressed: list[AddressedMail], bells: list[list[str]]) -> list[AddressedMail]:
+    """Reports about domains wait until they are read. Gives what goes into inboxes."""
+    reports = [each for each in addressed if each.destination.report_domain]
+    received_reports.add_all(tx, [to_report(each) for each in reports])
+    for each in reports:
+        bells[each.number].append(received_reports.BELL)
+    return [each for each in addressed if not each.destination.report_domain]
+
+
+def to_report(addressed: AddressedMail) -> ReceivedReport:
+    now = addressed.mail.now
+    domain = addressed.destination.report_domain
+    return ReceivedReport(received_reports.new_id(now), domain, content_of(addressed.read), now)
+
+
+def content_of(read: ReadMail) -> bytes:
+    """The mail as it came, without our trace."""
+    return raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(read.origin.trace) :]
+
+
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
     """To each of its destinations."""
     return [AddressedMail(number, mail, destination) for destination in mail.read.origin.destinations]
@@ -106,7 +128,7 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
         peer_ip=origin.peer_ip,
         helo=origin.helo,
         mail_from=origin.mail_from,
-        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(origin.trace) :],
+        content=content_of(read),
         due_at=mail.now,
     )
 

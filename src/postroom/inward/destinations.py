@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.inward import review_answers
-from postroom.inward.addressing import is_nobodys
+from postroom.inward.addressing import is_nobodys, takes_reports
 from postroom.inward.mails import NOBODY, Destination
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
@@ -38,8 +38,14 @@ def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalReci
     mailbox = mailbox_of(address)
     inbox = inboxes.find_by_address(tx, mailbox)
     if inbox is None:
-        return LocalRecipient(NOBODY) if is_nobodys(mailbox) else None
+        return _find_without_inbox(mailbox)
     return LocalRecipient(Destination(inbox.id), accounts.is_full(tx, inbox.account_id))
+
+
+def _find_without_inbox(mailbox: str) -> LocalRecipient | None:
+    if takes_reports(mailbox):
+        return LocalRecipient(Destination("", report_domain=mailbox.rpartition("@")[2]))
+    return LocalRecipient(NOBODY) if is_nobodys(mailbox) else None
 
 
 def _find_return_path(tx: Tx, local_part: str, secret: bytes, now: int) -> LocalRecipient | None:

@@ -29,6 +29,11 @@ class Destination(Struct, frozen=True):
     review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
     is_notice: bool = False  # of the server itself, for which no policy is asked
     is_dropped: bool = False  # nobody reads what comes there, and nobody is told
+    report_domain: str = ""  # of which others report by mail, which is put into no inbox
+
+    @property
+    def needs_no_inbox(self) -> bool:
+        return self.review is not None or self.is_dropped or bool(self.report_domain)
 
     def is_blocked(self, under_policy: frozenset[str]) -> bool:
         """Until the policy has judged who sent it."""

@@ -98,12 +98,12 @@ async def store_mail(resources: Resources, read: ReadMail) -> None:
 async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     """Ready to be put into inboxes. The bytes of a large one are in a blob, durable, and no longer in memory.
 
-    Those of a reviewer's answer are needed to find out who wrote it.
+    Those of a reviewer's answer are needed to find out who wrote it, those of a report to read it.
     """
     about = await find_subject(resources, read.report)
     blob = await raw_mails.put_if_large(resources, read.kept.content)
-    is_answer = any(destination.review is not None for destination in read.origin.destinations)
-    if blob and not is_answer:
+    is_read_later = any(each.review is not None or each.report_domain for each in read.origin.destinations)
+    if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
     return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about)
 

@@ -6,19 +6,22 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from postroom.accounts import audit, domains, pods
-from postroom.accounts.domains import DkimKey, DnsRecord
+from postroom.accounts import audit, dkim_keys, domains, pods
+from postroom.accounts.dkim_keys import DkimKey, KeyState
+from postroom.accounts.domains import DnsRecord
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
-from postroom.deliverability import check_domain
+from postroom.deliverability import check_domain, domain_reports
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import WantedRecords
 from postroom.errors import DomainTaken, InvalidDomain
 from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso
+from postroom.mail.proof.dkim import Algorithm
 from postroom.net import relay
+from postroom.operations.operator import require_operator
 from postroom.storage.database import Tx
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
@@ -42,6 +45,35 @@ class ShownRecord(Struct, rename="camel", frozen=True):
     found: bool | None
 
 
+class DomainKey(Struct, rename="camel", frozen=True):
+    """A key that signs mail of a domain, will, or did."""
+
+    selector: str
+    name: Annotated[str, Meta(description="Of its TXT record.")]
+    algorithm: Algorithm
+    state: Annotated[
+        KeyState,
+        Meta(description="A waiting key signs once its record is found; a retired one no longer signs."),
+    ]
+    created_at: Timestamp | None
+    active_at: Timestamp | None
+    retired_at: Timestamp | None
+    removable_at: Annotated[Timestamp | None, Meta(description="When the record of a retired key may go.")]
+
+    @classmethod
+    def of(cls, key: DkimKey, domain: str) -> "DomainKey":
+        return cls(
+            selector=key.selector,
+            name=key.name_below(domain),
+            algorithm=key.algorithm,
+            state=key.state,
+            created_at=iso(key.created_at or None),
+            active_at=iso(key.active_at or None),
+            retired_at=iso(key.retired_at),
+            removable_at=iso(key.removable_at),
+        )
+
+
 class Domain(Struct, rename="camel", frozen=True):
     id: str
     domain: str
@@ -51,11 +83,16 @@ class Domain(Struct, rename="camel", frozen=True):
     verified_at: Timestamp | None
     outbound: str | None
     records: list[ShownRecord]
+    dkim: list[DomainKey]
     system: Annotated[bool, Meta(description="The server's own domain; it cannot be deleted.")] = False
 
     @classmethod
     def of(
-        cls, domain: domains.Domain, records: list[DnsRecord], found: Sequence[bool] | None = None
+        cls,
+        domain: domains.Domain,
+        records: list[DnsRecord],
+        keys: list[DkimKey],
+        found: Sequence[bool] | None = None,
     ) -> "Domain":
         there: Sequence[bool | None] = found or [None] * len(records)
         return cls(
@@ -72,6 +109,7 @@ class Domain(Struct, rename="camel", frozen=True):
                 )
                 for record, is_there in zip(records, there, strict=True)
             ],
+            dkim=[DomainKey.of(key, domain.name) for key in keys],
             system=domain.id == domains.SERVICE_ID,
         )
 
@@ -93,8 +131,7 @@ def create_domain(
     pod_id = pods.choose(tx, caller.reach, body.pod_id)
     domain = domains.add(tx, caller.account_id, name, private_key, now, pod_id)
     record(tx, caller, "domain.added", domain, now)
-    key = DkimKey(domains.SELECTOR, private_key)
-    return Domain.of(domain, domains.records(domain.name, config.domain, key))
+    return show(tx, domain, config, now)
 
 
 def read_name(body: NewDomain, config: Config) -> str:
@@ -104,18 +141,18 @@ def read_name(body: NewDomain, config: Config) -> str:
     return name
 
 
-def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config) -> DomainPage:
+def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config, now: int) -> DomainPage:
     """List your domains, newest first; for keys of the account the server's own stands before them"""
     own = [domains.of_service(tx, config.domain)] if caller.reach.is_account else []
     first = own[query.offset : query.offset + query.limit]
     limit, offset = query.limit - len(first), max(0, query.offset - len(own))
     found, total = domains.list_within(tx, caller.reach, limit, offset)
-    return DomainPage([show(tx, domain, config) for domain in [*first, *found]], total + len(own))
+    return DomainPage([show(tx, domain, config, now) for domain in [*first, *found]], total + len(own))
 
 
-def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> Domain:
+def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> Domain:
     """Get a domain and its DNS records"""
-    return show(tx, find_domain(tx, caller, domain_id, config), config)
+    return show(tx, find_domain(tx, caller, domain_id, config), config, now)
 
 
 def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
@@ -132,21 +169,34 @@ def change_domain(
     if body.outbound is not UNSET:
         domain = domains.set_outbound(tx, domain, relay.require_relays(body.outbound))
         record(tx, caller, "domain.changed", domain, now)
-    return show(tx, domain, config)
+    return show(tx, domain, config, now)
+
+
+def rotate_dkim(
+    tx: Tx, caller: Caller, domain_id: str, private_key: bytes, config: Config, now: int
+) -> Domain:
+    domain = find_domain(tx, caller, domain_id, config)
+    if domain.id == domains.SERVICE_ID:
+        require_operator(tx, caller)
+    dkim_keys.begin_rotation(tx, domain.account_id, domain.name, private_key, now)
+    record(tx, caller, "domain.dkim_rotated", domain, now)
+    return show(tx, domain, config, now)
 
 
 def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
     """Delete a domain that no inbox uses"""
     if domain_id == domains.SERVICE_ID and caller.reach.is_account:
         raise DomainTaken("This is the server's own domain: it stays.")
-    record(tx, caller, "domain.removed", domains.remove(tx, caller.reach, domain_id), now)
+    domain = domains.remove(tx, caller.reach, domain_id)
+    domain_reports.remove_all(tx, domain.account_id, domain.name)
+    record(tx, caller, "domain.removed", domain, now)
 
 
 def find_wanted(
-    tx: Tx, caller: Caller, domain_id: str, config: Config
+    tx: Tx, caller: Caller, domain_id: str, config: Config, now: int
 ) -> tuple[domains.Domain, list[DnsRecord]]:
     domain = find_domain(tx, caller, domain_id, config)
-    return domain, wanted_records(tx, domain, config)
+    return domain, wanted_records(tx, domain, config, now)
 
 
 def find_wanted_zone(tx: Tx, caller: Caller, domain_id: str, config: Config) -> WantedRecords:
@@ -159,16 +209,20 @@ def mark_verified(tx: Tx, caller: Caller, domain: domains.Domain, now: int) -> d
     return verified
 
 
-def show(tx: Tx, domain: domains.Domain, config: Config) -> Domain:
-    return Domain.of(domain, wanted_records(tx, domain, config))
+def show(tx: Tx, domain: domains.Domain, config: Config, now: int) -> Domain:
+    return Domain.of(domain, wanted_records(tx, domain, config, now), keys_of(tx, domain))
 
 
-def wanted_records(tx: Tx, domain: domains.Domain, config: Config) -> list[DnsRecord]:
-    key = domains.find_key(tx, domain.account_id, domain.name)
-    return domains.records(domain.name, config.domain, key, not connections.has_posts(tx, domain.account_id))
+def keys_of(tx: Tx, domain: domains.Domain) -> list[DkimKey]:
+    return dkim_keys.list_of(tx, domain.account_id, domain.name)
+
+
+def wanted_records(tx: Tx, domain: domains.Domain, config: Config, now: int) -> list[DnsRecord]:
+    comes_by_mx = not connections.has_posts(tx, domain.account_id)
+    return domains.records(domain.name, config.domain, keys_of(tx, domain), now, comes_by_mx)
 
 
 def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:
-    where = Reach(domain.account_id, domain.pod_id)
+    where = caller.reach if domain.id == domains.SERVICE_ID else Reach(domain.account_id, domain.pod_id)
     shown = {"domain": domain.name, "outbound": relay.mask(domain.outbound)}
     audit.record_by(tx, caller, action, domain.id, now, within=where, after=shown)

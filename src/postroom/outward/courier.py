@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from postroom import log
 from postroom.connections.connections import WayOut
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.sending_through import SendingThrough
 from postroom.inward.mails import AcceptedMail
+from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome
 
 REPLY_MAX_CHARACTERS = 500
@@ -49,6 +51,10 @@ class DeliveryError(Exception):
         self.code = code
         self.enhanced = enhanced
         self.unknown_outcome = unknown_outcome
+
+
+def domain_of(address: str) -> str:
+    return address.rpartition("@")[2]
 
 
 async def find_relay(through: SendingThrough | None, way: WayOut) -> str:
@@ -96,6 +102,25 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
         has_tls=answer.has_tls,
         tls=answer.tls if answer.host else "",
         captured=answer.captured,
+    )
+
+
+def note_outcome(message_id: str, domain: str, attempt: int, outcome: Outcome) -> None:
+    """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
+    process_metrics.MAIL_ATTEMPTS.increment(
+        process_metrics.DONE
+        if outcome.is_success
+        else process_metrics.FAILED
+        if outcome.is_permanent
+        else process_metrics.AGAIN
+    )
+    log.get().info(
+        "mail delivered" if outcome.is_success else "mail not delivered",
+        message=message_id,
+        domain=domain,
+        attempt=attempt,
+        code=outcome.code,
+        final=outcome.is_success or outcome.is_permanent,
     )
 
 

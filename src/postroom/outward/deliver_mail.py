@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from postroom import log
 from postroom.accounts import domains
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import DAY
 from postroom.connections import connections
 from postroom.connections.connections import WayOut
@@ -21,17 +21,28 @@ from postroom.inward.mails import AcceptedMail, Arrival, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import simulator
 from postroom.mail.bounces import reasons
+from postroom.mail.lists import unsubscribe_link
+from postroom.mail.lists.unsubscribe_link import Unsubscription
 from postroom.mail.writing import return_path
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
-from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, find_relay, to_outcome
+from postroom.outward.courier import (
+    DeliveryError,
+    MailCourier,
+    OutgoingMail,
+    Receipt,
+    domain_of,
+    find_relay,
+    note_outcome,
+    to_outcome,
+)
 from postroom.outward.holding import checks, stop
 from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
-from postroom.processes import pools, process_metrics
+from postroom.processes import pools
 from postroom.queue import deliveries, outcomes, suppressions
 from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
@@ -78,7 +89,7 @@ class MailJob:
     outgoing: Outgoing
     is_local: bool
     is_simulated: bool
-    key: DkimKey | None
+    keys: tuple[DkimKey, ...]
 
     @property
     def message(self) -> Message:
@@ -131,7 +142,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     tried = TriedMail(job, outcome, resources.config.base_url, answers)
     has_left = not (job.is_local or job.is_simulated)
     await outbound.recorder.record(tried.delivery, lambda: write(resources, tried), has_left)
-    note(job, outcome)
+    note_outcome(job.message.id, job.domain, job.delivery.attempts, outcome)
 
 
 async def write(resources: Resources, tried: TriedMail) -> list[str]:
@@ -147,25 +158,6 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
     if job is None:
         return []
     return await write(resources, TriedMail(job, tried.outcome, resources.config.base_url))
-
-
-def note(job: MailJob, outcome: Outcome) -> None:
-    """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
-    process_metrics.MAIL_ATTEMPTS.increment(
-        process_metrics.DONE
-        if outcome.is_success
-        else process_metrics.FAILED
-        if outcome.is_permanent
-        else process_metrics.AGAIN
-    )
-    log.get().info(
-        "mail delivered" if outcome.is_success else "mail not delivered",
-        message=job.message.id,
-        domain=job.domain,
-        attempt=job.delivery.attempts,
-        code=outcome.code,
-        final=outcome.is_success or outcome.is_permanent,
-    )
 
 
 async def stop_before(resources: Resources, job: MailJob) -> None:
@@ -188,12 +180,12 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     target = domain_of(delivery.target)
     is_simulated = target == simulator.domain_of(service_domain)
     is_local = not is_simulated and domains.is_served(tx, target, service_domain)
-    key = (
-        None
+    keys = (
+        ()
         if is_local or is_simulated
-        else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
+        else domains.signing_keys(tx, domain_of(outgoing.sender), service_domain)
     )
-    return MailJob(delivery, outgoing, is_local, is_simulated, key)
+    return MailJob(delivery, outgoing, is_local, is_simulated, keys)
 
 
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
@@ -237,10 +229,6 @@ def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
     suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
     excused = "" if hold is None else hold.excused
     return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]
-
-
-def domain_of(address: str) -> str:
-    return address.rpartition("@")[2]
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJob) -> Receipt | DeliveryError:
@@ -291,18 +279,29 @@ async def address_and_sign(
 ) -> OutgoingMail:
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
-    signature = b""
-    if job.key is not None:
-        unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
+    own_fields = unsubscribe_fields(resources, outbound, job)
+    raw, signature = own_fields + raw, b""
+    if job.keys:
+        name = f"{job.message.id} {job.delivery.position}" if own_fields else job.message.id
+        unsigned = Unsigned(name, raw, job.sender_domain, job.keys, resources.now())
         signature = await outbound.signers.sign(unsigned)
     return OutgoingMail(
         mail_from=job.outgoing.sender if job.outgoing.way.connection_id else f"{path}@{job.sender_domain}",
         recipient=job.delivery.target,
         raw=signature + raw,
         domain=job.domain,
-        signature_bytes=len(signature),
+        signature_bytes=len(signature) + len(own_fields),
         outbound=await find_relay(outbound.through, job.outgoing.way),
     )
+
+
+def unsubscribe_fields(resources: Resources, outbound: Outbound, job: MailJob) -> bytes:
+    """Of the copy for this recipient, where the sender asked for them."""
+    if not job.delivery.has_unsubscribe:
+        return b""
+    secret, base_url = outbound.return_path_secret, resources.config.base_url
+    wish = Unsubscription(job.delivery.account_id, job.message.id, job.delivery.target)
+    return unsubscribe_link.header_fields(secret, base_url, wish, job.message.inbox_id)
 
 
 async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob, raw: bytes) -> Receipt:
@@ -317,7 +316,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
         )
     arrival = Arrival(
         destinations=(found.destination,),
-        raw=raw,
+        raw=unsubscribe_fields(resources, outbound, job) + raw,
         trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
         peer_ip="",
         helo="",

@@ -65,6 +65,7 @@ class Order(Struct, frozen=True):
     reply_to_message_id: str | None = None  # what it answers, else the last message of its thread
     copies_sender: bool = True  # a reply also goes to whom it answers
     labels: tuple[str, ...] = ()
+    unsubscribe: bool = False  # each recipient gets a link by which he wants no more
     seen_hash: str | None = None  # the lasting one of what a person was shown: nothing else may be sent
 
 

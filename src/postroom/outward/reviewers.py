@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from postroom import log
 from postroom.accounts import actors, domains, secret_values
 from postroom.accounts.actors import Actor
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
 from postroom.inward import destinations, examine, review_answers
@@ -30,8 +30,8 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, to_outcome
-from postroom.outward.deliver_mail import Outbound, domain_of
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, domain_of, to_outcome
+from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding import decide, persons
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
@@ -124,7 +124,7 @@ class NoticeJob:
     inbox: Inbox
     token: str
     is_local: bool
-    key: DkimKey | None
+    keys: tuple[DkimKey, ...]
 
 
 async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -172,8 +172,8 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
     if inbox is None:
         return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
-    key = None if is_local else domains.signing_key(tx, service_domain, service_domain)
-    return NoticeJob(delivery.id, review, inbox, token, is_local, key)
+    keys = () if is_local else domains.signing_keys(tx, service_domain, service_domain)
+    return NoticeJob(delivery.id, review, inbox, token, is_local, keys)
 
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
@@ -211,9 +211,9 @@ def notice_text(review: Review, shown: ContentView, link: str) -> str:
 async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
     if job.is_local:
         return await deliver_inside(resources, outbound, job, notice)
-    if job.key is not None:
+    if job.keys:
         domain, now = resources.config.domain, resources.now()
-        unsigned = Unsigned(f"notice {job.token}", notice, domain, job.key, now)
+        unsigned = Unsigned(f"notice {job.token}", notice, domain, job.keys, now)
         notice = await outbound.signers.sign(unsigned) + notice
     reviewer = job.review.reviewer
     return await outbound.courier.deliver(OutgoingMail("", reviewer, notice, domain_of(reviewer)))

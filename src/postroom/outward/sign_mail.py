@@ -8,9 +8,7 @@ import threading
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.mail.proof import dkim
 
 # While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
@@ -25,7 +23,7 @@ class Unsigned:
     message_id: str
     raw: bytes
     domain: str
-    key: DkimKey
+    keys: tuple[DkimKey, ...]
     now: int
 
 
@@ -45,7 +43,7 @@ class Signers:
             thread.start()
 
     async def sign(self, mail: Unsigned) -> bytes:
-        """The field to put before the mail. Who asks for it while it is made waits for the same one."""
+        """The fields to put before the mail. Who asks while they are made waits for the same ones."""
         signature: asyncio.Future[bytes] = self._loop.create_future()
         waiting = self._waiting.setdefault(mail.message_id, [])
         waiting.append(signature)
@@ -88,10 +86,8 @@ def _settle(signature: "asyncio.Future[bytes]", result: bytes | Exception) -> No
 
 def _signature_or_error(mail: Unsigned) -> bytes | Exception:
     try:
-        key = _load_key(mail.key.private_key)
-        return dkim.sign(
-            mail.raw, domain=mail.domain, selector=mail.key.selector, key=key, signed_at=mail.now
-        )
+        keys = [(key.selector, _load_key(key.private_key)) for key in mail.keys]
+        return dkim.sign(mail.raw, domain=mail.domain, keys=keys, signed_at=mail.now)
     except Exception as error:
         return error
     except BaseException as panic:  # of the library; whoever waits must hear of it
@@ -99,5 +95,5 @@ def _signature_or_error(mail: Unsigned) -> bytes | Exception:
 
 
 @lru_cache(maxsize=1000)
-def _load_key(pem: bytes) -> RSAPrivateKey:
+def _load_key(pem: bytes) -> dkim.PrivateKey:
     return dkim.load_key(pem)

@@ -306,6 +306,7 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, H
             lane=address.rpartition("@")[2],
             position=position,
             is_cold=int((ready.inbox_id, address) in cold),
+            has_unsubscribe=int(ready.submission.order.unsubscribe),
             state=state,
             due_at=now,
             created_at=now,

@@ -48,6 +48,7 @@ class Delivery(Struct, frozen=True):
     webhook_owner: str | None
     is_replay: bool = False  # a person asked for it again
     tls: str | None = None  # how it went to the server that took it
+    has_unsubscribe: bool = False  # the mail carries a link by which its recipient wants no more
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -71,6 +72,7 @@ class Delivery(Struct, frozen=True):
             row["webhook_owner"],
             bool(row["is_replay"]),
             row["tls"],
+            bool(row["has_unsubscribe"]),
         )
 
 
@@ -89,6 +91,7 @@ class NewDelivery(Struct, frozen=True, kw_only=True):
     webhook_owner: str | None = None
     is_cold: int = 0
     is_replay: int = 0
+    has_unsubscribe: int = 0
     state: str = PENDING
     attempts: int = 0
     waits_used: int = 0

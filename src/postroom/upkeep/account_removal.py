@@ -107,7 +107,8 @@ def _remove_rest(tx: Tx, account_id: str) -> None:
             " (select id from pods where account_id = :id)",
             id=account_id,
         )
-    tx.run("delete from dkim_keys where owner = :id", id=account_id)
+    for table in ("dkim_keys", "domain_reports"):
+        tx.run(f"delete from {table} where owner = :id", id=account_id)
     for table in ("keys", "pods"):
         tx.run(f"delete from {table} where account_id = :id", id=account_id)
     tx.run("delete from accounts where id = :id", id=account_id)

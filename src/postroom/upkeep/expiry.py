@@ -1,8 +1,9 @@
 """Removes expired rows: which tables, and after how long."""
 
-from postroom.accounts import audit
+from postroom.accounts import audit, dkim_keys
 from postroom.accounts.people import grants, oauth_clients
 from postroom.clock import DAY
+from postroom.deliverability import domain_reports
 from postroom.outward.notices import letters
 from postroom.queue import idempotency
 from postroom.storage.database import Tx
@@ -27,6 +28,8 @@ EXPIRING = (
     ("oauth_codes", "code_hash", "expires_at", CODE_REMEMBERED),
     ("oauth_used_tokens", "token_hash", "expires_at", 0),
     ("device_codes", "request_hash", "expires_at", 0),
+    ("domain_reports", "owner, domain, kind, report_hash, position", "received_at", domain_reports.LIFETIME),
+    ("dkim_keys", "owner, domain, selector", "retired_at", dkim_keys.REMEMBERED),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),

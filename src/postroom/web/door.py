@@ -17,6 +17,7 @@ from postroom.accounts.rules import limits, policy
 from postroom.connections.fetching import Fetcher
 from postroom.connections.posts import PostIntake
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
+from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
 from postroom.operations.keys import who_am_i
@@ -187,10 +188,13 @@ class Door:
         return await self._carry_out(route, visit.call, values)
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
-        """The doors that are not the interface: reviewers, mail services, MCP, the front office."""
+        """The doors that are not the interface: links in mails, mail services, MCP, the front office."""
         if path.startswith(REVIEW_PATH):
             visit.route = f"{REVIEW_PATH}{{token}}"
             return await (await self._open_office()).reviews.answer(visit.request)
+        if path.startswith(UNSUBSCRIBE_PATH):
+            visit.route = f"{UNSUBSCRIBE_PATH}{{token}}"
+            return await (await self._open_office()).unsubscriptions.answer(visit.request)
         if path.startswith(POSTS_PREFIX):
             visit.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, visit.request)

@@ -17,7 +17,7 @@ from postroom.operations import (
     webhooks,
 )
 from postroom.operations.people import notifications, users
-from postroom.operations.ways import connections, webhook_list
+from postroom.operations.ways import connections, domain_reports, webhook_list
 from postroom.operations.writing import templates
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
@@ -281,8 +281,12 @@ ROUTES = (
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
     Route("PATCH", "/v1/domains/{domain_id}", domains.change_domain, POD, MANAGING),
     Route("GET", "/v1/domains/{domain_id}/health", domain_checks.get_domain_health, POD, READING),
+    Route("GET", "/v1/domains/{domain_id}/reports", domain_reports.get_domain_reports, POD, READING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
     Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route(
+        "POST", "/v1/domains/{domain_id}/rotate-dkim", domain_checks.rotate_dkim, POD, MANAGING, 200, CANCEL
+    ),
     Route("GET", "/v1/connections", connections.list_connections, POD, READING),
     Route(
         "POST",

@@ -39,6 +39,7 @@ from postroom_client.results import (
     ConnectionTest,
     Domain,
     DomainHealth,
+    DomainReports,
     Draft,
     EventPage,
     Inbox,
@@ -712,6 +713,7 @@ def send(
     reply_to_message_id: str | None = None,
     template: str | None = None,
     fields: Mapping[str, str] | None = None,
+    unsubscribe: bool = False,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -742,6 +744,7 @@ def send(
                 replyToMessageId=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unless(unsubscribe, False),
             ),
             files,
         ),
@@ -774,6 +777,7 @@ def create_draft(
     reply_to_message_id: str | UnsetType | None = UNSET,
     template: str | UnsetType | None = UNSET,
     fields: Mapping[str, str] | UnsetType | None = UNSET,
+    unsubscribe: bool | UnsetType | None = UNSET,
 ) -> Call[Draft]:
     """Begin a mail: any field of a send may still be missing."""
     return Call(
@@ -802,6 +806,7 @@ def create_draft(
             replyToMessageId=reply_to_message_id,
             template=template,
             fields=fields,
+            unsubscribe=unsubscribe,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -847,6 +852,7 @@ def update_draft(
     reply_to_message_id: str | UnsetType | None = UNSET,
     template: str | UnsetType | None = UNSET,
     fields: Mapping[str, str] | UnsetType | None = UNSET,
+    unsubscribe: bool | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -878,6 +884,7 @@ def update_draft(
             replyToMessageId=reply_to_message_id,
             template=template,
             fields=fields,
+            unsubscribe=unsubscribe,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         headers=if_match(version),
@@ -1129,9 +1136,34 @@ def get_domain_health(domain_id: str) -> Call[DomainHealth]:
     return Call("GET", path("v1", "domains", domain_id, "health"), decoded(DomainHealth), timeout_seconds=60)
 
 
+def get_domain_reports(
+    domain_id: str, *, first: date | str | None = None, last: date | str | None = None
+) -> Call[DomainReports]:
+    """What other servers reported: mail in the name of a domain by source, and encryption on the way
+    to it.
+    """
+    return Call(
+        "GET",
+        path("v1", "domains", domain_id, "reports"),
+        decoded(DomainReports),
+        query=present({"from": day(first), "to": day(last)}),
+    )
+
+
 def verify_domain(domain_id: str) -> Call[Domain]:
     """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
     return Call("POST", path("v1", "domains", domain_id, "verify"), decoded(Domain), timeout_seconds=60)
+
+
+def rotate_dkim(domain_id: str) -> Call[Domain]:
+    """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+    return Call(
+        "POST",
+        path("v1", "domains", domain_id, "rotate-dkim"),
+        decoded(Domain),
+        is_repeatable=False,
+        timeout_seconds=60,
+    )
 
 
 def list_connections(*, limit: int = 50, offset: int = 0) -> Call[Page[Connection]]:
@@ -1546,4 +1578,5 @@ class SendOptions(TypedDict, total=False):
     reply_to_message_id: str | None
     template: str | None
     fields: Mapping[str, str] | None
+    unsubscribe: bool
     idempotency_key: str | None

@@ -22,6 +22,7 @@ from postroom_client.results import (
     ConnectionTest,
     Domain,
     DomainHealth,
+    DomainReports,
     Draft,
     Event,
     EventPage,
@@ -702,6 +703,7 @@ class BlockingMethods(Protocol):
         reply_to_message_id: str | None = None,
         template: str | None = None,
         fields: Mapping[str, str] | None = None,
+        unsubscribe: bool = False,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -729,6 +731,7 @@ class BlockingMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
                 idempotency_key=idempotency_key,
             )
         )
@@ -758,6 +761,7 @@ class BlockingMethods(Protocol):
         reply_to_message_id: str | UnsetType | None = UNSET,
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
+        unsubscribe: bool | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return self.run(
@@ -784,6 +788,7 @@ class BlockingMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
             )
         )
 
@@ -824,6 +829,7 @@ class BlockingMethods(Protocol):
         reply_to_message_id: str | UnsetType | None = UNSET,
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
+        unsubscribe: bool | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -853,6 +859,7 @@ class BlockingMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
                 version=version,
             )
         )
@@ -1050,9 +1057,21 @@ class BlockingMethods(Protocol):
         """Look at every record of a domain and at how the world reaches this server."""
         return self.run(calls.get_domain_health(domain_id))
 
+    def get_domain_reports(
+        self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
+    ) -> DomainReports:
+        """What other servers reported: mail in the name of a domain by source, and encryption on the way
+        to it.
+        """
+        return self.run(calls.get_domain_reports(domain_id, first=first, last=last))
+
     def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
         return self.run(calls.verify_domain(domain_id))
+
+    def rotate_dkim(self, domain_id: str) -> Domain:
+        """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+        return self.run(calls.rotate_dkim(domain_id))
 
     def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
         """List connections, newest first."""
@@ -2167,6 +2186,7 @@ class AwaitedMethods(Protocol):
         reply_to_message_id: str | None = None,
         template: str | None = None,
         fields: Mapping[str, str] | None = None,
+        unsubscribe: bool = False,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -2194,6 +2214,7 @@ class AwaitedMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
                 idempotency_key=idempotency_key,
             )
         )
@@ -2223,6 +2244,7 @@ class AwaitedMethods(Protocol):
         reply_to_message_id: str | UnsetType | None = UNSET,
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
+        unsubscribe: bool | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return await self.run(
@@ -2249,6 +2271,7 @@ class AwaitedMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
             )
         )
 
@@ -2289,6 +2312,7 @@ class AwaitedMethods(Protocol):
         reply_to_message_id: str | UnsetType | None = UNSET,
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
+        unsubscribe: bool | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -2318,6 +2342,7 @@ class AwaitedMethods(Protocol):
                 reply_to_message_id=reply_to_message_id,
                 template=template,
                 fields=fields,
+                unsubscribe=unsubscribe,
                 version=version,
             )
         )
@@ -2521,9 +2546,21 @@ class AwaitedMethods(Protocol):
         """Look at every record of a domain and at how the world reaches this server."""
         return await self.run(calls.get_domain_health(domain_id))
 
+    async def get_domain_reports(
+        self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
+    ) -> DomainReports:
+        """What other servers reported: mail in the name of a domain by source, and encryption on the way
+        to it.
+        """
+        return await self.run(calls.get_domain_reports(domain_id, first=first, last=last))
+
     async def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
         return await self.run(calls.verify_domain(domain_id))
+
+    async def rotate_dkim(self, domain_id: str) -> Domain:
+        """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+        return await self.run(calls.rotate_dkim(domain_id))
 
     async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
         """List connections, newest first."""

@@ -452,7 +452,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
         ),
         Parameter("headers", "pairs", help="Header fields of your own: names that begin with X-."),
         Parameter("metadata", "pairs", help="Kept with the message and shown in its events; never sent."),
@@ -479,6 +479,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Name or id of a template of the inbox, that body and subject are made from.",
         ),
         Parameter("fields", "pairs", help="What goes into each field of the template, as text."),
+        Parameter(
+            "unsubscribe",
+            "flag",
+            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            default=False,
+        ),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
@@ -519,7 +525,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
             clears=True,
         ),
         Parameter(
@@ -559,6 +565,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
+        Parameter(
+            "unsubscribe",
+            "flag",
+            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            clears=True,
+        ),
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
@@ -606,7 +618,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
             clears=True,
         ),
         Parameter(
@@ -646,6 +658,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
+        Parameter(
+            "unsubscribe",
+            "flag",
+            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            clears=True,
+        ),
         Parameter(
             "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),
@@ -824,7 +842,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "get_domain_health": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "get_domain_reports": (
+        Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),
+        Parameter("first", "day", help="A day, UTC; without days, the last 30."),
+        Parameter("last", "day", help="A day, UTC; without days, the last 30."),
+    ),
     "verify_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "rotate_dkim": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "list_connections": (
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1

@@ -14,8 +14,9 @@ from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, d
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 KNOWN: dict[str, Any] = {"attachments": Attachments, "idempotency_key": IdempotencyKey}
 EMPTY: tuple[Any, ...] = ("", None, [], {})
-# Given by the tool; for an answer its thread will do; of templates a tool says itself that it takes them.
-LEFT_OUT = {"inbox_id", "reply_to_message_id", "template", "fields"}
+# Given by the tool; for an answer its thread will do; of templates a tool says itself that it takes them; and
+# who writes to many does it by other means.
+LEFT_OUT = {"inbox_id", "reply_to_message_id", "template", "fields", "unsubscribe"}
 
 
 def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:

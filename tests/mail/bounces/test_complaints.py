@@ -62,7 +62,7 @@ def verdict_on(original: bytes) -> str:
 
 def test_the_mail_inside_can_be_checked_for_our_signature() -> None:
     key = dkim.load_key(PEM)
-    field = dkim.sign(ORIGINAL, domain="b.example", selector="s1", key=key, signed_at=int(time.time() * 1000))
+    field = dkim.sign(ORIGINAL, domain="b.example", keys=[("s1", key)], signed_at=int(time.time() * 1000))
     report = read_report(complaint_about(field + ORIGINAL))
     assert report is not None
     assert report.original_message_id == "<one@b.example>"

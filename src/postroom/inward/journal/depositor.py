@@ -149,9 +149,7 @@ def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[Accepte
 def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
     """An inbox may have been removed since the 250: with its mail, as that which it had."""
     origin = mail.read.origin
-    left = tuple(
-        to for to in origin.destinations if to.inbox_id in there or to.review is not None or to.is_dropped
-    )
+    left = tuple(to for to in origin.destinations if to.inbox_id in there or to.needs_no_inbox)
     if len(left) == len(origin.destinations):
         return mail
     read = structs.replace(mail.read, origin=structs.replace(origin, destinations=left))

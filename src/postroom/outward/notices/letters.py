@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from postroom import ids, log
 from postroom.accounts import domains
-from postroom.accounts.domains import DkimKey
+from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.people import mail_links
 from postroom.config import CAPTURE, Config
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.mail.writing import compose
 from postroom.mail.writing.compose import Draft
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, to_outcome
-from postroom.outward.deliver_mail import Outbound, domain_of
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, domain_of, to_outcome
+from postroom.outward.deliver_mail import Outbound
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
 from postroom.queue import deliveries, outcomes
@@ -115,7 +115,7 @@ def is_captured(config: Config) -> bool:
 @dataclass(frozen=True, slots=True)
 class LetterJob:
     letter: ServerLetter
-    key: DkimKey | None
+    keys: tuple[DkimKey, ...]
 
 
 async def deliver_letter(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -149,9 +149,9 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
 
 def look_up(tx: Tx, letter_id: str, service_domain: str) -> LetterJob | None:
     letter = find(tx, letter_id)
-    return (
-        None if letter is None else LetterJob(letter, domains.signing_key(tx, service_domain, service_domain))
-    )
+    if letter is None:
+        return None
+    return LetterJob(letter, domains.signing_keys(tx, service_domain, service_domain))
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
@@ -164,8 +164,8 @@ async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, no
     letter, domain = job.letter, resources.config.domain
     try:
         raw = await pools.READING.run(write_letter, letter, domain, now)
-        if job.key is not None:
-            unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.key, now)
+        if job.keys:
+            unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.keys, now)
             raw = await outbound.signers.sign(unsigned) + raw
         mail = OutgoingMail("", letter.recipient, raw, domain_of(letter.recipient))
         return await outbound.courier.deliver(mail)

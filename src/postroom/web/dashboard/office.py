@@ -24,6 +24,7 @@ from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.review import ReviewDesk
 from postroom.web.dashboard.routes import PAGES
+from postroom.web.dashboard.unsubscribe import UnsubscribeDesk
 from postroom.web.operations import require_permitted
 from postroom.web.requests import cookies
 from postroom.web.requests.request_body import read_query, require_short_query
@@ -41,6 +42,7 @@ class Office:
         self._renderer = Renderer(resources.config.base_url)
         self._sign_in = sign_in.SignInDesk(resources, self._renderer, fetcher)
         self.reviews = ReviewDesk(resources, self._renderer)
+        self.unsubscriptions = UnsubscribeDesk(resources, self._renderer)
         self._router = Router(PAGES)
         self._limit = RequestLimit()
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         DnsRecord,
         Domain,
         DomainHealth,
+        DomainKey,
+        DomainReports,
         HealthCheck,
         InboxLimits,
         Meter,
@@ -101,8 +103,20 @@ def show_domain(context: CommandContext, domain: "Domain") -> None:
     )
     for record in domain.records:
         output.print_text(f"\n{_describe(record)}")
+    output.print_text("")
+    output.print_human(output.table(("KEY", "ALGORITHM", "STATE"), [_key_row(key) for key in domain.dkim]))
     if domain.status != "verified":
         output.note(f"\nWhen the records are set: postroom domains verify {domain.id}")
+
+
+def _key_row(key: "DomainKey") -> output.Row:
+    if key.removable_at is None:
+        return key.selector, key.algorithm, key.state
+    return (
+        key.selector,
+        key.algorithm,
+        f"{key.state}: its record may go after {key.removable_at:%Y-%m-%d %H:%M %Z}",
+    )
 
 
 def _describe(record: "DnsRecord") -> str:
@@ -118,6 +132,15 @@ def show_health(context: CommandContext, health: "DomainHealth") -> None:
         output.note(f"\n{check.name}: {check.why}")
         if check.paste:
             output.print_text(check.paste)
+
+
+def show_reports(context: CommandContext, reports: "DomainReports") -> None:
+    mails = [(each.source, str(each.count), each.spf, each.dkim, each.disposition) for each in reports.data]
+    output.print_human(output.table(("SOURCE", "MAILS", "SPF", "DKIM", "DISPOSITION"), mails))
+    if reports.tls:
+        sessions = [(each.source, str(each.count), each.policy, each.result) for each in reports.tls]
+        output.print_text("")
+        output.print_human(output.table(("REPORTER", "CONNECTIONS", "POLICY", "RESULT"), sessions))
 
 
 def require_healthy(context: CommandContext, health: "DomainHealth", values: "Mapping[str, Any]") -> None:

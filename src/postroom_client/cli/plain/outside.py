@@ -133,11 +133,23 @@ OUTSIDE = (
         then=shown.require_verified,
     ),
     Plain(
+        "domains rotate-dkim",
+        "rotate_dkim",
+        "Make new DKIM keys; they sign once their records are found.",
+        show=shown.show_domain,
+    ),
+    Plain(
         "domains health",
         "get_domain_health",
         "Look at its records and at how the world reaches the server. Exits with 1 when something is wrong.",
         show=shown.show_health,
         then=shown.require_healthy,
+    ),
+    Plain(
+        "domains reports",
+        "get_domain_reports",
+        "Show what other servers reported: mail in the name of a domain by source, and encryption.",
+        show=shown.show_reports,
     ),
     Plain(
         "domains delete",

@@ -19,9 +19,9 @@ MOST = 1000  # a list of domains is short
 STATUS = {True: "VALID", False: "MISSING", None: "MISSING"}
 
 
-def show(tx: Tx, domain: domains.Domain, config: Config, *, is_item: bool = False) -> shapes.Page:
+def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: bool = False) -> shapes.Page:
     """Everything that can be switched there is on here, but opens are not tracked."""
-    shown = verbs.show(tx, domain, config)
+    shown = verbs.show(tx, domain, config, now)
     item: shapes.Page = {
         "domain_id": shown.id,
         "domain": shown.domain,
@@ -67,30 +67,30 @@ def create_domain(
     accounts.lock(tx, caller.account_id)
     known = domains.find_by_client_id(tx, place, body.client_id) if body.client_id else None
     if known is not None:
-        return show(tx, known, config)
+        return show(tx, known, config, now)
     new = verbs.NewDomain(body.domain, place.pod_id)
     made = verbs.create_domain(tx, caller, new, private_key, config, now)
     if body.client_id is not None:
         domains.set_client_id(tx, made.id, body.client_id)
-    return get_domain(tx, caller, made.id, config)
+    return get_domain(tx, caller, made.id, config, now)
 
 
-def list_domains(tx: Tx, place: Reach, query: shapes.PageQuery, config: Config) -> shapes.Page:
+def list_domains(tx: Tx, place: Reach, query: shapes.PageQuery, config: Config, now: int) -> shapes.Page:
     found, _ = domains.list_within(tx, place, MOST, 0)
     some, behind = paging.part_of(found, query, lambda domain: RowPlace(domain.created_at, domain.id))
-    shown = [show(tx, domain, config, is_item=True) for domain in some]
+    shown = [show(tx, domain, config, now, is_item=True) for domain in some]
     return paging.page("domains", shown, query.limit, behind)
 
 
-def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> shapes.Page:
-    return show(tx, verbs.find_domain(tx, caller, domain_id, config), config)
+def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> shapes.Page:
+    return show(tx, verbs.find_domain(tx, caller, domain_id, config), config, now)
 
 
 def change_domain(
-    tx: Tx, caller: Caller, domain_id: str, body: setup_shapes.DomainChange, config: Config
+    tx: Tx, caller: Caller, domain_id: str, body: setup_shapes.DomainChange, config: Config, now: int
 ) -> shapes.Page:
     """What it already is may be said again; nothing of it can be switched."""
-    shown = get_domain(tx, caller, domain_id, config)
+    shown = get_domain(tx, caller, domain_id, config, now)
     for name in body.__struct_fields__:
         if getattr(body, name) not in (None, shown[name]):
             raise BadRequest(f"{name} cannot be changed here.", field=name)
@@ -111,9 +111,9 @@ def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> sh
     return {"supported": False}
 
 
-def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config) -> str:
+def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> str:
     """The records as lines of a zone file."""
-    shown = verbs.get_domain(tx, caller, domain_id, config)
+    shown = verbs.get_domain(tx, caller, domain_id, config, now)
     return "".join(f"{line(record)}\n" for record in shown.records)
 
 

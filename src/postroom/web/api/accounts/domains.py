@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 from postroom.accounts.domains import DnsRecord
+from postroom.accounts.reach import Reach
 from postroom.deliverability import check_domain
+from postroom.deliverability.switch_keys import switch_keys
 from postroom.deliverability.zone_checks import public_key
 from postroom.events import notifications
 from postroom.mail.proof import dkim
@@ -25,7 +27,7 @@ async def make_dkim_key(resources: Resources, body: NewDomain) -> dict[str, Any]
 async def verify_domain(call: Call, domain_id: str) -> Domain:
     """Look the records up in DNS; with MX and DKIM in place the domain is verified"""
     db, config = call.resources.db, call.resources.config
-    domain, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config)
+    domain, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config, call.now())
     found = await asyncio.gather(*(is_set(call.resources.resolver, record) for record in wanted))
     is_proved = all(there for record, there in zip(wanted, found, strict=True) if record.is_required)
     if is_proved and domain.verified_at is None:
@@ -35,7 +37,20 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
         await db.write(
             notifications.note, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
         )
-    return Domain.of(domain, wanted, found)
+    if domain.verified_at is not None:
+        where = call.reach if domain.pod_id is None else Reach(domain.account_id, domain.pod_id)
+        await switch_keys(call.resources, domain, call.caller.actor, where)
+        _, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config, call.now())
+    return Domain.of(domain, wanted, await db.read(domains.keys_of, domain), found)
+
+
+async def rotate_dkim(call: Call, domain_id: str) -> Domain:
+    """Make new DKIM keys; they sign once their records are found, and the old ones stop then"""
+    private_key = await pools.KEYS.run(dkim.generate_key)
+    config, now = call.resources.config, call.now()
+    return await call.resources.db.write(
+        domains.rotate_dkim, call.decider, domain_id, private_key, config, now
+    )
 
 
 async def get_domain_health(call: Call, domain_id: str) -> DomainHealth:

@@ -7,8 +7,10 @@ from starlette.responses import Response
 
 from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
+from postroom.operations.ways.domain_reports import ReportQuery, get_domain_reports
 from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
@@ -64,6 +66,26 @@ async def check_domain(desk: Desk, domain_id: str) -> Response:
     page = plain(await desk.run(domains.list_domains, query=OffsetQuery().to_page()))
     shown = [checked if each["id"] == domain_id else each for each in page["data"]]
     return await show(desk, shown, page["total"], {domain_id: health})
+
+
+async def rotate_dkim(desk: Desk, domain_id: str) -> Response:
+    await desk.perform(api.rotate_dkim, domain_id=domain_id)
+    return go(PATH, "New keys wait for their records. Publish those, then check.")
+
+
+async def show_reports(desk: Desk, domain_id: str) -> Response:
+    domain = plain(await desk.run(domains.get_domain, domain_id=domain_id))
+    reports = plain(await desk.run(get_domain_reports, domain_id=domain_id, query=ReportQuery()))
+    days = reports["days"]
+    passed, failed = ([day[name] for day in days] for name in ("passed", "failed"))
+    return await desk.show(
+        "domain_reports.html",
+        "settings",
+        title=f"Reports about {domain['domain']}",
+        domain=domain,
+        reports=reports,
+        plot=bars(passed, "Mails by day", failed, labels=[day["day"] for day in days]),
+    )
 
 
 async def download_zone(desk: Desk, domain_id: str) -> Response:

@@ -33,6 +33,7 @@ from postroom.web.interface.bodies.send_body import (
     TemplateOf,
     ThreadId,
     UndoSeconds,
+    Unsubscribe,
     read_headers,
     require_subject,
 )
@@ -70,6 +71,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     reply_to_message_id: ReplyToMessageId | UnsetType | None = UNSET
     template: TemplateOf | UnsetType | None = UNSET
     fields: TemplateFields | UnsetType | None = UNSET
+    unsubscribe: Unsubscribe | UnsetType | None = UNSET
 
 
 Version = Annotated[
@@ -123,6 +125,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     send_at: str | None = None
     scheduled: Annotated[bool, Meta(description="It is sent by itself at `sendAt`.")] = False
     undo_seconds: int = 0
+    unsubscribe: bool = False
     calendar: InvitationBody | None = None
     attachments: list[ShownFile]
     created_by: Actor

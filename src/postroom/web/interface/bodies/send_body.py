@@ -75,8 +75,8 @@ ForwardOf = Annotated[
     str,
     Meta(
         max_length=ID_LIMIT,
-        description="Pass on this message of the inbox: its text is quoted and its files are attached. A new"
-        " thread, unless threadId names one; without subject it is Fwd: and the old one.",
+        description="Pass on this message of the inbox, its text and its files. A new thread, unless threadId"
+        " names one; without subject it is Fwd: and the old one.",
     ),
 ]
 ReplyToMessageId = Annotated[
@@ -109,6 +109,13 @@ SendAt = Annotated[
         description="Not before this moment, at most 30 days ahead, with its time zone.",
         examples=["2026-11-14T10:05:00Z"],
         extra_json_schema={"format": "date-time"},
+    ),
+]
+Unsubscribe = Annotated[
+    bool,
+    Meta(
+        description="Each recipient gets a copy with a link of his own by which he wants no more"
+        " (List-Unsubscribe, RFC 8058); a click suppresses his address."
     ),
 ]
 UndoSeconds = Annotated[
@@ -181,6 +188,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     reply_to_message_id: ReplyToMessageId | None = None
     template: TemplateOf | None = None
     fields: TemplateFields = {}
+    unsubscribe: Unsubscribe = False
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -237,6 +245,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         metadata=body.metadata,
         calendar=read_invitation(body.calendar),
         reply_to_message_id=body.reply_to_message_id,
+        unsubscribe=body.unsubscribe,
     )
 
 

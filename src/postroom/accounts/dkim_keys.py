@@ -1,0 +1,145 @@
+"""DKIM keys of domains: RSA and Ed25519 side by side, and how new ones take over from old ones."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from postroom.clock import DAY
+from postroom.errors import NothingToDo
+from postroom.mail.proof import dkim
+from postroom.storage.database import Row, Tx
+
+FIRST_SELECTOR = "postroom"
+OVERLAP = 7 * DAY  # so long mail that an old key signed may be under way, and its record is needed
+REMEMBERED = 30 * DAY  # so long a complaint proves itself by the signature of an old key
+
+KeyState = Literal["waiting", "active", "retired"]
+
+
+@dataclass(frozen=True, slots=True)
+class DkimKey:
+    """A key that was never told otherwise signs."""
+
+    selector: str
+    private_key: bytes
+    algorithm: dkim.Algorithm = dkim.RSA
+    created_at: int = 0
+    active_at: int | None = 0
+    retired_at: int | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "DkimKey":
+        return cls(
+            row["selector"],
+            bytes(row["private_key"]),
+            row["algorithm"],
+            row["created_at"],
+            row["active_at"],
+            row["retired_at"],
+        )
+
+    @property
+    def state(self) -> KeyState:
+        if self.retired_at is not None:
+            return "retired"
+        return "waiting" if self.active_at is None else "active"
+
+    @property
+    def removable_at(self) -> int | None:
+        """From then on nobody needs its record."""
+        return None if self.retired_at is None else self.retired_at + OVERLAP
+
+    def name_below(self, domain: str) -> str:
+        return f"{self.selector}._domainkey.{domain}"
+
+
+def add_first(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
+    """The RSA key signs at once; Ed25519 waits for its record, which fewer receivers ask for."""
+    if list_of(tx, owner, domain):
+        return
+    add(tx, owner, domain, DkimKey(FIRST_SELECTOR, private_key, dkim.RSA, now, now))
+    ed25519 = dkim.generate_ed25519_key()
+    add(tx, owner, domain, DkimKey(f"{FIRST_SELECTOR}-ed25519", ed25519, dkim.ED25519, now, None))
+
+
+def add(tx: Tx, owner: str, domain: str, key: DkimKey) -> None:
+    tx.run(
+        "insert into dkim_keys (owner, domain, selector, algorithm, private_key, created_at, active_at)"
+        " values (:owner, :domain, :selector, :algorithm, :private_key, :created_at, :active_at)"
+        " on conflict (owner, domain, selector) do nothing",
+        owner=owner,
+        domain=domain,
+        selector=key.selector,
+        algorithm=key.algorithm,
+        private_key=key.private_key,
+        created_at=key.created_at,
+        active_at=key.active_at,
+    )
+
+
+def list_of(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
+    """Oldest first, RSA before Ed25519."""
+    rows = tx.all(
+        "select * from dkim_keys where owner = :owner and domain = :domain"
+        " order by created_at, algorithm desc, selector",
+        owner=owner,
+        domain=domain,
+    )
+    return [DkimKey.from_row(row) for row in rows]
+
+
+def list_active(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
+    return [key for key in list_of(tx, owner, domain) if key.state == "active"]
+
+
+def list_waiting(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
+    return [key for key in list_of(tx, owner, domain) if key.state == "waiting"]
+
+
+def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
+    """New keys of both kinds wait for their records; what signs goes on until then."""
+    waiting = list_waiting(tx, owner, domain)
+    if any(key.algorithm == dkim.RSA for key in waiting):
+        raise NothingToDo("New keys wait for their records already: publish those, then verify the domain.")
+    for key in waiting:  # of Ed25519, never published
+        remove(tx, owner, domain, key.selector)
+    selector = f"{FIRST_SELECTOR}-{now // 1000:x}"
+    ed25519 = dkim.generate_ed25519_key()
+    add(tx, owner, domain, DkimKey(selector, private_key, dkim.RSA, now, None))
+    add(tx, owner, domain, DkimKey(f"{selector}-ed25519", ed25519, dkim.ED25519, now, None))
+
+
+def activate(tx: Tx, owner: str, domain: str, selectors: Collection[str], now: int) -> list[str]:
+    """Those that wait sign from now on, and what signed of the same kind no more. Gives which those are."""
+    found = [key for key in list_waiting(tx, owner, domain) if key.selector in selectors]
+    for key in found:
+        tx.run(
+            "update dkim_keys set retired_at = :now where owner = :owner and domain = :domain"
+            " and algorithm = :algorithm and active_at is not null and retired_at is null",
+            now=now,
+            owner=owner,
+            domain=domain,
+            algorithm=key.algorithm,
+        )
+        tx.run(
+            "update dkim_keys set active_at = :now where owner = :owner and domain = :domain"
+            " and selector = :selector",
+            now=now,
+            owner=owner,
+            domain=domain,
+            selector=key.selector,
+        )
+    return [key.selector for key in found]
+
+
+def remove(tx: Tx, owner: str, domain: str, selector: str) -> None:
+    tx.run(
+        "delete from dkim_keys where owner = :owner and domain = :domain and selector = :selector",
+        owner=owner,
+        domain=domain,
+        selector=selector,
+    )
+
+
+def remove_all(tx: Tx, owner: str, domain: str) -> None:
+    tx.run("delete from dkim_keys where owner = :owner and domain = :domain", owner=owner, domain=domain)

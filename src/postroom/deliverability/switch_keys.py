@@ -1,0 +1,39 @@
+"""New DKIM keys of a domain sign as soon as their records are found; the old ones stop then."""
+
+from postroom.accounts import audit, dkim_keys
+from postroom.accounts.actors import Actor
+from postroom.accounts.dkim_keys import DkimKey
+from postroom.accounts.domains import Domain
+from postroom.accounts.reach import Reach
+from postroom.deliverability.findings import texts
+from postroom.deliverability.zone_checks import public_key
+from postroom.mail.proof import dkim
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+SWITCHED = "domain.dkim_switched"
+
+
+async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where: Reach) -> None:
+    """`domain` belongs to who owns its keys; `where` is the account that is told."""
+    waiting = await resources.db.read(dkim_keys.list_waiting, domain.account_id, domain.name)
+    found = [key.selector for key in waiting if await is_published(resources.resolver, domain.name, key)]
+    if found:
+        await resources.db.write(note_switch, domain, found, actor, where, resources.now())
+
+
+def note_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Reach, now: int) -> None:
+    switched = dkim_keys.activate(tx, domain.account_id, domain.name, selectors, now)
+    if switched:
+        told = {"domain": domain.name, "selectors": switched}
+        audit.record(tx, actor, SWITCHED, domain.id, where, now, after=told)
+
+
+async def is_published(resolver: Resolver, domain: str, key: DkimKey) -> bool:
+    try:
+        found = texts(await resolver.txt(key.name_below(domain)))
+    except DnsTemporary:
+        return False
+    wanted = public_key(dkim.public_record(key.private_key))
+    return any(public_key(text) == wanted for text in found)

@@ -1,0 +1,48 @@
+"""A recipient who wants no more mail, by the link in one: his address is suppressed, once."""
+
+from postroom.accounts import accounts, secret_values
+from postroom.errors import NotFound
+from postroom.events import kinds
+from postroom.events.announce import announce
+from postroom.events.payload import Fate, News
+from postroom.mail.lists import unsubscribe_link
+from postroom.mail.lists.unsubscribe_link import Unsubscription
+from postroom.mailbox import attachments, documents, inboxes, messages
+from postroom.queue import suppressions
+from postroom.storage.database import Tx
+
+REASON = "unsubscribed by the link in a mail"
+
+
+def find_wish(tx: Tx, token: str) -> Unsubscription:
+    wish = unsubscribe_link.decode(secret_values.get(tx, secret_values.RETURN_PATH), token)
+    if wish is None or accounts.find(tx, wish.account_id) is None:
+        raise NotFound("This link leads nowhere: it is not complete, or whoever sent it is gone.")
+    return wish
+
+
+def is_done(tx: Tx, token: str) -> bool:
+    wish = find_wish(tx, token)
+    return suppressions.find(tx, wish.account_id, wish.address) is not None
+
+
+def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> list[str]:
+    """Gives the bells to ring."""
+    wish = find_wish(tx, token)
+    if suppressions.find(tx, wish.account_id, wish.address) is not None:
+        return []
+    kind = suppressions.UNSUBSCRIBED
+    suppressions.add(tx, wish.account_id, wish.address, kind, now, wish.message_id, REASON)
+    return tell(tx, wish, base_url, now)
+
+
+def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> list[str]:
+    """Where the mail is still there."""
+    message = messages.find(tx, wish.message_id)
+    inbox = None if message is None else inboxes.find(tx, message.inbox_id)
+    if message is None or inbox is None or inbox.account_id != wish.account_id:
+        return []
+    files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
+    document, fate = documents.decode(message.document), Fate(wish.address, REASON)
+    kind = kinds.MESSAGE_UNSUBSCRIBED
+    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate), base_url)

@@ -1,0 +1,1 @@
+"""Mail to many: the way out that it offers each recipient."""

@@ -1,0 +1,65 @@
+"""The link by which a recipient wants no more mail, and the header fields that hold it (RFC 8058)."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+UNSUBSCRIBE_PATH = "/unsubscribe/"
+CONTEXT = b"postroom unsubscribe\x00"  # the same secret signs nothing else with this text before it
+IDS_BYTES = 2 * 16  # account and message
+SIGNATURE_BYTES = 16
+ADDRESS_LIMIT_BYTES = 320
+TOKEN = re.compile(r"[A-Za-z0-9_-]{60,500}")
+ID = re.compile(r"[a-z]{3}_([0-9a-f]{32})")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscription:
+    """Who wants no more mail, of which account, and by which mail."""
+
+    account_id: str
+    message_id: str
+    address: str
+
+
+def encode(secret: bytes, wish: Unsubscription) -> str:
+    """All that the click needs, so that it counts also when the mail is long deleted here."""
+    ids = [ID.fullmatch(value) for value in (wish.account_id, wish.message_id)]
+    payload = b"".join(bytes.fromhex(found[1]) for found in ids if found) + wish.address.encode()
+    return base64.urlsafe_b64encode(_sign(secret, payload) + payload).rstrip(b"=").decode()
+
+
+def decode(secret: bytes, token: str) -> Unsubscription | None:
+    if not TOKEN.fullmatch(token):
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except binascii.Error:
+        return None
+    given, payload = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
+    if not hmac.compare_digest(given, _sign(secret, payload)):
+        return None
+    account, message, address = payload[:16], payload[16:IDS_BYTES], payload[IDS_BYTES:]
+    return Unsubscription(f"acc_{account.hex()}", f"msg_{message.hex()}", address.decode())
+
+
+def header_fields(secret: bytes, base_url: str, wish: Unsubscription, inbox_id: str) -> bytes:
+    """List-Unsubscribe with one click, and the Feedback-ID by which a receiver tells where complaints come
+    from; who is behind its words only this server knows."""
+    words = ":".join(_pseudonym(secret, each) for each in (inbox_id, wish.account_id))
+    return (
+        f"List-Unsubscribe: <{base_url}{UNSUBSCRIBE_PATH}{encode(secret, wish)}>\r\n"
+        "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
+        f"Feedback-ID: {words}:mail:postroom\r\n"
+    ).encode()
+
+
+def _pseudonym(secret: bytes, value: str) -> str:
+    return hmac.digest(secret, b"postroom feedback id\x00" + value.encode(), hashlib.sha256).hex()[:12]
+
+
+def _sign(secret: bytes, payload: bytes) -> bytes:
+    return hmac.digest(secret, CONTEXT + payload, hashlib.sha256)[:SIGNATURE_BYTES]

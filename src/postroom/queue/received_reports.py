@@ -1,0 +1,53 @@
+"""Reports about domains that came by mail, kept until they are read."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.queue import leases
+from postroom.queue.leases import WorkTable
+from postroom.storage.database import Row, Tx
+
+BELL = "received reports"
+REPORTS = WorkTable("received_reports", key="id")
+MAX_MAIL_BYTES = 4 * 1024 * 1024  # more is nobody's honest report, and is dropped
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedReport:
+    id: str
+    domain: str
+    content: bytes
+    due_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "ReceivedReport":
+        return cls(row["id"], row["domain"], bytes(row["content"]), row["due_at"])
+
+
+def new_id(now: int) -> str:
+    return ids.new(ids.REPORT, now)
+
+
+def add_all(tx: Tx, new: Iterable[ReceivedReport]) -> None:
+    tx.many(
+        "insert into received_reports (id, domain, content, due_at) values :rows",
+        [
+            (each.id, each.domain, each.content, each.due_at)
+            for each in new
+            if len(each.content) <= MAX_MAIL_BYTES
+        ],
+    )
+
+
+def claim_due(tx: Tx, running: Sequence[ReceivedReport], limit: int, now: int) -> list[ReceivedReport]:
+    return [ReceivedReport.from_row(row) for row in leases.claim_due(tx, REPORTS, limit, now)]
+
+
+def renew(tx: Tx, running: Sequence[ReceivedReport], now: int) -> None:
+    leases.renew(tx, REPORTS, [report.id for report in running], now)
+
+
+def remove(tx: Tx, report_id: str) -> bool:
+    """False when another node was first."""
+    return leases.remove(tx, REPORTS, report_id)
