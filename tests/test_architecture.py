@@ -122,7 +122,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "deliverability": [
         *("findings", "zone_checks", "server_checks", "check_domain", "switch_keys", "domain_health"),
-        "domain_reports",
+        *("answer_check", "domain_reports"),
         *("watch_domains", "unsubscribe", "reputation", "watch_reputation"),
     ],
     "upkeep": [

@@ -197,7 +197,7 @@ def start_examination_and_upkeep(
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "reputation", partial(watch_reputation, resources))
-    read = partial(domain_reports.read_report, resources)
+    read = partial(domain_reports.read_mail, resources, lookup)
     run(stack, resources, "domain reports", partial(work_through, resources, REPORTS, read))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))

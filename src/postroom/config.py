@@ -81,6 +81,7 @@ class Config:
     log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
     mta_sts: str  # the mode of the policy that this server gives
+    trusted_sealers: tuple[str, ...]  # forwarders whose word on DMARC counts (ARC)
     block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
     suspend_after: int  # so many mails of an inbox in 7 days decide something
     suspend_bounce_percent: float  # more of them bounced: the inbox is suspended; 0: never
@@ -361,6 +362,7 @@ SETTINGS = (
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
     Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _one_of(*STS_MODES), "Policy: its mode."),
+    Setting("POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", _domains, "Forwarders whose ARC seals count."),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
     Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _number(1, 1_000_000), "Fewer decide nothing."),
     Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", _percent, "Percent; 0: never."),

@@ -223,12 +223,15 @@ class Signal(Struct, frozen=True):
 
 
 class Verdicts(Struct, frozen=True):
-    """What SPF, DKIM and DMARC say of the sender (RFC 8601 words)."""
+    """What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed
+    it.
+    """
 
     spf: str
     dkim: str = ""
     dmarc: str = ""
     domain: str = ""
+    arc: str | None = None
 
 
 class Meter(Struct, rename="camel", frozen=True):

@@ -128,6 +128,16 @@ def test_doctor_finds_a_healthy_server(shell: Shell) -> None:
     assert "SMTP port" in shell.human("doctor")
 
 
+def test_doctor_sends_a_test_letter_and_says_what_became_of_it(
+    shell: Shell, new_inbox: Callable[[], Inbox]
+) -> None:
+    result = shell.run("doctor", "--send-to", "ok@simulator.postroom.localhost", "--inbox-id", new_inbox().id)
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["test letter"]["verdict"] == "pass", result.stdout
+    assert checks["letter: DKIM"]["verdict"] == "fail", "the server's own domain is in no DNS here"
+    assert result.exit_code == 1
+
+
 def test_doctor_without_a_server_names_the_next_step(shell: Shell) -> None:
     result = shell.run("doctor", "--base-url", "http://127.0.0.1:1", "--no-json")
     assert result.exit_code == 1

@@ -96,6 +96,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         30 * DAY,
     ),
+    "check_answers": ({}, "sender", "answered_at", DAY),
     "domain_reports": (
         {
             "owner": "acc",

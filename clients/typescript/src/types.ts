@@ -223,12 +223,13 @@ export interface Signal {
   excerpt: string;
 }
 
-/** What SPF, DKIM and DMARC say of the sender (RFC 8601 words). */
+/** What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed it. */
 export interface Verdicts {
   spf: string;
   dkim: string;
   dmarc: string;
   domain: string;
+  arc?: string;
 }
 
 export interface Meter {

@@ -7,7 +7,9 @@ from typing import Final, Literal
 from postroom import log
 from postroom.accounts import domains
 from postroom.clock import DAY
+from postroom.deliverability.answer_check import answer_check
 from postroom.mail.parse import parse_mail
+from postroom.mail.proof.lookup import Lookup
 from postroom.mail.reports.dmarc import AggregateReport
 from postroom.mail.reports.read import find_report
 from postroom.mail.reports.tls import TlsReport
@@ -47,6 +49,14 @@ class DayCount:
     day: int
     passed: int
     failed: int
+
+
+async def read_mail(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
+    """What came to the server itself."""
+    if received.is_check:
+        await answer_check(resources, lookup, received)
+    else:
+        await read_report(resources, received)
 
 
 async def read_report(resources: Resources, received: ReceivedReport) -> None:

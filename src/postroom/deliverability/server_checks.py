@@ -31,13 +31,13 @@ async def check_reverse_names(resolver: Resolver, host: str, addresses: tuple[st
     names = [await resolver.ptr(address) for address in addresses]
     found = [f"{address} {' '.join(said)}" for address, said in zip(addresses, names, strict=True) if said]
     confirmed = [
-        await _leads_back(resolver, address, said) for address, said in zip(addresses, names, strict=True)
+        await leads_back(resolver, address, said) for address, said in zip(addresses, names, strict=True)
     ]
     state: State = "ok" if all(confirmed) else ("wrong" if all(names) else "missing")
     return HealthCheck("reverse name", state, wanted, shown(found), why)
 
 
-async def _leads_back(resolver: Resolver, address: str, names: tuple[str, ...]) -> bool:
+async def leads_back(resolver: Resolver, address: str, names: tuple[str, ...]) -> bool:
     """A name that anybody may claim counts only if it leads to the address (RFC 8601 section 3)."""
     for name in names[:ADDRESSES]:
         if address in await resolver.addresses(name):

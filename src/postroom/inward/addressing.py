@@ -10,6 +10,13 @@ NOBODYS_NAME = "noreply"  # the server's own mail comes from it; a reserved name
 REPORT_NAMES = ("dmarc", "tls-rpt")  # where reports about a domain come, unless an inbox has the name
 
 
+CHECK_NAME = "check"  # who writes there gets an answer: what was seen of the letter
+
+
+def is_check(mailbox: str) -> bool:
+    return mailbox.rpartition("@")[0] == CHECK_NAME
+
+
 def takes_reports(mailbox: str) -> bool:
     return mailbox.rpartition("@")[0] in REPORT_NAMES
 

@@ -100,9 +100,23 @@ def set_reports_aside(tx: Tx, addressed: list[AddressedMail], bells: list[list[s
 
 
 def to_report(addressed: AddressedMail) -> ReceivedReport:
-    now = addressed.mail.now
-    domain = addressed.destination.report_domain
-    return ReceivedReport(received_reports.new_id(now), domain, content_of(addressed.read), now)
+    now, to, origin = addressed.mail.now, addressed.destination, addressed.read.origin
+    return ReceivedReport(
+        id=received_reports.new_id(now),
+        domain=to.report_domain,
+        content=content_of(addressed.read),
+        due_at=now,
+        is_check=to.is_check,
+        peer_ip=origin.peer_ip,
+        helo=origin.helo,
+        mail_from=origin.mail_from,
+        has_tls=came_by_tls(origin.trace),
+    )
+
+
+def came_by_tls(trace: bytes) -> bool:
+    """By the name of the protocol in our own trace field (RFC 3848)."""
+    return b"SMTPS id " in trace
 
 
 def content_of(read: ReadMail) -> bytes:

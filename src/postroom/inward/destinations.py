@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.inward import review_answers
-from postroom.inward.addressing import is_nobodys, takes_reports
+from postroom.inward.addressing import is_check, is_nobodys, takes_reports
 from postroom.inward.mails import NOBODY, Destination
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
@@ -43,8 +43,9 @@ def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalReci
 
 
 def _find_without_inbox(mailbox: str) -> LocalRecipient | None:
-    if takes_reports(mailbox):
-        return LocalRecipient(Destination("", report_domain=mailbox.rpartition("@")[2]))
+    if takes_reports(mailbox) or is_check(mailbox):
+        domain = mailbox.rpartition("@")[2]
+        return LocalRecipient(Destination("", report_domain=domain, is_check=is_check(mailbox)))
     return LocalRecipient(NOBODY) if is_nobodys(mailbox) else None
 
 

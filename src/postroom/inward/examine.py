@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from postroom import log
 from postroom.events.announce import announce
@@ -139,7 +139,8 @@ async def find_out(
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
     verdicts, texts = await asyncio.gather(
-        judge(raw, mail, examination, lookup), read_files(extractor, mail, files)
+        judge(raw, mail, examination, lookup, trusted_sealers=resources.config.trusted_sealers),
+        read_files(extractor, mail, files),
     )
     name = suspicion.name_of(mail.from_addr)
     known = await resources.db.read(correspondents.list_trusted, inbox_id, name)
@@ -165,7 +166,12 @@ def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
 
 
 async def judge(
-    raw: bytes, mail: ParsedMail, examination: Examination, lookup: Lookup, covered: tuple[str, ...] = ()
+    raw: bytes,
+    mail: ParsedMail,
+    examination: Examination,
+    lookup: Lookup,
+    covered: tuple[str, ...] = (),
+    trusted_sealers: tuple[str, ...] = (),
 ) -> Verdicts:
     if not has_to_be_judged(mail, examination.peer_ip):
         return unjudged(mail, examination.peer_ip)
@@ -182,9 +188,11 @@ async def judge(
         from_address=mail.from_address,
         lookup=lookup,
         covered=covered,
+        trusted_sealers=trusted_sealers,
         deadline_seconds=JUDGE_SECONDS,
     )
-    return Verdicts(found.spf, found.dkim, found.dmarc, found.domain)
+    arc = UNSET if found.arc == "none" else found.arc
+    return Verdicts(found.spf, found.dkim, found.dmarc, found.domain, arc)
 
 
 def sender_of(document: Document) -> str:

@@ -30,6 +30,7 @@ class Destination(Struct, frozen=True):
     is_notice: bool = False  # of the server itself, for which no policy is asked
     is_dropped: bool = False  # nobody reads what comes there, and nobody is told
     report_domain: str = ""  # of which others report by mail, which is put into no inbox
+    is_check: bool = False  # the sender wants to know what was seen of his letter
 
     @property
     def needs_no_inbox(self) -> bool:

@@ -25,12 +25,13 @@ Verdict = Literal["clean", "suspicious", "malicious"]
 
 
 class Verdicts(Struct, frozen=True):
-    """What SPF, DKIM and DMARC say of the sender (RFC 8601 words)."""
+    """What SPF, DKIM and DMARC say of the sender (RFC 8601 words); and ARC, where forwarders sealed it."""
 
     spf: str
     dkim: str
     dmarc: str
     domain: str
+    arc: str | UnsetType = UNSET
 
 
 class Signal(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Reports about domains that came by mail, kept until they are read."""
+"""Mail to the server itself, kept until it is read: reports about domains, and letters to check@."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,25 @@ class ReceivedReport:
     domain: str
     content: bytes
     due_at: int
+    is_check: bool = False  # a letter whose sender wants to know what was seen of it
+    peer_ip: str = ""
+    helo: str = ""
+    mail_from: str = ""
+    has_tls: bool = False
 
     @classmethod
     def from_row(cls, row: Row) -> "ReceivedReport":
-        return cls(row["id"], row["domain"], bytes(row["content"]), row["due_at"])
+        return cls(
+            row["id"],
+            row["domain"],
+            bytes(row["content"]),
+            row["due_at"],
+            bool(row["is_check"]),
+            row["peer_ip"],
+            row["helo"],
+            row["mail_from"],
+            bool(row["has_tls"]),
+        )
 
 
 def new_id(now: int) -> str:
@@ -31,9 +46,20 @@ def new_id(now: int) -> str:
 
 def add_all(tx: Tx, new: Iterable[ReceivedReport]) -> None:
     tx.many(
-        "insert into received_reports (id, domain, content, due_at) values :rows",
+        "insert into received_reports (id, domain, content, due_at, is_check, peer_ip, helo, mail_from,"
+        " has_tls) values :rows",
         [
-            (each.id, each.domain, each.content, each.due_at)
+            (
+                each.id,
+                each.domain,
+                each.content,
+                each.due_at,
+                int(each.is_check),
+                each.peer_ip,
+                each.helo,
+                each.mail_from,
+                int(each.has_tls),
+            )
             for each in new
             if len(each.content) <= MAX_MAIL_BYTES
         ],

@@ -28,6 +28,7 @@ EXPIRING = (
     ("oauth_codes", "code_hash", "expires_at", CODE_REMEMBERED),
     ("oauth_used_tokens", "token_hash", "expires_at", 0),
     ("device_codes", "request_hash", "expires_at", 0),
+    ("check_answers", "sender", "answered_at", DAY),
     ("domain_reports", "owner, domain, kind, report_hash, position", "received_at", domain_reports.LIFETIME),
     ("dkim_keys", "owner, domain, selector", "retired_at", dkim_keys.REMEMBERED),
     ("notifications", "id", "created_at", EVENT_LIFETIME),

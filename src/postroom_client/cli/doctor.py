@@ -1,11 +1,11 @@
 """postroom doctor: what works, what does not, and what to do about it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command
+from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import FAILED, CommandContext
 
 if TYPE_CHECKING:
@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 MARKS = {"pass": "ok", "warn": "warn", "fail": "FAIL"}
 
 
-def doctor(context: CommandContext) -> None:
+SendTo = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Also send a test letter there.")]
+
+
+def doctor(context: CommandContext, send_to: SendTo = None, inbox_id: InboxId = None) -> None:
     """Check key, clock, DNS, ports, disk and queue. Exits with 1 when one fails."""
     from postroom_client.cli import doctor_checks
 
     findings = list(doctor_checks.examine(context.settings))
+    if send_to is not None:
+        from postroom_client.cli.outward.test_letter import send_test_letter
+
+        findings += send_test_letter(context.client, context.require_inbox_id(inbox_id), send_to)
     raw = output.encode({"checks": [finding.to_json() for finding in findings]})
     context.show_result(raw, findings, _show)
     if any(finding.verdict == "fail" for finding in findings):

@@ -25,12 +25,12 @@ from postroom.mail.proof.organization import ascii_domain
 from postroom.mail.proof.tags import BadTags, parse_tags, without_space
 
 MAX_SIGNATURES = 5
-_MAX_SIGNATURE_BYTES = 16_384
+MAX_SIGNATURE_BYTES = 16_384
 _REQUIRED_TAGS = ("v", "a", "b", "bh", "d", "h", "s")
-_KEY_KINDS = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}
+KEY_KINDS = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}
 _RSA_BITS = range(1024, 4097)  # RFC 8301 section 3.2
-_FIELD_FORMS = {"simple": simple_field, "relaxed": relaxed_field}
-_BODY_FORMS = {"simple": simple_body, "relaxed": relaxed_body}
+FIELD_FORMS = {"simple": simple_field, "relaxed": relaxed_field}
+BODY_FORMS = {"simple": simple_body, "relaxed": relaxed_body}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class SignatureVerdict:
     domain: str
 
 
-class _Refused(Exception):
+class SignatureRefused(Exception):
     """The signature does not count; the argument is the verdict, fail or permerror."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Signature:
+class Signature:
     field: Field
     tags: dict[str, str]
     domain: str
@@ -80,7 +80,7 @@ def claimed_domains(mail: SplitMail) -> list[str]:
 def _claimed_domain(field: Field) -> str | None:
     try:
         return ascii_domain(_tags(field)["d"])
-    except _Refused:
+    except SignatureRefused:
         return None
 
 
@@ -96,19 +96,19 @@ def _check(
     try:
         signature = _read(field, now)
         domain = signature.domain
-        key_kind = _KEY_KINDS[signature.tags["a"]]
-        key = _find_key(signature, key_kind, lookup)
-        _require_body_hash(signature, mail.body, digests)
+        key_kind = KEY_KINDS[signature.tags["a"]]
+        key = find_key(signature, key_kind, lookup)
+        require_body_hash(signature, mail.body, digests)
         _require_covered(signature, mail, ("from", *covered))
-        _require_valid(key, _decode(signature.tags["b"]), _signed_bytes(signature, mail))
-    except _Refused as refusal:
+        require_valid(key, decode(signature.tags["b"]), signed_bytes(signature, mail))
+    except SignatureRefused as refusal:
         return SignatureVerdict(str(refusal), domain)
     except DnsTemporary:
         return SignatureVerdict("temperror", domain)
     return SignatureVerdict("pass", domain)
 
 
-def _read(field: Field, now: float) -> _Signature:
+def _read(field: Field, now: float) -> Signature:
     """The signature field as values, each one checked (section 6.1.1)."""
     tags = _tags(field)
     domain = ascii_domain(tags["d"])
@@ -117,27 +117,27 @@ def _read(field: Field, now: float) -> _Signature:
     well_formed = (
         tags["v"] == "1"
         and domain is not None
-        and field_form in _FIELD_FORMS
-        and body_form in _BODY_FORMS
+        and field_form in FIELD_FORMS
+        and body_form in BODY_FORMS
         and "from" in _signed_names(tags)
         and "dns/txt" in without_space(tags.get("q", "dns/txt")).split(":")
     )
     if not well_formed or domain is None or not _is_identity_within(tags, domain):
-        raise _Refused("permerror")
-    _require_algorithm(tags["a"])
-    _require_current(tags, now)
-    return _Signature(field, tags, domain, field_form, body_form)
+        raise SignatureRefused("permerror")
+    require_algorithm(tags["a"])
+    require_current(tags, now)
+    return Signature(field, tags, domain, field_form, body_form)
 
 
 def _tags(field: Field) -> dict[str, str]:
-    if len(field.raw) > _MAX_SIGNATURE_BYTES:
-        raise _Refused("permerror")
+    if len(field.raw) > MAX_SIGNATURE_BYTES:
+        raise SignatureRefused("permerror")
     try:
         tags = parse_tags(field.value)
     except BadTags as error:
-        raise _Refused("permerror") from error
+        raise SignatureRefused("permerror") from error
     if not all(tags.get(name) for name in _REQUIRED_TAGS):
-        raise _Refused("permerror")
+        raise SignatureRefused("permerror")
     return tags
 
 
@@ -155,29 +155,29 @@ def _identity_domain(tags: dict[str, str], domain: str) -> str:
     return ascii_domain(tags["i"].rpartition("@")[2]) or "" if "i" in tags else domain
 
 
-def _require_algorithm(algorithm: str) -> None:
+def require_algorithm(algorithm: str) -> None:
     # RFC 8301 section 3.1: SHA-1 proves nothing any more.
-    if algorithm not in _KEY_KINDS:
-        raise _Refused("fail" if algorithm == "rsa-sha1" else "permerror")
+    if algorithm not in KEY_KINDS:
+        raise SignatureRefused("fail" if algorithm == "rsa-sha1" else "permerror")
 
 
-def _require_current(tags: dict[str, str], now: float) -> None:
+def require_current(tags: dict[str, str], now: float) -> None:
     """Not expired, with moments of at most twelve digits (section 3.5)."""
     moments = [tags[name] for name in ("t", "x") if name in tags]
     if not all(moment.isdecimal() and moment.isascii() and len(moment) <= 12 for moment in moments):
-        raise _Refused("permerror")
+        raise SignatureRefused("permerror")
     if "x" in tags and int(tags["x"]) < now:
-        raise _Refused("fail")
+        raise SignatureRefused("fail")
 
 
-def _find_key(signature: _Signature, kind: str, lookup: TimedLookup) -> RSAPublicKey | Ed25519PublicKey:
+def find_key(signature: Signature, kind: str, lookup: TimedLookup) -> RSAPublicKey | Ed25519PublicKey:
     """The published key, if its owner lets it be used for this signature (section 3.6.1)."""
     name = ascii_domain(f"{signature.tags['s']}._domainkey.{signature.domain}")
     record = None if name is None else _key_record(lookup.txt(name))
     if record is None:
-        raise _Refused("permerror")
+        raise SignatureRefused("permerror")
     if not record["p"]:
-        raise _Refused("fail")
+        raise SignatureRefused("fail")
     usable = (
         record.get("k", "rsa") == kind
         and "sha256" in without_space(record.get("h", "sha256")).split(":")
@@ -185,8 +185,8 @@ def _find_key(signature: _Signature, kind: str, lookup: TimedLookup) -> RSAPubli
         and not _is_identity_too_narrow(record, signature)
     )
     if not usable:
-        raise _Refused("permerror")
-    return _load_key(kind, _decode(record["p"]))
+        raise SignatureRefused("permerror")
+    return _load_key(kind, decode(record["p"]))
 
 
 def _key_record(texts: tuple[bytes, ...]) -> dict[str, str] | None:
@@ -200,7 +200,7 @@ def _key_record(texts: tuple[bytes, ...]) -> dict[str, str] | None:
     return None
 
 
-def _is_identity_too_narrow(record: dict[str, str], signature: _Signature) -> bool:
+def _is_identity_too_narrow(record: dict[str, str], signature: Signature) -> bool:
     """The flag t=s forbids an identity below the signing domain."""
     is_strict = "s" in without_space(record.get("t", "")).split(":")
     return is_strict and _identity_domain(signature.tags, signature.domain) != signature.domain
@@ -212,32 +212,32 @@ def _load_key(kind: str, encoded: bytes) -> RSAPublicKey | Ed25519PublicKey:
             return Ed25519PublicKey.from_public_bytes(encoded)
         key = load_der_public_key(encoded)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _Refused("permerror") from error
+        raise SignatureRefused("permerror") from error
     if not isinstance(key, RSAPublicKey):
-        raise _Refused("permerror")
+        raise SignatureRefused("permerror")
     if key.key_size not in _RSA_BITS:
-        raise _Refused("fail")
+        raise SignatureRefused("fail")
     return key
 
 
-def _require_body_hash(signature: _Signature, body: bytes, digests: dict[str, tuple[bytes, int]]) -> None:
+def require_body_hash(signature: Signature, body: bytes, digests: dict[str, tuple[bytes, int]]) -> None:
     if signature.body_form not in digests:
-        canonical = _BODY_FORMS[signature.body_form](body)
+        canonical = BODY_FORMS[signature.body_form](body)
         digests[signature.body_form] = hashlib.sha256(canonical).digest(), len(canonical)
     digest, length = digests[signature.body_form]
     # Section 8.2: text behind the signed length would be shown as if it were signed.
-    if signature.tags.get("l", str(length)) != str(length) or digest != _decode(signature.tags["bh"]):
-        raise _Refused("fail")
+    if signature.tags.get("l", str(length)) != str(length) or digest != decode(signature.tags["bh"]):
+        raise SignatureRefused("fail")
 
 
-def _require_covered(signature: _Signature, mail: SplitMail, names: tuple[str, ...]) -> None:
+def _require_covered(signature: Signature, mail: SplitMail, names: tuple[str, ...]) -> None:
     """Section 8.15: a field that the signature does not cover was added by somebody else."""
     signed = _signed_names(signature.tags)
     if any(len(mail.named(name)) > signed.count(name) for name in names):
-        raise _Refused("fail")
+        raise SignatureRefused("fail")
 
 
-def _require_valid(key: RSAPublicKey | Ed25519PublicKey, signature: bytes, signed: bytes) -> None:
+def require_valid(key: RSAPublicKey | Ed25519PublicKey, signature: bytes, signed: bytes) -> None:
     try:
         if isinstance(key, RSAPublicKey):
             key.verify(signature, signed, PKCS1v15(), SHA256())
@@ -245,12 +245,12 @@ def _require_valid(key: RSAPublicKey | Ed25519PublicKey, signature: bytes, signe
             # RFC 8463 section 3: the signature is over the hash, not over the bytes.
             key.verify(signature, hashlib.sha256(signed).digest())
     except InvalidSignature as error:
-        raise _Refused("fail") from error
+        raise SignatureRefused("fail") from error
 
 
-def _signed_bytes(signature: _Signature, mail: SplitMail) -> bytes:
+def signed_bytes(signature: Signature, mail: SplitMail) -> bytes:
     """Section 3.7: the fields named in h=, from the bottom up, then the signature without its b= value."""
-    form = _FIELD_FORMS[signature.field_form]
+    form = FIELD_FORMS[signature.field_form]
     remaining: dict[str, list[Field]] = {}
     for field in mail.fields:
         remaining.setdefault(field.name, []).append(field)
@@ -258,11 +258,11 @@ def _signed_bytes(signature: _Signature, mail: SplitMail) -> bytes:
     for name in _signed_names(signature.tags):
         if remaining.get(name):
             signed.append(form(remaining[name].pop()))
-    signed.append(form(Field(signature.field.name, _without_signature_value(signature.field.raw))))
+    signed.append(form(Field(signature.field.name, without_signature_value(signature.field.raw))))
     return b"\r\n".join(signed)
 
 
-def _without_signature_value(raw: bytes) -> bytes:
+def without_signature_value(raw: bytes) -> bytes:
     name, _, value = raw.partition(b":")
     return name + b":" + b";".join(_without_value_of_b(tag) for tag in value.split(b";"))
 
@@ -272,8 +272,8 @@ def _without_value_of_b(tag: bytes) -> bytes:
     return name + equals if name.strip() == b"b" else tag
 
 
-def _decode(text: str) -> bytes:
+def decode(text: str) -> bytes:
     try:
         return b64decode(without_space(text), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _Refused("permerror") from error
+        raise SignatureRefused("permerror") from error

@@ -1,0 +1,93 @@
+"""A letter to check@ is answered with what was seen of it: to proved senders alone, and seldom."""
+
+from ipaddress import ip_address
+
+from postroom.accounts import accounts, domains
+from postroom.clock import MINUTE
+from postroom.deliverability.server_checks import leads_back
+from postroom.inward import examine
+from postroom.inward.examine import Examination
+from postroom.mail.address import normalize
+from postroom.mail.parse import ParsedMail, parse_mail
+from postroom.mail.proof.lookup import DnsTemporary, Lookup
+from postroom.mailbox.documents import Verdicts
+from postroom.net.dns import Resolver
+from postroom.outward.notices import letters
+from postroom.processes import pools
+from postroom.queue import received_reports
+from postroom.queue.received_reports import ReceivedReport
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+PAUSE = 10 * MINUTE  # between two answers to one address
+SUBJECT = "What became of your letter"
+
+
+async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
+    mail = await pools.READING.run(parse_mail, received.content)
+    asked = Examination("", received.peer_ip, received.helo, received.mail_from, 0)
+    verdicts = await examine.judge(received.content, mail, asked, lookup)
+    answer = ""
+    if may_be_answered(mail, received, verdicts):
+        reverse = await describe_peer(resources.resolver, received.peer_ip)
+        answer = write_answer(received, verdicts, reverse)
+    sender = normalize(mail.from_address)
+    await resources.db.write(finish, received, sender, answer, resources.config.domain, resources.now())
+
+
+def may_be_answered(mail: ParsedMail, received: ReceivedReport, verdicts: Verdicts) -> bool:
+    """Never a program, and nobody whose name another may have used."""
+    if mail.automated or not received.mail_from or not mail.from_address:
+        return False
+    same = normalize(received.mail_from).rpartition("@")[2] == normalize(mail.from_address).rpartition("@")[2]
+    return verdicts.dmarc == "pass" or (verdicts.dmarc == "none" and verdicts.spf == "pass" and same)
+
+
+async def describe_peer(resolver: Resolver, peer_ip: str) -> str:
+    try:
+        names = await resolver.ptr(ip_address(peer_ip).compressed)
+        confirmed = bool(names) and await leads_back(resolver, peer_ip, names)
+    except (DnsTemporary, ValueError):
+        return "the DNS gave no answer"
+    if not names:
+        return "none: many servers refuse mail from an address without a name"
+    return f"{names[0]}, which {'leads' if confirmed else 'does not lead'} back to the address"
+
+
+def write_answer(received: ReceivedReport, verdicts: Verdicts, reverse: str) -> str:
+    encrypted = "yes" if received.has_tls else "no: everybody on the way can read it"
+    return (
+        f"Your letter to check@{received.domain} arrived. This is what was seen of it:\n\n"
+        f"From address: {received.peer_ip}\n"
+        f"Reverse name: {reverse}\n"
+        f"TLS: {encrypted}\n"
+        f"SPF: {verdicts.spf}\n"
+        f"DKIM: {verdicts.dkim}\n"
+        f"DMARC: {verdicts.dmarc}\n"
+        f"ARC: {verdicts.arc or 'none'}\n\n"
+        "pass is good; none means that the domain has no such record or signature; all else keeps mail from "
+        "arriving.\nThe answer comes once in ten minutes, to senders who are proved alone.\n"
+    )
+
+
+def finish(tx: Tx, received: ReceivedReport, sender: str, answer: str, service: str, now: int) -> None:
+    """Once, by whichever node was first."""
+    if not received_reports.remove(tx, received.id) or not answer or not is_in_turn(tx, sender, now):
+        return
+    first = accounts.find_first(tx)
+    owner = domains.find_owner(tx, received.domain) if received.domain != service else None
+    account_id = owner or (first.id if first else None)
+    if account_id is not None:
+        letters.add(tx, account_id, None, sender, SUBJECT, answer, now)
+
+
+def is_in_turn(tx: Tx, sender: str, now: int) -> bool:
+    taken = tx.run(
+        "insert into check_answers (sender, answered_at) values (:sender, :now)"
+        " on conflict (sender) do update set answered_at = excluded.answered_at"
+        " where check_answers.answered_at <= :before",
+        sender=sender,
+        now=now,
+        before=now - PAUSE,
+    )
+    return taken == 1
