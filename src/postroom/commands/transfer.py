@@ -167,7 +167,7 @@ def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = [(find, await resources.db.read(_require_inbox, inbox)) for find, inbox in wanted]
-        extractor, readers = ExtractionPool(), ProcessPool()
+        extractor, readers = ExtractionPool(), ProcessPool("postroom.transfer.import_mail")
         imported = left_out = 0
         try:
             for find, inbox in found:

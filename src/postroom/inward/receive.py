@@ -108,8 +108,8 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about)
 
 
-def read_mail(arrival: Arrival) -> ReadMail:
-    """What the mail says; raises TooManyHops."""
+def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
+    """What the mail says; raises TooManyHops. Who sent old mail is not judged any more."""
     mail = parse_mail(arrival.raw)
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
@@ -118,7 +118,8 @@ def read_mail(arrival: Arrival) -> ReadMail:
     body_text = text.visible(shown)[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
-    needs_examination = has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files))
+    is_doubtful = is_judged and has_to_be_judged(mail, arrival.peer_ip)
+    needs_examination = is_doubtful or any(map(is_unread, files))
     said = suspicion.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = _report(arrival, mail)

@@ -10,7 +10,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox.folders import flags, places
 from postroom.mailbox.inboxes import IS_THERE, Inbox
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = places.READ_ALONE
@@ -154,6 +154,25 @@ def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
         tx.run("update threads set read_through = 0 where id = :id", id=thread.id)
         tx.run("delete from message_labels where thread_id = :id and label = :seen", id=thread.id, seen=SEEN)
     return _set_read(tx, thread, is_read)
+
+
+def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
+    """Many of one inbox, with all their messages."""
+    if not thread_ids:
+        return
+    is_wanted, wanted = one_of("id", sorted(set(thread_ids)))
+    rows = tx.all(
+        "update threads set is_read = 1, read_through = last_message_at"
+        f" where is_read = 0 and {is_wanted} returning id",
+        **wanted,
+    )
+    if rows:
+        tx.run(
+            "update inboxes set unread_count = unread_count - :count where id = :inbox_id",
+            count=len(rows),
+            inbox_id=inbox_id,
+        )
+        flags.note_threads_read(tx, [row["id"] for row in rows])
 
 
 def mark_unread(tx: Tx, thread: Thread) -> Thread:

@@ -40,11 +40,14 @@ class Pool:
 class ProcessPool:
     """A process a core, for a command with much to read. What is run and given must be picklable."""
 
-    def __init__(self) -> None:
+    def __init__(self, preloaded: str) -> None:
+        """The module is loaded once, for all of them."""
         from concurrent.futures import ProcessPoolExecutor  # the server has no use for it
         from multiprocessing import get_context
 
-        self._processes = ProcessPoolExecutor(CORES, get_context("spawn"))
+        context = get_context("forkserver")
+        context.set_forkserver_preload([preloaded])
+        self._processes = ProcessPoolExecutor(CORES, context)
 
     async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@ It makes no event and calls no webhook; the running server indexes it behind.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, structs
@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from postroom.clock import from_iso
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
+from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.mail.parse import parse_mail
@@ -136,7 +137,8 @@ def _read_if_accepted(inbox_id: str, old: OldMail) -> ReadMail | None:
 
 def _read(inbox_id: str, old: OldMail) -> ReadMail:
     mail_from = old.mail_from or UNKNOWN_SENDER
-    found = read_mail(Arrival((Destination(inbox_id),), old.raw, b"", ANOTHER_SERVER, "", mail_from))
+    arrival = Arrival((Destination(inbox_id),), old.raw, b"", ANOTHER_SERVER, "", mail_from)
+    found = read_mail(arrival, is_judged=False)
     findings = found.findings
     if findings is None and not any(map(is_unread, found.attachments)):
         findings = look_for_signals(parse_mail(old.raw), found.attachments, NOT_JUDGED, ())
@@ -181,43 +183,44 @@ def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]
     ]
     for part in unrelated_parts(addressed):
         for copy in _store_part(tx, inbox, part):
-            if copy.place is not None:
-                given = mails[copy.addressed.number].labels
-                moment = from_iso(copy.document.created_at)
-                labels.add_to_new(tx, copy.place.thread, copy.document.id, given, moment)
+            given = mails[copy.addressed.number].labels
+            moment = from_iso(copy.document.created_at)
+            labels.add_to_new(tx, _place(copy).thread, copy.document.id, given, moment)
     return are_new
 
 
 def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[Copy]:
     owners = deposit.count_mails(tx, part, frozenset())
     copies = deposit.store(tx, part, owners, frozenset())
+    threads.mark_all_read(tx, inbox.id, [_place(copy).thread.id for copy in copies])
     for copy in copies:
-        _mark(tx, inbox, copy)
+        if copy.read.mail.from_address == inbox.address:
+            _mark_as_sent(tx, inbox, copy.document)
     indexing.enqueue_all(tx, [copy.document.id for copy in copies])
     return copies
 
 
-def _mark(tx: Tx, inbox: Inbox, copy: Copy) -> None:
+def _place(copy: Copy) -> ThreadPlace:
     assert copy.place is not None, "no policy is asked about mail that is moved"
-    threads.mark_read(tx, copy.place.thread, is_read=True)
-    if copy.read.mail.from_address == inbox.address:
-        _mark_as_sent(tx, inbox, copy.document)
+    return copy.place
 
 
-def unrelated_parts(addressed: Sequence[AddressedMail]) -> Iterator[list[AddressedMail]]:
-    """Parts in which no mail names another or what another names: each finds its thread in the database."""
-    part: list[AddressedMail] = []
-    known: set[str] = set()
+def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMail]]:
+    """Parts in which no mail names another or what another names: each finds its thread in the database.
+
+    A mail is in the first part behind all before it that it is related to, so there are few.
+    """
+    parts: list[list[AddressedMail]] = []
+    next_part: dict[str, int] = {}
     for each in addressed:
         mail = each.read.mail
         named = {mail.message_id, *mail.in_reply_to, *mail.references} - {""}
-        if not known.isdisjoint(named):
-            yield part
-            part, known = [], set()
-        part.append(each)
-        known |= named
-    if part:
-        yield part
+        number = max((next_part.get(name, 0) for name in named), default=0)
+        if number == len(parts):
+            parts.append([])
+        parts[number].append(each)
+        next_part.update(dict.fromkeys(named, number + 1))
+    return parts
 
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:

@@ -1,10 +1,12 @@
 """Mail in files: mbox (quoting `From ` as mboxrd does) and Maildir, never held in memory as a whole."""
 
+import mmap
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import pairwise
 from pathlib import Path
 
 from postroom.mail import headers
@@ -12,6 +14,9 @@ from postroom.mail.parse import message_id_of
 
 MAX_MAIL_BYTES = 35 * 1024 * 1024
 HEAD_BYTES = 64 * 1024
+LINE_BYTES = 1024
+FROM = b"From "
+EMPTY_LINES = (b"\n\n", b"\n\r\n")
 EARLIEST = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _TO_QUOTE = re.compile(rb"^(>*From )", re.MULTILINE)
@@ -58,7 +63,7 @@ def read(mail: FiledMail) -> bytes:
         raw = file.read(mail.length)
     if mail.start:
         raw = _QUOTED_FROM.sub(rb"\1", raw)
-    return re.sub(rb"\r?\n", b"\r\n", raw)
+    return raw.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 
 
 def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
@@ -71,19 +76,26 @@ def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
 
 def walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
     """A mail begins behind a line `From …` at the start of the file or after an empty line."""
-    with path.open("rb") as file:
-        position, start, from_line, head, was_empty = 0, -1, b"", b"", True
-        for line in iter(lambda: file.readline(HEAD_BYTES), b""):
-            if was_empty and line.startswith(b"From "):
-                if start >= 0:
-                    yield _described(path, start, position - start, from_line, head, now)
-                start, from_line, head = position + len(line), line, b""
-            elif len(head) < HEAD_BYTES:
-                head += line
-            was_empty = line in (b"\n", b"\r\n")
-            position += len(line)
-        if start >= 0:
-            yield _described(path, start, position - start, from_line, head, now)
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for begin, end in pairwise([*_beginnings(content), len(content)]):
+            line_end = content.find(b"\n", begin, end)
+            start = end if line_end == -1 else line_end + 1
+            from_line, head = (
+                content[begin : min(start, begin + LINE_BYTES)],
+                content[start : start + HEAD_BYTES],
+            )
+            yield _described(path, start, end - start, from_line, head[: end - start], now)
+
+
+def _beginnings(content: mmap.mmap) -> Iterator[int]:
+    at = content.find(FROM)
+    while at != -1:
+        before = content[max(0, at - 3) : at]
+        if before.endswith(EMPTY_LINES) or before in (b"", b"\n", b"\r\n"):
+            yield at
+        at = content.find(FROM, at + len(FROM))
 
 
 def _head(path: Path) -> bytes:

@@ -45,20 +45,25 @@ def set_all(tx: Tx, inbox_id: str, folder: str, wanted: dict[str, frozenset[str]
 
 
 def note_thread_read(tx: Tx, thread_id: str) -> None:
-    _set_seen(tx, thread_id, is_seen=True, only="")
+    note_threads_read(tx, [thread_id])
+
+
+def note_threads_read(tx: Tx, thread_ids: Sequence[str]) -> None:
+    _set_seen(tx, thread_ids, is_seen=True, only="")
 
 
 def note_thread_unread(tx: Tx, thread_id: str) -> None:
     """All that came in; what was sent is known to whoever sent it."""
-    _set_seen(tx, thread_id, is_seen=False, only=" and direction = 'inbound'")
+    _set_seen(tx, [thread_id], is_seen=False, only=" and direction = 'inbound'")
 
 
-def _set_seen(tx: Tx, thread_id: str, is_seen: bool, only: str) -> None:
+def _set_seen(tx: Tx, thread_ids: Sequence[str], is_seen: bool, only: str) -> None:
+    is_wanted, wanted = one_of("thread_id", thread_ids)
     rows = tx.all(
         "update mail_flags set is_seen = :is_seen where is_seen <> :is_seen and message_id in"
-        f" (select id from messages where thread_id = :id{only}) returning message_id, inbox_id",
+        f" (select id from messages where {is_wanted}{only}) returning message_id, inbox_id",
         is_seen=int(is_seen),
-        id=thread_id,
+        **wanted,
     )
     _touch_all(tx, rows)
 
