@@ -57,7 +57,7 @@ lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for ne
 	@sh requirements/lock.sh $(LOCK_ARGS)
 
 clean:  ## Remove what setup made (never the data folder)
-	rm -rf $(VENV) .tools
+	rm -rf $(VENV) .tools postroom
 
 $(VENV)/.server: requirements/server.txt pyproject.toml src/postroom_client/pyproject.toml requirements/install.sh
 	@sh requirements/install.sh server

@@ -13,20 +13,29 @@ export UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1 UV_LINK_MODE=c
     exit 1
 }
 
+say() { echo "postroom setup: $*" >&2; }
 have_uv() { .tools/bin/uv --version >/dev/null 2>&1; }
+count() { grep -c '^[a-z]' "requirements/$wanted.txt"; }
 install_uv() {
-    have_uv || "$python" -m pip install --quiet --no-warn-script-location --root-user-action=ignore \
+    have_uv && return
+    say "fetching uv, which installs the rest quickly"
+    "$python" -m pip install --quiet --no-warn-script-location --root-user-action=ignore \
         --require-hashes --target .tools --upgrade -r requirements/uv.txt || true
 }
 install_with_uv() {
     [ -x .venv/bin/python ] || .tools/bin/uv venv --quiet --python "$python" .venv
+    say "fetching $(count) packages into .venv"
     .tools/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "requirements/$wanted.txt"
+    say "installing this checkout"
     .tools/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation \
         --editable src/postroom_client --editable .
 }
 install_with_pip() {
+    say "uv cannot run here, so pip does it, which takes some minutes"
     [ -x .venv/bin/pip ] || "$python" -m venv --clear .venv
+    say "fetching $(count) packages into .venv"
     .venv/bin/pip install --quiet --require-hashes -r "requirements/$wanted.txt"
+    say "installing this checkout"
     for project in . src/postroom_client; do  # the client last: the command is its own
         .venv/bin/pip install --quiet --no-deps --no-build-isolation --editable "$project"
     done
@@ -42,11 +51,14 @@ install_docs() {
     fi
 }
 
-[ "$wanted" = uv ] || echo "Setting up $wanted, once ..." >&2
+[ "$wanted" = uv ] || say "$wanted, once; half a minute on a quiet machine"
 install_uv
 case $wanted in
     uv) exit 0 ;;
     docs) install_docs; exit 0 ;;
 esac
 if have_uv; then install_with_uv; else install_with_pip; fi
+say "compiling"
 .venv/bin/python -m compileall -q src  # the first start need not
+ln -sf .venv/bin/postroom postroom
+say "done. The command is ./postroom here; anywhere: export PATH=\"$PWD/.venv/bin:\$PATH\""

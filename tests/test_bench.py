@@ -9,7 +9,7 @@ import pytest
 
 from bench import catalogue, hostile_shapes, processes, report
 from bench.__main__ import main
-from bench.measurements import memory, pauses, search, sending, start, stream
+from bench.measurements import importing, mailboxes, memory, pauses, search, sending, start, stream
 from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
@@ -77,6 +77,17 @@ def test_search_is_measured_on_both_databases() -> None:
     assert [result.unit for result in results] == ["µs/mail", "bytes/mail", "ms", "ms", "ms"] * 2
     assert {result.name.partition(":")[0] for result in results} == {"SQLite", "PostgreSQL"}
     assert all(result.value > 0 for result in results)
+
+
+def test_what_an_import_costs_is_measured_and_a_second_one_brings_nothing() -> None:
+    units = [result.unit for result in importing.measure(size=20, kinds=importing.KINDS[:1])]
+    assert units == ["mails/s", "ms/mail", "mails/s"]
+
+
+@pytest.mark.usefixtures("warm_servers")
+def test_what_mailboxes_elsewhere_cost_is_measured() -> None:
+    results = mailboxes.measure(size=3, idle_seconds=0)
+    assert [result.unit for result in results] == ["kB", "s", "% of a core", "kB/s", "s", "ms"]
 
 
 def test_another_size_is_for_those_that_have_one() -> None:

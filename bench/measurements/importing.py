@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ MAILS = 6_000
 PLAIN_BYTES = 5_000
 RUN_SECONDS = 1_800
 DAY_SECONDS = 86_400
+KINDS = (("plain mails of 5 kB", True), ("a mix, 60 % HTML", False))
 AIM = Aim(500, is_ceiling=False)
 
 
@@ -37,9 +39,9 @@ class Run:
     said: str
 
 
-def measure(size: int = MAILS) -> list[Result]:
+def measure(size: int = MAILS, kinds: Sequence[tuple[str, bool]] = KINDS) -> list[Result]:
     results = []
-    for name, is_plain in (("plain mails of 5 kB", True), ("a mix, 60 % HTML", False)):
+    for name, is_plain in kinds:
         with scratch_folder() as folder:
             uvloop.run(_make_inbox(folder / "data"))
             _write_mbox(folder / "old.mbox", size, is_plain)

@@ -46,15 +46,15 @@ def measure(size: int = MAILBOXES, idle_seconds: float = IDLE_SECONDS) -> list[R
             wait_until_ready(server.port)
             without = _memory(server.pid)
         uvloop.run(_connect(folder, size, port))
+        began = time.perf_counter()
         with running_postroom(folder, **SETTINGS) as server:
             wait_until_ready(server.port)
-            began = time.perf_counter()
             _wait_until(folder, LIVE, size)
             live_seconds = time.perf_counter() - began
             consumption.settle(server.pid)
             before = consumption.of_family(server.pid)
             time.sleep(idle_seconds)
-            idle = consumption.of_family(server.pid) - before
+            idle, idle_seconds = consumption.of_family(server.pid) - before, idle_seconds or 1.0
             memory = _memory(server.pid) - without
             before, began = consumption.of_family(server.pid), time.perf_counter()
             assert peer.stdin is not None
@@ -66,7 +66,7 @@ def measure(size: int = MAILBOXES, idle_seconds: float = IDLE_SECONDS) -> list[R
             used = consumption.of_family(server.pid) - before
     return [
         Result(f"{size} mailboxes: memory of each", memory / size / 1000, "kB"),
-        Result(f"{size} mailboxes: until all are read", live_seconds, "s"),
+        Result(f"{size} mailboxes: from the start until all are read", live_seconds, "s"),
         Result(
             f"{size} mailboxes: processor, nothing comes",
             idle.cpu_seconds / idle_seconds * 100,
@@ -88,7 +88,7 @@ def running_mailboxes() -> "Iterator[tuple[subprocess.Popen[bytes], int]]":
         yield peer, port
     finally:
         peer.terminate()
-        peer.wait(timeout=60)
+        peer.communicate(timeout=60)
 
 
 async def _connect(folder: Path, size: int, port: int) -> None:

@@ -205,7 +205,7 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
     found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
     if found is None:
-        raise NotFound(f"No inbox is called '{address_or_id}'. Make it: postroom inboxes create")
+        raise NotFound(f"No inbox is called '{address_or_id}'. Make it: postroom inbox create NAME")
     return found
 
 
