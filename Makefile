@@ -28,6 +28,7 @@ soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KIL
 		POSTROOM_TEST_NODE_KILLS=$(or $(KILLS),100) POSTROOM_TEST_TORN_DISKS=2000 \
 		$(BIN)/python -m pytest -n 2 -q -o faulthandler_timeout=0 tests/power_loss tests/storage/test_postgres_failover.py tests/nodes \
 		$(foreach kind,kill mail_kill send_kill hold_kill search_kill stream_resume,tests/end_to_end/test_$(kind).py)
+	@$(BIN)/python -m tests.mixed_kills $(or $(KILLS),100)
 	@$(BIN)/python -m tests.soak $(or $(MINUTES),60) soak.svg
 
 setup: $(VENV)/.dev  ## Set up the server and the development tools

@@ -14,15 +14,19 @@ def main(first: int, last: int | None = None, percent: int = 15) -> int:
         result = run(first)
         print("\n".join([*result.told, "", *(result.broken or ["Every promise was kept."])]))
         return bool(result.broken)
-    failed, virtual, started = [], 0.0, time.monotonic()
+    failed, virtual, faults, started = [], 0.0, 0, time.monotonic()
     for seed in range(first, last):
         result = run(seed, rate=percent / 100)
         virtual += result.seconds
+        faults += len(result.told)
         if result.broken:
             failed.append(seed)
             print(f"seed {seed}: {'; '.join(result.broken[:3])}", flush=True)
     took = time.monotonic() - started
-    print(f"{last - first} runs, {virtual / 3600:.0f} virtual hours in {took:.0f} s, {len(failed)} failed")
+    print(
+        f"{last - first} runs, {faults} faults in {virtual / 3600:.0f} virtual hours, {took:.0f} s,"
+        f" {len(failed)} failed"
+    )
     return bool(failed)
 
 
