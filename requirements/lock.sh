@@ -7,5 +7,6 @@ compile() { .tools/bin/uv pip compile --quiet --universal --python-version 3.11 
     --no-emit-package postroom-client "$@"; }
 compile pyproject.toml --group build --output-file requirements/server.txt "$@"
 compile pyproject.toml --group build --group dev --constraint requirements/server.txt --output-file requirements/dev.txt "$@"
-compile requirements/frameworks.in --output-file requirements/frameworks.txt "$@"
+# agentmail-to has the module of agentmail, in an older form; nobody here needs it.
+compile requirements/frameworks.in --no-emit-package agentmail-to --output-file requirements/frameworks.txt "$@"
 compile requirements/docs.in --output-file requirements/docs.txt "$@"

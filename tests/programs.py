@@ -89,6 +89,13 @@ def has_frameworks() -> bool:
 
 
 @cache
+def has_frameworks_for_node() -> bool:
+    from tests.frameworks import environment
+
+    return environment.install_for_node()
+
+
+@cache
 def has_libwebp() -> bool:
     try:
         return ctypes.CDLL("libwebp.so.7") is not None
@@ -98,6 +105,7 @@ def has_libwebp() -> bool:
 
 NEEDS = {
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
+    "frameworks for Node": Need(has_frameworks_for_node, "apt-get install npm, with a way to the registries"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
     "network namespaces": Need(makes_namespaces, "run as root, with apt-get install iproute2"),
     "dovecot": debian("dovecot", "dovecot-imapd"),

