@@ -221,7 +221,7 @@ async def test_a_mail_is_written_from_a_template_on_the_page(server: Server) -> 
     async with signed_in(server) as page:
         path = (await page.post("/app/settings/templates", data=new)).headers["location"]
         template_id = path.rpartition("/")[2]
-        assert "<mark>{{name}}</mark>" in (await page.get(path)).text
+        assert "<strong>{{name}}</strong>" in (await page.get(path)).text
         shown = (await page.get(f"/app/compose?template={template_id}")).text
         assert 'name="fieldName" value="order"' in shown
         mail = {"once": "1", "inboxId": inbox_id, "to": "carol@there.example", "template": template_id}

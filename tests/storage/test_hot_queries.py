@@ -34,9 +34,11 @@ from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
+from tests.api.test_front_office import new_link
 from tests.conftest import Server
 from tests.doubles import post_intake
 from tests.filled_inbox import NUMBERS, document
+from tests.first_pages import put_audit
 from tests.watched_database import WatchedDatabase, Work
 
 ROWS = 10_000
@@ -44,7 +46,8 @@ ROWS = 10_000
 MOST_STEPS = 9_000
 MOST_ROWS = 1_500
 COUNTED = "limit :most"  # totals count so far and no farther
-DOCUMENT = b'{"bodyText":"","bodyHtml":"","replyText":""}'
+COUNTED_THREADS = "limit :shown) as already_read) as found"
+DOCUMENT = b'{"direction":"inbound","fromAddr":"","headerTo":"","bodyText":"","bodyHtml":"","replyText":""}'
 PAYLOAD = b'{"message":{"body_text":"","reply_text":""}}'
 OTHERS = ("message.sent", "message.failed")  # kinds of the many; what is asked for is rare
 
@@ -268,9 +271,13 @@ class RefusingCourier:
         raise DeliveryError("nobody is there", permanent=False)
 
 
+def is_counted(sql: str) -> bool:
+    return COUNTED in sql or (sql.startswith("select count(*)") and sql.endswith(COUNTED_THREADS))
+
+
 def require_short(work: Work, database_url: str) -> None:
     most = MOST_ROWS if database_url else MOST_STEPS
-    walks = {sql: amount for sql, amount in work.of.items() if amount > most and COUNTED not in sql}
+    walks = {sql: amount for sql, amount in work.of.items() if amount > most and not is_counted(sql)}
     assert not walks, "\n".join(f"{amount}: {sql}" for sql, amount in walks.items())
     assert work.of
 
@@ -472,3 +479,23 @@ async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
             work.total = 0
             assert await watched.db.read_long(find_ids, 60, reach, f"words {filters}") == [wanted]
             assert work.total < (MOST_ROWS if database_url else MOST_STEPS), (filters, work.of)
+
+
+async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
+    server: Server, watched: Resources, work: Work, database_url: str
+) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    await server.resources.db.write(put_audit, account_id, ROWS, server.clock.now())
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
+    headers = {"Origin": "http://inside", "Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
+    ) as page:
+        proof = {"link": await new_link(server), "name": "Ann"}
+        assert (await page.post("/app/sign-in", data=proof)).status_code == 303
+        for path in ("/app/mail", "/app/mail?unread=true", "/app/settings/audit"):
+            assert (await page.get(path)).status_code == 200, path
+        page.headers["Authorization"] = f"Bearer {server.token}"
+        for path in ("/v1/audit", "/v1/audit?action=key.created", "/v1/threads"):
+            assert (await page.get(path)).status_code == 200, path
+    require_short(work, database_url)
