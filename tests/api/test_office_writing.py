@@ -233,6 +233,8 @@ async def test_a_mail_is_written_from_a_template_on_the_page(server: Server) -> 
         assert "Hello Carol" in (await page.get(tried.headers["location"])).text
         taken = await page.post(path, data={"name": " ", "body": "Kept {{here}}"})
         assert (taken.status_code, "Kept {{here}}" in taken.text) == (400, True)
+        long = await page.post(path, data={"name": "sent", "body": "x" * 100_001})
+        assert (long.status_code, "at most 100,000 characters" in long.text) == (400, True)
         assert (await page.post(path, data={"name": "sent", "body": "Bye"})).status_code == 303
         assert (await server.api.get(f"/v1/templates/{template_id}")).json()["fields"] == []
         assert (await page.post(f"{path}/delete")).status_code == 303

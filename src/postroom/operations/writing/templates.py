@@ -186,6 +186,16 @@ def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
 
 
 def require_valid(name: str, content: TemplateText) -> None:
+    """What the types of a body say as well, for one that a page made."""
     names.require_given(name, "name")
+    for field, text, most in (
+        ("subject", content.subject, templates.SUBJECT_CHARACTERS),
+        ("body", content.body, templates.BODY_CHARACTERS),
+        ("bodyHtml", content.body_html, templates.HTML_CHARACTERS),
+    ):
+        if text is not None and len(text) > most:
+            raise BadRequest(f"{field} has at most {most:,} characters.", field=field)
+    if not content.body:
+        raise BadRequest("body must not be empty.", field="body")
     if content.subject is not None and CONTROL.search(content.subject):
         raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
