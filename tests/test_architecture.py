@@ -121,8 +121,8 @@ ROOMS: dict[str, list[str]] = {
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],
     "deliverability": [
-        *("findings", "zone_checks", "server_checks", "check_domain", "switch_keys", "domain_health"),
-        *("answer_check", "domain_reports"),
+        *("findings", "mail_programs", "zone_checks", "server_checks", "check_domain", "switch_keys"),
+        *("domain_health", "answer_check", "domain_reports"),
         *("watch_domains", "unsubscribe", "reputation", "watch_reputation"),
     ],
     "upkeep": [

@@ -9,7 +9,7 @@ import pytest
 
 from bench import catalogue, hostile_shapes, processes, report
 from bench.__main__ import main
-from bench.measurements import importing, mailboxes, memory, pauses, search, sending, start, stream
+from bench.measurements import imap, importing, mailboxes, memory, pauses, search, sending, start, stream
 from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
@@ -88,6 +88,14 @@ def test_what_an_import_costs_is_measured_and_a_second_one_brings_nothing() -> N
 def test_what_mailboxes_elsewhere_cost_is_measured() -> None:
     results = mailboxes.measure(size=3, idle_seconds=0)
     assert [result.unit for result in results] == ["kB", "s", "% of a core", "kB/s", "s", "ms"]
+
+
+@pytest.mark.usefixtures("warm_servers")
+def test_a_mail_program_is_measured() -> None:
+    *listings, waiting = imap.measure(50, keys=2)
+    assert [result.unit for result in listings] == ["s of processor"] * 3
+    assert "50 mails" in listings[0].name
+    assert waiting.unit == "kB"
 
 
 def test_another_size_is_for_those_that_have_one() -> None:

@@ -76,6 +76,14 @@ def test_compose_starts_nodes_that_cannot_write_their_root() -> None:
     proxy = cluster["services"]["haproxy"]
     assert str(found.trusted_proxies[0].network_address) == proxy["networks"]["inside"]["ipv4_address"]
     assert (DEPLOY / proxy["volumes"][0].partition(":")[0]).exists()
+    assert found.imap is not None
+    assert found.submission is not None
+    inside = {found.imap.port: "imap", found.submission.port: "submission"}
+    for port, name in inside.items():
+        (published,) = (each for each in proxy["ports"] if each.startswith(f"{port}:"))
+        lines = (DEPLOY / "haproxy.cfg").read_text()
+        assert f"frontend {name}\n    mode tcp\n    bind :{published.partition(':')[2]}\n" in lines
+        assert f"server one one:{port} send-proxy-v2" in lines
     grace = int(nodes[1]["stop_grace_period"].removesuffix("s"))
     assert grace > found.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
     for service in cluster["services"].values():

@@ -12,7 +12,7 @@ from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Overdue, Tx
 
-__all__ = ["Overdue", "Resources", "Tx"]
+__all__ = ["Blobs", "Overdue", "Resources", "Tx"]
 
 
 @dataclass(slots=True)

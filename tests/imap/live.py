@@ -5,7 +5,7 @@ import contextlib
 import imaplib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -20,7 +20,16 @@ async def running_imap(folder: Path, clock: FakeClock, database_url: str) -> Asy
         yield server
 
 
-def log_in(server: Server, name: str, token: str | None = None) -> imaplib.IMAP4:
+class HasImap(Protocol):
+    """A server in this process, or one of its own."""
+
+    @property
+    def imap_port(self) -> int | None: ...
+    @property
+    def token(self) -> str: ...
+
+
+def log_in(server: HasImap, name: str, token: str | None = None) -> imaplib.IMAP4:
     assert server.imap_port is not None
     client = imaplib.IMAP4("127.0.0.1", server.imap_port, timeout=120)
     try:

@@ -6,9 +6,9 @@ import email.policy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.imap.answers import structure, written
-from postroom.imap.answers.structure import BodyPart
 from postroom.imap.listing import is_meant
+from postroom.mail.imap import structure, written
+from postroom.mail.imap.structure import BodyPart
 
 MIXED = (
     b"From: =?utf-8?q?J=C3=B6rg?= <joerg@x.example>\r\nTo: a@y.example, B <b@y.example>\r\n"

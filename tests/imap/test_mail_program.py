@@ -156,10 +156,18 @@ async def test_what_is_deleted_goes_to_trash_and_from_there_for_good(server: Ser
         assert ok(client.select("Trash")) == [b"0"]
         client.logout()
 
+    path = f"/v1/inboxes/{inbox_id}/messages"
+    before = {mail["id"] for mail in (await server.api.get(path)).json()["data"]}
     await aside(delete_two)
-    assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 3
+    listed = (await server.api.get(path)).json()
+    (trashed,) = before - {mail["id"] for mail in listed["data"]}
+    assert listed["total"] == 2
+    assert (await server.api.get(path, params={"include": "trash"})).json()["total"] == 3
+    assert (await server.api.get(f"/v1/messages/{trashed}")).json()["subject"] == "Subject 1"
+    assert len(await threads_of(server, inbox_id)) == 2
     await aside(empty_the_trash)
-    assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 2
+    assert (await server.api.get(path, params={"include": "trash"})).json()["total"] == 2
+    assert (await server.api.get(f"/v1/messages/{trashed}")).status_code == 404
 
 
 async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:

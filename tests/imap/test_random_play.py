@@ -12,7 +12,7 @@ import pytest
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.config import load
-from postroom.mailbox import labels, threads
+from postroom.mailbox import labels, messages, threads
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.folders.flags import DELETED, SEEN
 from postroom.mailbox.folders.places import INBOX, TRASH
@@ -21,6 +21,7 @@ from postroom.operations import threads as thread_verbs
 from postroom.operations.folders import labels as folder_verbs
 from postroom.operations.folders import mails
 from postroom.storage.database import Database, Tx
+from postroom.upkeep.verification import counters
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
@@ -165,6 +166,21 @@ class Play:
         for known in self.known.values():
             thread = threads.get(self.tx, self.caller.reach, known.thread_id)
             assert thread.is_read == (SEEN in known.flags)
+        self.compare_lists()
+
+    def compare_lists(self) -> None:
+        shown = {each for each, known in self.known.items() if TRASH not in known.folders}
+        listed, total = messages.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)
+        assert {each.id for each in listed.messages} == shown
+        assert total == len(shown)
+        everything, whole = messages.list_of_inbox(self.tx, self.inbox.id, None, 200, 0, "trash")
+        assert {each.id for each in everything.messages} == set(self.known)
+        assert whole == len(self.known)
+        found, count = threads.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)
+        assert {each.id for each in found} == {self.known[each].thread_id for each in shown}
+        assert count == len(shown)
+        for counted in (counters.THREADS, counters.INBOXES):
+            assert counted.look(self.tx, "").findings == []
 
 
 @pytest.mark.parametrize("seed", range(PLAYS))

@@ -5,7 +5,7 @@ from msgspec import structs
 
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox import documents, messages, raw_mails
+from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database
@@ -51,7 +51,7 @@ async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Databas
     assert (await db.read(messages.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0))[1] == 0
     listed = await db.read(messages.list_of_thread, first.thread_id, 2, 1)
     assert [message.id for message in listed.messages] == ids[1:]
-    assert await db.read(messages.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
+    assert await db.read(related.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
     last = await db.read(messages.find_last, first.thread_id)
     assert last is not None
     assert last.rfc_message_id == "<3@x>"

@@ -136,3 +136,17 @@ async def test_only_who_may_write_logs_in_and_tls_may_be_started(server: Server)
 
     await asyncio.to_thread(over_tls)
     assert len(await sent(server, inbox_id)) == 1
+
+
+async def test_a_recipient_that_a_policy_refuses_is_named_and_recorded(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    rule = {"direction": "outbound", "type": "block", "value": "example.com"}
+    assert (await server.api.post("/v1/policy/rules", json=rule)).status_code == 201
+    code, words = await send(server, mail(), "bob@example.com", "c@fine.example")
+    assert code == 550
+    assert words.startswith("5.7.1 recipient_not_allowed: ")
+    assert await sent(server, inbox_id) == []
+    (record,) = (await server.api.get("/v1/policy/audit")).json()["data"]
+    assert (record["action"], record["direction"]) == ("refused", "outbound")
+    logged = (await server.api.get("/v1/audit")).json()["data"]
+    assert [each["target"] for each in logged if each["action"] == "refused"] == ["submission"]

@@ -378,7 +378,7 @@ export abstract class Operations {
   }
 
   /** List the messages of an inbox across all threads, newest first. */
-  listMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked"; limit?: number; offset?: number } = {}): Promise<Page<Message>> {
+  listMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "trash"; limit?: number; offset?: number } = {}): Promise<Page<Message>> {
     return this.run({
       method: "GET",
       path: path("v1", "inboxes", inboxId, "messages"),
@@ -400,7 +400,7 @@ export abstract class Operations {
   }
 
   /** Find messages by their words, in subject, addresses, text and files, newest first. */
-  searchPage(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string }): Promise<SearchPage> {
+  searchPage(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "trash" }): Promise<SearchPage> {
     return this.run({
       method: "GET",
       path: "/v1/search",
@@ -1304,7 +1304,7 @@ export abstract class Operations {
   }
 
   /** List the messages of an inbox across all threads, newest first; each page is asked for when it is wanted. */
-  iterMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
+  iterMessages(inboxId: string, query: { direction?: "inbound" | "outbound"; include?: "blocked" | "trash"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listMessages(inboxId, page), query);
   }
 
@@ -1314,7 +1314,7 @@ export abstract class Operations {
   }
 
   /** Find messages by their words, in subject, addresses, text and files, newest first; each page is asked for when it is wanted. */
-  search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string }): AsyncGenerator<SearchResult> {
+  search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "trash" }): AsyncGenerator<SearchResult> {
     return pages((page) => this.searchPage(page), query);
   }
 

@@ -1,16 +1,25 @@
-"""APPEND: a mail that a program hands over becomes a message; no event tells of it."""
+"""APPEND: a mail that a program hands over becomes a message, or a draft; no event tells of it."""
+
+from collections.abc import Sequence
 
 from postroom.accounts.permissions import WRITING, require_any
+from postroom.errors import ApiError
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import AppendMail
 from postroom.imap.state import ImapState
 from postroom.inward.receive import TooManyHops
 from postroom.mail import headers
+from postroom.mail.writing.compose import DraftAttachment
+from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
+from postroom.mailbox.drafts import KeptFile, is_small
 from postroom.mailbox.folders import places
-from postroom.operations.folders import mails, names
+from postroom.operations.folders import drafts, mails, names
 from postroom.operations.folders.names import FolderRefused
-from postroom.resources import Tx
+from postroom.outward.finished import draft_mail
+from postroom.outward.orders import require_files_fit
+from postroom.processes import pools
+from postroom.resources import Resources, Tx
 from postroom.transfer.import_mail import import_new
 
 HEADER_BYTES = 256 * 1024
@@ -22,9 +31,11 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     db = client.resources.db
     folder = await db.read(names.require_folder, inbox_id, request.folder, is_target=True)
     _require_possible(folder, request)
-    uid = await _find_sent(client, folder, request.raw)
-    if uid is None:
-        uid = await _import(client, folder, request)
+    if folder == places.DRAFTS:
+        uid = await _draft(client, request)
+    else:
+        found = await _find_sent(client, folder, request.raw)
+        uid = await _import(client, folder, request) if found is None else found
     validity = await db.read(places.find_validity, inbox_id)
     if client.view is not None:
         await listing.tell_changes(client)
@@ -32,11 +43,38 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
 
 
 def _require_possible(folder: str, request: AppendMail) -> None:
-    if folder in (places.DRAFTS, places.JUNK):
+    if folder == places.JUNK:
         raise FolderRefused("CANNOT", "Nothing is put into this folder.")
     if not request.raw.strip():
         raise FolderRefused("CANNOT", "An empty mail is none.")
     mails.read_flags(request.flags)
+
+
+async def _draft(client: ImapState, request: AppendMail) -> int:
+    caller, inbox_id = client.who
+    resources = client.resources
+    read = await pools.READING.run(draft_mail.read, request.raw)
+    require_files_fit(len(file.content) for file in read.files)
+    files = await pools.FILES.run(_put_files, resources, read.files)
+    try:
+        return await resources.db.write(
+            drafts.add_draft, caller, inbox_id, read, files, request.flags, resources.now()
+        )
+    except ApiError:
+        for file in files:
+            await raw_mails.remove_blob(resources, file.blob)
+        raise
+
+
+def _put_files(resources: Resources, given: Sequence[DraftAttachment]) -> list[KeptFile]:
+    return [
+        KeptFile(file.filename, file.content_type, len(file.content), content=file.content)
+        if is_small(file.content)
+        else KeptFile(
+            file.filename, file.content_type, len(file.content), blob=resources.blobs.put(file.content)
+        )
+        for file in given
+    ]
 
 
 async def _find_sent(client: ImapState, folder: str, raw: bytes) -> int | None:

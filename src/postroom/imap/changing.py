@@ -1,7 +1,6 @@
 """STORE, COPY, MOVE, EXPUNGE, CLOSE, and folders that are made, renamed and removed."""
 
 from postroom.imap import listing
-from postroom.imap.answers import written
 from postroom.imap.dialogue.requests import (
     CopyMails,
     CreateFolder,
@@ -13,11 +12,13 @@ from postroom.imap.dialogue.requests import (
     UnselectFolder,
 )
 from postroom.imap.state import ImapState
+from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import places
 from postroom.operations.folders import labels, mails
 
 TOGETHER = 200
+COPIED_TOGETHER = 5_000
 READ_ONLY = b"NO [READ-ONLY] The folder was opened to be read alone."
 NO_SUCH = b"BAD There is no message with such a number."
 ALL = NumberSet(((1, 2**32),))
@@ -94,11 +95,16 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     if not uids:
         return b"OK There is no such message."
     db, now, config = client.resources.db, client.resources.now(), client.resources.config
-    if request.moves:
-        pairs = await db.write(
-            mails.move_mails, caller, inbox_id, view.folder, uids, request.folder, config, now
-        )
-    else:
+    pairs: list[tuple[int, int]] = []
+    if request.moves:  # RFC 6851 section 4.4: it may stop midway
+        for start in range(0, len(uids), TOGETHER):
+            part = uids[start : start + TOGETHER]
+            pairs += await db.write(
+                mails.move_mails, caller, inbox_id, view.folder, part, request.folder, config, now
+            )
+    elif len(uids) > COPIED_TOGETHER:
+        return b"NO [LIMIT] Copy at most %d messages at once." % COPIED_TOGETHER
+    else:  # all of them or none
         pairs = await db.write(mails.copy_mails, caller, inbox_id, view.folder, uids, request.folder, now)
     validity = await db.read(places.find_validity, inbox_id)
     pairs.sort()

@@ -21,13 +21,14 @@ from postroom.imap.dialogue.effects import (
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.dialogue.protocol import ImapDialogue
 from postroom.imap.dialogue.requests import LogIn, Request
-from postroom.imap.fetching import BrokenAnswer
 from postroom.imap.output import ClientGone
+from postroom.imap.reading.fetching import BrokenAnswer
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
 from postroom.net.failed_logins import FailedLogins
+from postroom.net.tls_start import start_tls
 from postroom.resources import Resources
 
 WRITE_AHEAD_BYTES = 256 * 1024
@@ -66,6 +67,7 @@ class ImapConnection(asyncio.Protocol):
         self.state = ImapState(context.resources, context.extractor, self)
         self._session = ImapSession(self.state)
         self._first_words_over_tls: bytearray | None = None
+        self._before_tls = b""  # of the handshake, where a proxy's header came with it
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._is_reading = True
@@ -86,7 +88,6 @@ class ImapConnection(asyncio.Protocol):
             self._closing_since = self._loop.time()
             self._transport.close()
         elif self._context.is_tls_from_the_start:
-            self._pause_reading()
             self._start(self._begin_over_tls())
         else:
             self._begin(offers_tls=self._context.tls is not None, is_private=_is_loopback(self._peer))
@@ -95,7 +96,9 @@ class ImapConnection(asyncio.Protocol):
         self._heard_at = self._loop.time()
         if self._first_words_over_tls is not None:
             self._first_words_over_tls += data
-        elif self._closing_since is None and self._dialogue is not None:
+        elif self._dialogue is None:
+            self._before_tls += data
+        elif self._closing_since is None:
             if self._dialogue.is_asking and not self._dialogue.is_idling:
                 # One read ahead; more has to wait in the client's own buffers.
                 self._pause_reading()
@@ -264,17 +267,21 @@ class ImapConnection(asyncio.Protocol):
         tls, transport = self._context.tls, self._open_transport()
         if tls is None or transport is None:
             return None
-        # The last packet of a handshake may bring the first command.
-        first_words = self._first_words_over_tls = bytearray()
+        first_words = bytearray()  # the last packet of a handshake may bring the first command
+
+        def take_early() -> bytes:
+            self._first_words_over_tls = first_words
+            return self._before_tls
+
         limits = self._context.limits
         try:
-            upgraded = await self._loop.start_tls(
+            upgraded = await start_tls(
                 transport,
                 self,
                 tls,
-                server_side=True,
-                ssl_handshake_timeout=limits.tls_handshake_seconds,
-                ssl_shutdown_timeout=limits.linger_seconds,
+                take_early,
+                limits.tls_handshake_seconds,
+                limits.linger_seconds,
             )
         except OSError:
             upgraded = None

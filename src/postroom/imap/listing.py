@@ -1,10 +1,10 @@
 """LIST, STATUS, SELECT, and what a client is told of its folder as things change."""
 
-from postroom.imap.answers import written
 from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
+from postroom.mail.imap import written
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.folders.flags import SYSTEM
 from postroom.mailbox.folders.views import FolderState

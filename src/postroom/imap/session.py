@@ -2,7 +2,7 @@
 
 from postroom.accounts.permissions import READING
 from postroom.errors import ApiError, Forbidden
-from postroom.imap import appending, changing, fetching, listing, searching, watching
+from postroom.imap import appending, changing, listing, watching
 from postroom.imap.dialogue.effects import Performed
 from postroom.imap.dialogue.requests import (
     AppendMail,
@@ -23,6 +23,7 @@ from postroom.imap.dialogue.requests import (
     StoreFlags,
     UnselectFolder,
 )
+from postroom.imap.reading import fetching, searching
 from postroom.imap.state import ImapState
 from postroom.operations.folders import names
 from postroom.operations.folders.names import FolderRefused

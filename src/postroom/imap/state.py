@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 
 from postroom.accounts.keys import Caller
-from postroom.imap.answers.structure import StructureCache
 from postroom.imap.output import ImapOutput
 from postroom.imap.view import FolderView
 from postroom.inward.examine import Extractor
+from postroom.mail.imap.structure import StructureCache
 from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Resources
 

@@ -306,6 +306,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         trace_bytes=len(read.origin.trace),
         is_blocked=copy.is_blocked,
         size_bytes=read.size_bytes,
+        envelope=mail.envelope,
     )
 
 

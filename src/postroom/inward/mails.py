@@ -123,6 +123,7 @@ class AcceptedMail(Struct, frozen=True):
     now: int  # when it was accepted
     blob: str | None = None
     about: About | None = None  # which sent mail the report proves to be about
+    envelope: bytes | None = None  # as IMAP writes it, where the server has mail programs
 
 
 class AddressedMail(Struct, frozen=True):

@@ -21,6 +21,7 @@ from postroom.mail.codes import find as codes
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.html import text
 from postroom.mail.html.page import read_page
+from postroom.mail.imap import written
 from postroom.mail.kinds.category import categorize
 from postroom.mail.meaning import links, reply
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
@@ -101,11 +102,18 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     Those of a reviewer's answer are needed to find out who wrote it, those of a report to read it.
     """
     about = await find_subject(resources, read.report)
+    envelope = None if resources.config.imap is None else envelope_of(read.kept)
     blob = await raw_mails.put_if_large(resources, read.kept.content)
     is_read_later = any(each.review is not None or each.report_domain for each in read.origin.destinations)
     if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
-    return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about)
+    return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about, envelope)
+
+
+def envelope_of(kept: raw_mails.Cut) -> bytes | None:
+    """For mail programs; None: made from the whole mail when one asks."""
+    head = raw_mails.head_of(kept)
+    return None if head is None else written.envelope_of(head)
 
 
 def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:

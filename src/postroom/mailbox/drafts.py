@@ -13,6 +13,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
 from postroom.fields import Span
 from postroom.mail import filenames
+from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
@@ -81,6 +82,7 @@ def add(tx: Tx, inbox_id: str, fields: bytes, files: Sequence[KeptFile], actor: 
         now=now,
     )
     add_files(tx, draft.id, files)
+    places.place_draft(tx, inbox_id, draft.id)
     return draft
 
 
@@ -124,6 +126,7 @@ def get_for_change(
     tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
     draft = get(tx, reach, draft_id)
     require_version(draft.version - 1, seen_version)
+    places.place_draft(tx, draft.inbox_id, draft.id)
     return draft
 
 
@@ -216,6 +219,7 @@ def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:
 def remove(tx: Tx, draft_id: str) -> list[str]:
     """Gives the blobs that nobody needs any more."""
     blobs = remove_files(tx, draft_id)
+    places.forget(tx, [draft_id])
     tx.run("delete from drafts where id = :id", id=draft_id)
     return blobs
 
@@ -228,6 +232,7 @@ def take(tx: Tx, draft_id: str, version: int) -> None:
             raise DraftChanged("The draft was changed while it was being sent. Send it again.")
         raise NotFound("No such draft.")
     tx.run("delete from draft_files where draft_id = :id", id=draft_id)
+    places.forget(tx, [draft_id])
 
 
 def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:

@@ -16,17 +16,22 @@ from postroom.storage.database import LOCK_ROWS, SKIP_LOCKED, Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
+TRASH = "trash"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
-THREAD_IDS_LIMIT = 300
 
 COLUMNS_BESIDE_DOCUMENT = (
     "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
     " is_captured, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
-# Not those that were not let in; an index has no others.
-LISTED = "direction <> 'blocked'"
+# Neither those that were not let in nor those in Trash; an index has no others.
+LISTED = "direction <> 'blocked' and is_trashed = 0"
 
+# What is not judged yet is in no list.
+_BLOCKED_AND_JUDGED = (
+    "inbox_id = :inbox_id and direction = 'blocked' and is_trashed = 0"
+    " and not exists (select 1 from examinations where message_id = messages.id)"
+)
 FILES, HELD, CAPTURED, BLOCKED_MARK = 1, 2, 4, 8  # the marks of a message; most have none
 _MARKS = (
     f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
@@ -106,6 +111,7 @@ class NewMessage(Struct, frozen=True):
     key_id: str | None = None  # that sent it
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
+    envelope: bytes | None = None  # as IMAP writes it; None: made when a program asks
 
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -131,12 +137,12 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         rows,
     )
     tx.many(
-        "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes)"
-        " values :rows",
+        "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes,"
+        " envelope) values :rows",
         [
             (
                 *(each.document.id, each.raw, each.blob, each.trace_bytes, each.text_at, each.html_at),
-                each.size_bytes,
+                *(each.size_bytes, each.envelope),
             )
             for each in new
         ],
@@ -261,27 +267,11 @@ def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
     is_wanted, wanted = one_of("threads.id", thread_ids)
     rows = tx.all(
         f"select {COLUMNS} from messages where messages.id in (select (select newest.id"
-        " from messages as newest where newest.thread_id = threads.id"
+        " from messages as newest where newest.thread_id = threads.id and newest.is_trashed = 0"
         f" order by newest.created_at desc, newest.id desc limit 1) from threads where {is_wanted})",
         **wanted,
     )
     return {row["thread_id"]: Message.from_row(row) for row in rows}
-
-
-def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
-    """Oldest first; of an endless thread the first and the newest."""
-    newest = tx.all(
-        "select rfc_message_id from messages where thread_id = :thread_id"
-        " order by created_at desc, id desc limit :limit",
-        thread_id=thread_id,
-        limit=THREAD_IDS_LIMIT,
-    )
-    first = tx.all(
-        "select rfc_message_id from messages where thread_id = :thread_id order by created_at, id limit 1",
-        thread_id=thread_id,
-    )
-    found = [row["rfc_message_id"] for row in (*first, *reversed(newest))]
-    return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]
 
 
 def lock(tx: Tx, message_id: str) -> None:
@@ -327,7 +317,7 @@ def list_of_thread(
     tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
 ) -> Slice:
     rows = tx.tuples(
-        f"select {_listed(limit)} from messages where thread_id = :thread_id"
+        f"select {_listed(limit)} from messages where thread_id = :thread_id and is_trashed = 0"
         f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
@@ -337,14 +327,18 @@ def list_of_thread(
 
 
 def list_of_inbox(
-    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, with_blocked: bool = False
+    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, including: str | None = None
 ) -> tuple[Slice, int]:
-    """Newest first."""
-    filtered = LISTED if direction is None else "direction = :direction"
+    """Newest first; `including` adds what was blocked, or what is in Trash."""
+    filtered = LISTED if direction is None else "direction = :direction and is_trashed = 0"
     of_list = f"inbox_id = :inbox_id and {filtered}"
     source = f"select {_listed(limit)} from messages where {of_list}"
-    if with_blocked and direction != OUTBOUND:
-        source = _with_blocked(of_list, f"{_listed(limit)}, created_at")
+    if including == TRASH:
+        of_direction = "" if direction is None else " and direction = :direction"
+        trashed = f"inbox_id = :inbox_id and is_trashed = 1{of_direction}"
+        source = _both(of_list, trashed, f"{_listed(limit)}, created_at")
+    elif including == BLOCKED and direction != OUTBOUND:
+        source = _both(of_list, _BLOCKED_AND_JUDGED, f"{_listed(limit)}, created_at")
     rows = tx.tuples(
         f"{source} order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
@@ -353,7 +347,7 @@ def list_of_inbox(
         **({} if direction is None else {"direction": direction}),
         **({"most": limit + offset} if ":most" in source else {}),
     )
-    return _fitting(tx, rows), _total(tx, inbox_id, direction, with_blocked)
+    return _fitting(tx, rows), _total(tx, inbox_id, direction, including)
 
 
 def _listed(limit: int) -> str:
@@ -376,25 +370,30 @@ def _large(tx: Tx, message_id: str) -> documents.Columns:
     return documents.columns_of(row)
 
 
-def _with_blocked(of_list: str, columns: str) -> str:
-    """Two lists, each read by its own index as far as the page reaches; what is not judged yet is in none."""
+def _both(of_list: str, of_others: str, columns: str) -> str:
+    """Two lists, each read by its own index as far as the page reaches."""
     newest = "order by created_at desc, id desc limit :most"
-    is_judged = "not exists (select 1 from examinations where message_id = messages.id)"
-    blocked = f"inbox_id = :inbox_id and direction = 'blocked' and {is_judged}"
     return (
         f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"
-        f" union all select * from (select {columns} from messages where {blocked} {newest}) as blocked)"
+        f" union all select * from (select {columns} from messages where {of_others} {newest}) as others)"
         " as both_lists"
     )
 
 
-def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> int:
+def _total(tx: Tx, inbox_id: str, direction: str | None, including: str | None) -> int:
     row = tx.one(
         "select inbound_count, outbound_count, blocked_count from inboxes where id = :id", id=inbox_id
     )
     if row is None:
         raise NotFound("No such inbox.")
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
-    if with_blocked:
+    if including == BLOCKED:
         counts[INBOUND] += row["blocked_count"]
+    if including == TRASH:
+        for each in tx.all(
+            "select direction, count(*) as messages from messages where inbox_id = :id and is_trashed = 1"
+            " group by direction",
+            id=inbox_id,
+        ):
+            counts[each["direction"]] = counts.get(each["direction"], 0) + each["messages"]
     return int(sum(counts.values()) if direction is None else counts[direction])

@@ -26,6 +26,7 @@ IN_ROW_BYTES = 256 * 1024
 WORTH_CUTTING_CHARACTERS = 256
 LINKED_BYTES = 1024 * 1024  # of a smaller file another way costs more than it saves
 LOOKED_FOR_BYTES = 64
+HEAD_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,54 @@ def get(tx: Tx, message_id: str) -> RawMail:
     if content is not None and (row["text_at"], row["html_at"]) != (None, None):
         content = _restored(tx, message_id, Cut(content, row["text_at"], row["html_at"]))
     return RawMail(content, row["blob"], row["trace_bytes"], bytes(row["signature"] or b""))
+
+
+def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
+    """The header of each with the empty line behind it; of a large mail or a long header nothing."""
+    if not message_ids:
+        return {}
+    is_asked, asked = one_of("message_id", message_ids)
+    rows = tx.tuples(
+        "select message_id, substr(content, 1, :most), text_at, html_at from raw_mails"
+        f" where content is not null and {is_asked}",
+        most=HEAD_BYTES,
+        **asked,
+    )
+    found: dict[str, bytes] = {}
+    for message_id, content, text_at, html_at in rows:
+        head = head_of(Cut(bytes(content), text_at, html_at))
+        if head is not None:
+            found[message_id] = head
+    return found
+
+
+def head_of(kept: Cut) -> bytes | None:
+    """The header with the empty line behind it; None if it is long, or a text was cut out of it."""
+    head = kept.content[:HEAD_BYTES]
+    end = head_end(head)
+    is_cut = any(at is not None and at < end for at in (kept.text_at, kept.html_at))
+    return None if is_cut or (end == HEAD_BYTES == len(head)) else head[:end]
+
+
+def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
+    """Of mails for which they were made when they came."""
+    if not message_ids:
+        return {}
+    is_asked, asked = one_of("message_id", message_ids)
+    rows = tx.tuples(
+        f"select message_id, envelope from raw_mails where envelope is not null and {is_asked}", **asked
+    )
+    return {message_id: bytes(envelope) for message_id, envelope in rows}
+
+
+def head_end(content: bytes) -> int:
+    """Behind the first empty line, or the end."""
+    start = 0
+    while (end := content.find(b"\n", start)) != -1:
+        if not content[start:end].strip(b"\r"):
+            return end + 1
+        start = end + 1
+    return len(content)
 
 
 def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:

@@ -15,6 +15,7 @@ NAMES_PER_THREAD = 400
 THREADS_PER_NAME = 50
 RELATED_PER_THREAD = 50
 HOLDERS_PER_MAIL = 200
+THREAD_IDS_LIMIT = 300
 
 
 class Placed(Struct, frozen=True):
@@ -154,3 +155,19 @@ def forget_threads(tx: Tx, thread_ids: Sequence[str]) -> None:
             id=row["thread_id"],
         )
     tx.run(f"delete from related_threads where {is_wanted}", **wanted)
+
+
+def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
+    """Oldest first; of an endless thread the first and the newest."""
+    newest = tx.all(
+        "select rfc_message_id from messages where thread_id = :thread_id"
+        " order by created_at desc, id desc limit :limit",
+        thread_id=thread_id,
+        limit=THREAD_IDS_LIMIT,
+    )
+    first = tx.all(
+        "select rfc_message_id from messages where thread_id = :thread_id order by created_at, id limit 1",
+        thread_id=thread_id,
+    )
+    found = [row["rfc_message_id"] for row in (*first, *reversed(newest))]
+    return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]

@@ -14,6 +14,8 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = places.READ_ALONE
+HIDDEN = 0  # the last message of a thread whose messages are all in Trash
+IS_LISTED = f"last_message_at > {HIDDEN}"
 NEWEST_FIRST = "order by last_message_at desc, id desc"
 OF_INBOXES_THAT_ARE_THERE = (
     "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
@@ -91,28 +93,40 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
 
 def take_away(tx: Tx, thread_id: str, count: int) -> None:
     """Counts messages that were deleted; without any a thread is gone."""
+    count_listed(tx, thread_id, -count)
+    if is_empty(tx, thread_id):
+        tx.run("delete from participants where thread_id = :id", id=thread_id)
+        tx.run("delete from threads where id = :id", id=thread_id)
+
+
+def count_listed(tx: Tx, thread_id: str, by: int) -> None:
+    """Counts messages that are shown from now on, or no more. A thread that shows none is in no list."""
     row = tx.one(
-        "update threads set message_count = message_count - :count, last_message_at = coalesce("
-        "(select max(created_at) from messages where thread_id = :id), last_message_at)"
-        " where id = :id returning inbox_id, is_read, last_message_at",
-        count=count,
+        "update threads set message_count = message_count + :by, last_message_at = coalesce("
+        "(select max(created_at) from messages where thread_id = :id and is_trashed = 0), :hidden)"
+        " where id = :id returning inbox_id, is_read, message_count, last_message_at",
+        by=by,
         id=thread_id,
+        hidden=HIDDEN,
     )
     if row is None:
         return
-    if not is_empty(tx, thread_id):
-        tx.run(
-            "update labels set last_message_at = :last where thread_id = :id",
-            last=row["last_message_at"],
-            id=thread_id,
-        )
-        return
-    tx.run("delete from participants where thread_id = :id", id=thread_id)
-    tx.run("delete from threads where id = :id", id=thread_id)
     tx.run(
-        "update inboxes set thread_count = thread_count - 1, unread_count = unread_count - :unread"
+        "update labels set last_message_at = :last where thread_id = :id",
+        last=row["last_message_at"],
+        id=thread_id,
+    )
+    was_listed, is_listed = row["message_count"] - by > 0, row["message_count"] > 0
+    if was_listed != is_listed:
+        _count_thread(tx, row, 1 if is_listed else -1)
+
+
+def _count_thread(tx: Tx, row: Row, by: int) -> None:
+    tx.run(
+        "update inboxes set thread_count = thread_count + :by, unread_count = unread_count + :unread"
         " where id = :inbox_id",
-        unread=1 - row["is_read"],
+        by=by,
+        unread=by * (1 - row["is_read"]),
         inbox_id=row["inbox_id"],
     )
 
@@ -123,12 +137,15 @@ def is_empty(tx: Tx, thread_id: str) -> bool:
 
 def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
     """Counts one more message and sets the read flag as the message demands."""
-    tx.run(
+    row = tx.one(
         "update threads set message_count = message_count + 1, last_message_at ="
-        " case when last_message_at < :now then :now else last_message_at end where id = :id",
+        " case when last_message_at < :now then :now else last_message_at end where id = :id"
+        " returning inbox_id, is_read, message_count",
         now=now,
         id=thread.id,
     )
+    if row is not None and row["message_count"] == 1:  # all others are in Trash
+        _count_thread(tx, row, 1)
     tx.run(
         "update labels set last_message_at = :now where thread_id = :id and last_message_at < :now",
         now=now,
@@ -181,19 +198,20 @@ def mark_unread(tx: Tx, thread: Thread) -> Thread:
 
 
 def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
-    changed = tx.run(
+    changed = tx.one(
         "update threads set is_read = :is_read,"
         " read_through = case when :is_read = 1 then last_message_at else read_through end"
-        " where id = :id and is_read <> :is_read",
+        " where id = :id and is_read <> :is_read returning message_count",
         is_read=int(is_read),
         id=thread.id,
     )
-    if changed:
-        tx.run(
-            "update inboxes set unread_count = unread_count + :by where id = :inbox_id",
-            by=-1 if is_read else 1,
-            inbox_id=thread.inbox_id,
-        )
+    if changed is not None:
+        if changed["message_count"] > 0:
+            tx.run(
+                "update inboxes set unread_count = unread_count + :by where id = :inbox_id",
+                by=-1 if is_read else 1,
+                inbox_id=thread.inbox_id,
+            )
         if is_read:
             flags.note_thread_read(tx, thread.id)
     return replace(thread, is_read=is_read)
@@ -215,7 +233,7 @@ def list_of_inbox(
 ) -> tuple[list[Thread], int]:
     flag = "" if is_read is None else " and is_read = :is_read"
     rows = tx.all(
-        f"select * from threads where inbox_id = :inbox_id{flag}"
+        f"select * from threads where inbox_id = :inbox_id{flag} and {IS_LISTED}"
         " order by last_message_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
@@ -267,13 +285,14 @@ def _with_label(owner: str, is_read: bool | None) -> str:
     return (
         "select threads.* from labels join threads on threads.id = labels.thread_id"
         f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
+        f" and labels.{IS_LISTED}"
         " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
     )
 
 
 def _with_flag(owner: str, flag: str = ":is_read") -> str:
     return (
-        f"select * from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
+        f"select * from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE} and {IS_LISTED}"
         f" {NEWEST_FIRST} limit :shown"
     )
 

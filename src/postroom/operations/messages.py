@@ -31,7 +31,13 @@ class MessageQuery(Struct, frozen=True):
     direction: (
         Annotated[Literal["inbound", "outbound"], Meta(description="Only these; both by default.")] | None
     ) = None
-    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
+    include: (
+        Annotated[
+            Literal["blocked", "trash"],
+            Meta(description="Also what a policy stopped, or what a mail program moved to Trash."),
+        ]
+        | None
+    ) = None
     limit: Limit = 50
     offset: Offset = 0
 
@@ -119,7 +125,7 @@ class AttachmentText(Struct, rename="camel", frozen=True):
 def list_inbox_messages(tx: Tx, inbox: Inbox, query: MessageQuery, links: Links) -> RawMessagePage:
     """List the messages of an inbox across all threads, newest first"""
     found, total = messages.list_of_inbox(
-        tx, inbox.id, query.direction, query.limit, query.offset, query.include is not None
+        tx, inbox.id, query.direction, query.limit, query.offset, query.include
     )
     shown, is_cut = message_json.to_page(tx, found, links)
     ending = b'],"total":%d%s}' % (total, b',"truncated":true' if is_cut else b"")

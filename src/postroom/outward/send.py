@@ -19,7 +19,7 @@ from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mail.writing.content_hash import lasting_hash, read_content
 from postroom.mail.writing.content_view import ContentView, view
 from postroom.mail.writing.invitation_answer import CalendarAnswer
-from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
+from postroom.mailbox import documents, inboxes, messages, raw_mails, related, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
@@ -176,7 +176,7 @@ def look_up(
         thread=thread,
         previous=messages.find_last(tx, thread.id),
         last_inbound=last_inbound,
-        rfc_ids=tuple(filter(compose.is_message_id, messages.rfc_ids_of_thread(tx, thread.id))),
+        rfc_ids=tuple(filter(compose.is_message_id, related.rfc_ids_of_thread(tx, thread.id))),
         forwarded=forwarded,
         is_from_service=last_inbound is not None and is_of_service(tx, last_inbound, service_domain),
     )
@@ -188,7 +188,7 @@ def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_do
     if order.thread_id not in (None, answered.thread_id):
         raise BadRequest("replyToMessageId is in another thread than threadId.", field="replyToMessageId")
     document = documents.decode(answered.document)
-    known = messages.rfc_ids_of_thread(tx, answered.thread_id)
+    known = related.rfc_ids_of_thread(tx, answered.thread_id)
     here_at = known.index(document.rfc_message_id) + 1 if document.rfc_message_id in known else len(known)
     return Context(
         inbox=inbox,

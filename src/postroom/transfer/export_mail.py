@@ -22,6 +22,8 @@ from postroom.storage.database import Tx
 from postroom.transfer.mbox import to_mbox
 
 PAGE = 50
+# Each by its index: what is listed, what a policy stopped, and what is in Trash.
+PARTS = (messages.LISTED, "direction = 'blocked' and is_trashed = 0", "is_trashed = 1")
 Exported = tuple[Message, dict[str, Any], list[str]]
 
 
@@ -93,9 +95,9 @@ def _list_inboxes(tx: Tx, account_id: str, after: str) -> list[Inbox]:
 async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: Callable[[], None]) -> int:
     count = 0
     with open_private(place / "mail.mbox") as mbox, open_private(place / "messages.jsonl") as lines:
-        for is_blocked in (False, True):
+        for which in PARTS:
             after = (-1, "")
-            while page := await resources.db.read(_list_messages, inbox, after, is_blocked):
+            while page := await resources.db.read(_list_messages, inbox, after, which):
                 for message, document, named in page:
                     raw = await raw_mails.read(resources, message.id, with_trace=True)
                     mbox.write(to_mbox(raw, _sender(document), message.created_at))
@@ -110,11 +112,10 @@ async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: C
     return count
 
 
-def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], is_blocked: bool) -> list[Exported]:
+def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], which: str) -> list[Exported]:
     """Oldest first, behind one."""
     rows = tx.all(
-        "select id from messages where inbox_id = :inbox_id"
-        f" and direction {'=' if is_blocked else '<>'} 'blocked' and (created_at, id) > (:at, :id)"
+        f"select id from messages where inbox_id = :inbox_id and {which} and (created_at, id) > (:at, :id)"
         " order by created_at, id limit :rows",
         inbox_id=inbox.id,
         at=after[0],

@@ -252,7 +252,7 @@ def known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
 def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
     row = tx.one(
         "select 1 as found from messages join raw_mails on raw_mails.message_id = messages.id"
-        " where inbox_id = :inbox_id and direction <> 'blocked' and created_at = :at"
+        " where inbox_id = :inbox_id and direction in ('inbound', 'outbound') and created_at = :at"
         " and size_bytes = :size limit 1",
         inbox_id=inbox.id,
         at=mail.now,

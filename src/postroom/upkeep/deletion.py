@@ -90,17 +90,21 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """Messages by direction, and their bytes. Mail that waits for its examination was never counted."""
+    """Messages by direction, and their bytes. What waits to be judged or is in Trash was not counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
     rows = tx.all(
-        "select direction, size_bytes, examinations.message_id as unjudged"
+        "select direction, is_trashed, size_bytes, examinations.message_id as unjudged"
         " from messages join raw_mails on raw_mails.message_id = messages.id"
         f" left join examinations on examinations.message_id = messages.id where {is_wanted}",
         **wanted,
     )
-    counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]
+    counted = [
+        row["direction"]
+        for row in rows
+        if not row["is_trashed"] and (row["direction"] != BLOCKED or row["unjudged"] is None)
+    ]
     return Counter(counted), sum(row["size_bytes"] for row in rows)
 
 

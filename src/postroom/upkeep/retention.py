@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from postroom.clock import DAY
-from postroom.mailbox.messages import BLOCKED, PENDING
+from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND, PENDING
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 
@@ -50,11 +50,12 @@ def expire(tx: Tx, now: int, rows: int, rule: RetentionRule) -> list[str] | None
     Mail that waits to be sent stays until it is sent.
     """
     threads: dict[str, list[str]] = defaultdict(list)
-    for wanted in (f"direction <> '{BLOCKED}'", f"direction = '{BLOCKED}'"):  # each has its index
+    for direction in (INBOUND, OUTBOUND, BLOCKED):  # as their index has them
         found = tx.all(
             "select id, thread_id from messages where inbox_id = :inbox_id and created_at < :limit"
-            f" and {wanted} and status <> :pending order by created_at limit :rows",
+            " and direction = :direction and status <> :pending order by created_at limit :rows",
             inbox_id=rule.inbox_id,
+            direction=direction,
             limit=now - rule.days * DAY,
             pending=PENDING,
             rows=rows,

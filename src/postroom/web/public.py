@@ -8,7 +8,7 @@ from importlib.resources import files
 from starlette.responses import Response
 
 from postroom.clock import SECOND
-from postroom.deliverability import check_domain
+from postroom.deliverability import check_domain, mail_programs
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
@@ -21,6 +21,7 @@ from postroom.web.metrics import Metrics
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
 
+AUTOCONFIG = "/.well-known/autoconfig/mail/config-v1.1.xml"
 DOCS_FILES = {
     "swagger-ui.css": "text/css",
     "swagger-ui-bundle.js": "text/javascript",
@@ -76,6 +77,14 @@ async def mta_sts_policy(site: Site) -> Response:
     """By which domains whose mail comes here ask for TLS (RFC 8461), whatever the host in the URL"""
     policy = check_domain.own_policy(site.resources.config)
     return Response(policy, media_type="text/plain; charset=utf-8")
+
+
+async def autoconfig(site: Site) -> Response:
+    """What a mail program has to know to open an inbox of this server"""
+    config = site.resources.config
+    if config.imap is None:
+        raise NotFound("This server has no IMAP.")
+    return Response(mail_programs.autoconfig(config), media_type="application/xml")
 
 
 async def metrics(site: Site) -> Response:

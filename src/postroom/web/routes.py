@@ -391,6 +391,7 @@ ROUTES = (
     Route("GET", "/.well-known/oauth-protected-resource", public.describe_mcp, PUBLIC, NOTHING),
     Route("GET", "/.well-known/oauth-protected-resource/mcp", public.describe_mcp_below, PUBLIC, NOTHING),
     Route("GET", "/.well-known/mta-sts.txt", public.mta_sts_policy, PUBLIC, NOTHING),
+    Route("GET", public.AUTOCONFIG, public.autoconfig, PUBLIC, NOTHING, 200, MISSING),
     Route("GET", "/metrics", public.metrics, PUBLIC, NOTHING),
     Route("GET", "/openapi.json", public.openapi, PUBLIC, NOTHING),
     Route("GET", "/llms.txt", public.llms, PUBLIC, NOTHING),

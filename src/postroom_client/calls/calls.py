@@ -472,7 +472,7 @@ def list_messages(
     inbox_id: str,
     *,
     direction: Literal["inbound", "outbound"] | None = None,
-    include_blocked: bool = False,
+    include: Literal["blocked", "trash"] | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[Message]]:
@@ -484,7 +484,7 @@ def list_messages(
         query=present(
             {
                 "direction": direction,
-                "include": "blocked" if include_blocked else None,
+                "include": include,
                 "limit": unless(limit, 50),
                 "offset": unless(offset, 0),
             }
@@ -526,6 +526,7 @@ def search_page(
     pod_id: str | None = None,
     limit: int = 20,
     cursor: str | None = None,
+    include_trash: bool = False,
 ) -> Call[SearchPage]:
     """Find messages by their words, in subject, addresses, text and files, newest first."""
     return Call(
@@ -533,7 +534,14 @@ def search_page(
         "/v1/search",
         decoded(SearchPage),
         query=present(
-            {"q": q, "inboxId": inbox_id, "podId": pod_id, "limit": unless(limit, 20), "cursor": cursor}
+            {
+                "q": q,
+                "inboxId": inbox_id,
+                "podId": pod_id,
+                "limit": unless(limit, 20),
+                "cursor": cursor,
+                "include": "trash" if include_trash else None,
+            }
         ),
     )
 

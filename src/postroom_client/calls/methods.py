@@ -432,15 +432,13 @@ class BlockingMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include_blocked: bool = False,
+        include: Literal["blocked", "trash"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Message]:
         """List the messages of an inbox across all threads, newest first."""
         return self.run(
-            calls.list_messages(
-                inbox_id, direction=direction, include_blocked=include_blocked, limit=limit, offset=offset
-            )
+            calls.list_messages(inbox_id, direction=direction, include=include, limit=limit, offset=offset)
         )
 
     def iter_messages(
@@ -448,7 +446,7 @@ class BlockingMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include_blocked: bool = False,
+        include: Literal["blocked", "trash"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Message]:
@@ -459,7 +457,7 @@ class BlockingMethods(Protocol):
             self.run,
             calls.list_messages,
             (inbox_id,),
-            {"direction": direction, "include_blocked": include_blocked, "limit": limit, "offset": offset},
+            {"direction": direction, "include": include, "limit": limit, "offset": offset},
         )
 
     def list_all_threads(
@@ -514,9 +512,14 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
+        include_trash: bool = False,
     ) -> SearchPage:
         """Find messages by their words, in subject, addresses, text and files, newest first."""
-        return self.run(calls.search_page(q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor))
+        return self.run(
+            calls.search_page(
+                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include_trash=include_trash
+            )
+        )
 
     def search(
         self,
@@ -526,6 +529,7 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        include_trash: bool = False,
     ) -> Iterator[SearchResult]:
         """Find messages by their words, in subject, addresses, text and files, newest first; each page is
         asked for when it is wanted.
@@ -534,7 +538,13 @@ class BlockingMethods(Protocol):
             self.run,
             calls.search_page,
             (q,),
-            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "cursor": cursor},
+            {
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
+                "limit": limit,
+                "cursor": cursor,
+                "include_trash": include_trash,
+            },
         )
 
     def get_usage(
@@ -1913,15 +1923,13 @@ class AwaitedMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include_blocked: bool = False,
+        include: Literal["blocked", "trash"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Message]:
         """List the messages of an inbox across all threads, newest first."""
         return await self.run(
-            calls.list_messages(
-                inbox_id, direction=direction, include_blocked=include_blocked, limit=limit, offset=offset
-            )
+            calls.list_messages(inbox_id, direction=direction, include=include, limit=limit, offset=offset)
         )
 
     def iter_messages(
@@ -1929,7 +1937,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str,
         *,
         direction: Literal["inbound", "outbound"] | None = None,
-        include_blocked: bool = False,
+        include: Literal["blocked", "trash"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Message]:
@@ -1940,7 +1948,7 @@ class AwaitedMethods(Protocol):
             self.run,
             calls.list_messages,
             (inbox_id,),
-            {"direction": direction, "include_blocked": include_blocked, "limit": limit, "offset": offset},
+            {"direction": direction, "include": include, "limit": limit, "offset": offset},
         )
 
     async def list_all_threads(
@@ -1995,10 +2003,13 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
+        include_trash: bool = False,
     ) -> SearchPage:
         """Find messages by their words, in subject, addresses, text and files, newest first."""
         return await self.run(
-            calls.search_page(q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor)
+            calls.search_page(
+                q, inbox_id=inbox_id, pod_id=pod_id, limit=limit, cursor=cursor, include_trash=include_trash
+            )
         )
 
     def search(
@@ -2009,6 +2020,7 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        include_trash: bool = False,
     ) -> AsyncIterator[SearchResult]:
         """Find messages by their words, in subject, addresses, text and files, newest first; each page is
         asked for when it is wanted.
@@ -2017,7 +2029,13 @@ class AwaitedMethods(Protocol):
             self.run,
             calls.search_page,
             (q,),
-            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "cursor": cursor},
+            {
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
+                "limit": limit,
+                "cursor": cursor,
+                "include_trash": include_trash,
+            },
         )
 
     async def get_usage(

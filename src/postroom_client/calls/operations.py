@@ -279,7 +279,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "direction", "choice", help="Only these; both by default.", choices=("inbound", "outbound")
         ),
-        Parameter("include_blocked", "flag", help="Also what a policy stopped."),
+        Parameter(
+            "include",
+            "choice",
+            help="Also what a policy stopped, or what a mail program moved to Trash.",
+            choices=("blocked", "trash"),
+        ),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -312,6 +317,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=20, minimum=1
         ),
         Parameter("cursor", "text", help="`next` of the page before."),
+        Parameter("include_trash", "flag", help="Also what a mail program moved to Trash."),
     ),
     "get_usage": (
         Parameter("first", "day", help="A day, UTC; without days, the last 30."),

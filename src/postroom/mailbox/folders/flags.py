@@ -1,16 +1,18 @@
 """Flags of messages: whether one was seen, and whatever else a mail program puts on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from postroom.mailbox.folders import places
 from postroom.storage.database import Row, Tx, one_of
 
-SEEN, DELETED = "\\Seen", "\\Deleted"
-SYSTEM = ("\\Answered", "\\Flagged", "\\Draft", SEEN, DELETED)
+SEEN, DELETED, DRAFT = "\\Seen", "\\Deleted", "\\Draft"
+SYSTEM = ("\\Answered", "\\Flagged", DRAFT, SEEN, DELETED)
 MOST_KEYWORDS = 50
 MAX_KEYWORD_LENGTH = 100
 
 
+@lru_cache(4096)
 def of_row(is_seen: int, others: str, is_deleted: int) -> frozenset[str]:
     found = set(others.split())
     if is_seen:
@@ -100,3 +102,22 @@ def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
         **params,
     )
     _touch_all(tx, rows)
+
+
+def keep_envelopes(tx: Tx, made: Mapping[str, bytes]) -> None:
+    """As IMAP writes them; what is described never changes."""
+    for message_id, envelope in made.items():
+        tx.run(
+            "update mail_flags set envelope = :envelope where message_id = :id",
+            envelope=envelope,
+            id=message_id,
+        )
+
+
+def keep_structures(tx: Tx, made: Mapping[str, bytes]) -> None:
+    for message_id, structure in made.items():
+        tx.run(
+            "update mail_flags set structure = :structure where message_id = :id",
+            structure=structure,
+            id=message_id,
+        )

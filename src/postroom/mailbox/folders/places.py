@@ -16,6 +16,7 @@ INBOX, SENT, DRAFTS, JUNK, TRASH = "inbox", "sent", "drafts", "junk", "trash"
 FIXED = (INBOX, SENT, DRAFTS, JUNK, TRASH)
 LABEL = "label:"
 ASKED_TOGETHER = 500
+DRAFT_FLAG = "\\Draft"
 READ_ALONE = "\\seen"  # in the place of a message's label: it was read, and not with its thread
 
 
@@ -61,12 +62,13 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
         " (select 1 from examinations where examinations.message_id = messages.id))"
     )
     tx.run(
-        "insert into mail_flags (message_id, inbox_id, is_seen)"
-        " select messages.id, messages.inbox_id,"
+        "insert into mail_flags (message_id, inbox_id, envelope, is_seen)"
+        " select messages.id, messages.inbox_id, envelope,"
         " case when direction = 'outbound' or threads.is_read = 1"
         " or messages.created_at <= threads.read_through or exists (select 1 from message_labels"
         " where message_labels.message_id = messages.id and label = :seen) then 1 else 0 end"
         " from messages left join threads on threads.id = messages.thread_id"
+        " left join raw_mails on raw_mails.message_id = messages.id"
         f" where messages.inbox_id = :id and {is_judged}",
         id=inbox_id,
         seen=READ_ALONE,
@@ -84,6 +86,18 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
         " where inbox_id = :id) + row_number() over (order by created_at, messages.id, label),"
         " messages.id, 1 from messages join labels on labels.thread_id = messages.thread_id"
         " where messages.inbox_id = :id",
+        id=inbox_id,
+    )
+    tx.run(
+        "insert into mail_flags (message_id, inbox_id, is_seen, flags)"
+        " select id, inbox_id, 1, :flags from drafts where inbox_id = :id",
+        id=inbox_id,
+        flags=DRAFT_FLAG,
+    )
+    tx.run(
+        "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
+        " select inbox_id, 'drafts', (select count(*) from folder_mails where inbox_id = :id)"
+        " + row_number() over (order by created_at, id), id, 1 from drafts where inbox_id = :id",
         id=inbox_id,
     )
     tx.run(
@@ -138,6 +152,21 @@ def add_flags(tx: Tx, new: Sequence[tuple[str, str, bool]]) -> None:
         "insert into mail_flags (message_id, inbox_id, is_seen) values :rows on conflict do nothing",
         [(message_id, inbox_id, int(is_seen)) for message_id, inbox_id, is_seen in new],
     )
+
+
+def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
+    """A draft that is new, or another than before: for mail programs it is a new mail then."""
+    if not find_opened(tx, [inbox_id]):
+        return
+    tx.run(
+        "insert into mail_flags (message_id, inbox_id, is_seen, flags) values (:id, :inbox_id, 1, :flags)"
+        " on conflict (message_id) do update set envelope = null, structure = null",
+        id=draft_id,
+        inbox_id=inbox_id,
+        flags=DRAFT_FLAG,
+    )
+    tx.run("delete from folder_mails where message_id = :id", id=draft_id)
+    place_all(tx, [FolderPlace(inbox_id, DRAFTS, draft_id)])
 
 
 def _labels_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

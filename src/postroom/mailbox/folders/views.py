@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from postroom.mailbox.folders import flags
-from postroom.mailbox.folders.places import FIXED, LABEL
+from postroom.mailbox.folders.places import DRAFTS, FIXED, LABEL
 from postroom.storage.database import Tx, one_of
 
 ROWS_TOGETHER = 500
@@ -37,6 +37,8 @@ class FolderMail(Struct, frozen=True):
     flags: frozenset[str]
     created_at: int = 0
     size_bytes: int = 0
+    envelope: bytes | None = None  # as IMAP writes it; None: not made yet
+    structure: bytes | None = None
 
 
 def list_labels(tx: Tx, inbox_id: str) -> dict[str, str]:
@@ -86,6 +88,8 @@ def state(tx: Tx, inbox_id: str, folder: str, with_size: bool = False) -> Folder
 
 
 def _size(tx: Tx, inbox_id: str, folder: str) -> int:
+    if folder == DRAFTS:
+        return _size_of_drafts(tx, inbox_id)
     row = tx.one(
         "select coalesce(sum(size_bytes), 0) as size from folder_mails"
         " join raw_mails on raw_mails.message_id = folder_mails.message_id"
@@ -94,6 +98,17 @@ def _size(tx: Tx, inbox_id: str, folder: str) -> int:
         folder=folder,
     )
     return 0 if row is None else int(row["size"])
+
+
+def _size_of_drafts(tx: Tx, inbox_id: str) -> int:
+    """At least what they have as mails (RFC 8438): those are written when they are asked for."""
+    row = tx.one(
+        "select count(*) as drafts, coalesce(sum(length(fields)), 0) as fields, coalesce(sum((select"
+        " coalesce(sum(size_bytes + 500), 0) from draft_files where draft_id = drafts.id)), 0) as files"
+        " from drafts where inbox_id = :id",
+        id=inbox_id,
+    )
+    return 0 if row is None else 4_000 * int(row["drafts"]) + 6 * int(row["fields"]) + 2 * int(row["files"])
 
 
 def modseqs(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
@@ -159,24 +174,61 @@ def look(
     )
 
 
-def list_mails(tx: Tx, inbox_id: str, folder: str, wanted: Sequence[int]) -> list[FolderMail]:
+def list_mails(
+    tx: Tx,
+    inbox_id: str,
+    folder: str,
+    wanted: Sequence[int],
+    is_dated: bool = True,
+    is_described: bool = False,
+) -> list[FolderMail]:
     """Those of the UIDs that are there, in their order; at most some hundreds at once."""
     if not wanted:
         return []
     is_wanted, params = _wanted(wanted)
+    asked = set(wanted) if ":first_uid" in is_wanted else None  # a range may hold others between them
+    dates = "0 as came_at, 0 as size"
+    if is_dated:
+        dates = "coalesce(created_at, 0) as came_at, coalesce(size_bytes, 0) as size"
+    described = "mail_flags.envelope, structure" if is_described else "null as envelope, null as structure"
+    dated = (
+        " left join messages on messages.id = folder_mails.message_id"
+        " left join raw_mails on raw_mails.message_id = folder_mails.message_id"
+    )
     rows = tx.tuples(
-        "select uid, folder_mails.message_id, modseq, is_seen, flags, is_deleted, created_at, size_bytes"
+        "select uid, folder_mails.message_id, modseq, is_seen, flags, is_deleted,"
+        f" {dates}, {described}"
         " from folder_mails join mail_flags on mail_flags.message_id = folder_mails.message_id"
-        " join messages on messages.id = folder_mails.message_id"
-        " join raw_mails on raw_mails.message_id = folder_mails.message_id"
+        f"{dated if is_dated else ''}"
         f" where folder_mails.inbox_id = :inbox_id and folder = :folder and {is_wanted} order by uid",
         inbox_id=inbox_id,
         folder=folder,
         **params,
     )
     return [
-        FolderMail(uid, message_id, modseq, flags.of_row(is_seen, others, is_deleted), created_at, size)
-        for uid, message_id, modseq, is_seen, others, is_deleted, created_at, size in rows
+        FolderMail(
+            uid,
+            message_id,
+            modseq,
+            flags.of_row(is_seen, others, is_deleted),
+            created_at,
+            size_bytes,
+            None if envelope is None else bytes(envelope),
+            None if structure is None else bytes(structure),
+        )
+        for (
+            uid,
+            message_id,
+            modseq,
+            is_seen,
+            others,
+            is_deleted,
+            created_at,
+            size_bytes,
+            envelope,
+            structure,
+        ) in rows
+        if asked is None or uid in asked
     ]
 
 

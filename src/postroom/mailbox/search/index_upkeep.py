@@ -32,6 +32,16 @@ def _reached(tx: Tx) -> int:
     return 0 if row is None else int(row["reached"])
 
 
+def list_waiting(tx: Tx, limit: int) -> list[str]:
+    """Messages whose entries are not what they should be yet."""
+    rows = tx.tuples(
+        "select message_id from search_changes where number > :reached limit :limit",
+        reached=_reached(tx),
+        limit=limit,
+    )
+    return [message_id for (message_id,) in rows]
+
+
 def _forget_changes(tx: Tx, reached: int) -> bool:
     """Some at a time: who hands mail in waits for the writer meanwhile."""
     removed = tx.run(

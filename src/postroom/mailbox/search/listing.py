@@ -8,7 +8,8 @@ from postroom.accounts.reach import Reach
 from postroom.fields import RowPlace, Span
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.mailbox.labels import IS_UNREAD
-from postroom.mailbox.threads import SEEN, Thread
+from postroom.mailbox.messages import LISTED
+from postroom.mailbox.threads import IS_LISTED, SEEN, Thread
 from postroom.storage import pages
 from postroom.storage.database import Tx, one_of
 
@@ -23,6 +24,7 @@ class Wanted(Struct, frozen=True):
     direction: str | None = None
     is_unread: bool = False
     with_blocked: bool = False
+    with_trash: bool = False
 
 
 class ThreadFacts(Struct, frozen=True):
@@ -57,6 +59,8 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
         params["direction"] = wanted.direction
     allowed = f"(direction <> 'blocked' or not {NOT_JUDGED_YET})"
     conditions.append(allowed if wanted.with_blocked else "direction <> 'blocked'")
+    if not wanted.with_trash:
+        conditions.append("is_trashed = 0")
     source = (
         "select messages.id, messages.created_at"
         f" from {' cross join '.join(tables)} where {' and '.join(conditions)}"
@@ -66,7 +70,7 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
 
 
 def list_of_thread(tx: Tx, thread_id: str, span: Span) -> list[RowPlace]:
-    source = "select id, created_at from messages where thread_id = :thread_id and direction <> 'blocked'"
+    source = f"select id, created_at from messages where thread_id = :thread_id and {LISTED}"
     rows = pages.rows_of(tx, source, span, thread_id=thread_id)
     return [RowPlace(row["created_at"], row["id"]) for row in rows]
 
@@ -76,7 +80,7 @@ def list_threads(
 ) -> list[Thread]:
     """By their last message; labels are in the form in which they are compared."""
     column, owner_id = reach.owner
-    conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}"]
+    conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}", f"threads.{IS_LISTED}"]
     tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(reach)}
     conditions += [f"threads.{name} = :{name}" for name in _limits_of(reach)]
     for number, label in enumerate(labels):
@@ -110,7 +114,7 @@ def newest_of_threads(tx: Tx, thread_ids: Sequence[str], each: int) -> dict[str,
     found = {}
     for thread_id in thread_ids:
         rows = tx.all(
-            "select id from messages where thread_id = :id and direction <> 'blocked'"
+            f"select id from messages where thread_id = :id and {LISTED}"
             " order by created_at desc, id desc limit :each",
             id=thread_id,
             each=each,

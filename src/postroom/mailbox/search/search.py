@@ -7,13 +7,13 @@ from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
 from postroom.mail.search import query as grammar
-from postroom.mail.search import snippet
+from postroom.mail.search import snippet, tokens
 from postroom.mail.search.index_entry import Searchable
-from postroom.mail.search.query import InvalidQuery, Query, Term
+from postroom.mail.search.query import Field, InvalidQuery, Query, Term
 from postroom.mailbox import attachments, documents, inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import filters, indexing, latecomers
+from postroom.mailbox.search import filters, index_upkeep, indexing, latecomers
 from postroom.mailbox.search.latecomers import Latecomer
 from postroom.storage.database import Overdue, Row, Tx, one_of
 
@@ -47,6 +47,7 @@ class Question:
     query: Query
     realms: list[str]
     asked: Query  # as it was written
+    with_trash: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def parse(q: str, field: str = "q") -> Query:
         raise BadRequest(str(error), field=field) from None
 
 
-def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
+def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str, with_trash: bool = False) -> Question:
     terms: list[tuple[Term, ...]] = []
     if reach.inbox_id is not None:
         terms.append((Term((indexing.inbox_scope(reach.inbox_id),), "scope"),))
@@ -82,7 +83,8 @@ def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
             terms += filters.to_terms(tx, reach, group, service_domain)
         else:
             left.append(group)
-    return Question(reach, Query((*terms, *asked.terms), tuple(left)), _realms(tx, reach), asked)
+    in_index = Query((*terms, *asked.terms), tuple(left))
+    return Question(reach, in_index, _realms(tx, reach), asked, with_trash)
 
 
 def _realms(tx: Tx, reach: Reach) -> list[str]:
@@ -256,6 +258,8 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
     """
     passing: list[Row] = []
     condition, params = filters.conditions(question.query.filters)
+    if not question.with_trash:
+        condition += " and messages.is_trashed = 0"
     if place is not None:
         condition, params = f"{condition}{place.condition}{IN_ORDER}", params | place.params
     for start in range(0, len(docs), ROWS_TOGETHER):
@@ -270,6 +274,33 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
         )
     reach = question.reach
     return [row for row in passing if reach.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
+
+
+def find_ids(tx: Tx, reach: Reach, sought: Sequence[tuple[Field, str]], most: int) -> set[str] | None:
+    """Messages of an inbox that have these words, the last of each by its beginning, or are not read yet.
+
+    None where the index cannot tell: there are no words, more than so many have them, or it is made anew.
+    """
+    assert reach.inbox_id is not None
+    words = [(tokens.split_sought(text)[0], field) for field, text in sought]
+    terms = [(Term(tuple(found), field, is_beginning=True),) for found, field in words if found]
+    if not terms or not indexing.is_whole(tx):
+        return None
+    of_inbox = Term((indexing.inbox_scope(reach.inbox_id),), "scope")
+    query = Query(((of_inbox,), *terms))
+    question = Question(reach, query, _realms(tx, reach), query)
+    docs: list[int] = []
+    for part in _walk(tx, question, HIGHEST_DOC, LARGEST_CHUNK):
+        docs += part
+        if len(docs) > most:
+            return None
+    waiting = index_upkeep.list_waiting(tx, most + 1)
+    found = set(waiting)
+    for start in range(0, len(docs), ROWS_TOGETHER):
+        is_wanted, wanted = one_of("doc", docs[start : start + ROWS_TOGETHER])
+        rows = tx.all(f"select message_id from search_documents where {is_wanted}", **wanted)
+        found |= {row["message_id"] for row in rows}
+    return found if len(waiting) <= most else None
 
 
 def answers(tx: Tx, asked: Query, message: Message) -> bool:

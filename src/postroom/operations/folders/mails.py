@@ -10,18 +10,17 @@ from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
 from postroom.errors import BadRequest, NotFound
 from postroom.inward import admit
-from postroom.mailbox import inboxes, labels, messages, threads
+from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import flags, places, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
 from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.folders import trash
 from postroom.operations.folders.names import FolderRefused, require, require_folder
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
-
-NOT_IN_DRAFTS = "Drafts are written and deleted over the interface."
 
 
 class StoredFlags(Struct, frozen=True):
@@ -114,7 +113,11 @@ def _require_copyable(folder: str, target: str) -> None:
         raise FolderRefused("CANNOT", "Nothing is copied into Trash: move it there.")
     if target in (SENT, JUNK, DRAFTS):
         raise FolderRefused("CANNOT", "Nothing is copied or moved into this folder.")
-    if folder in (DRAFTS, JUNK) and target != folder:
+    if folder == DRAFTS:
+        raise FolderRefused("CANNOT", "A draft stays in its folder.")
+    if folder == TRASH:
+        raise FolderRefused("CANNOT", "Nothing is copied out of Trash: move it.")
+    if folder == JUNK and target != folder:
         raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
 
 
@@ -164,9 +167,12 @@ def move_mails(
     caller, inbox = require(tx, caller, inbox_id, needed, now)
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
-    if target == folder or folder == DRAFTS:
+    if target == folder or (folder == DRAFTS and target != TRASH):
         raise FolderRefused("CANNOT", "This message stays in its folder.")
-    if target == TRASH:
+    if folder == DRAFTS:
+        for mail in mails:
+            drafts.remove(tx, mail.message_id)  # gone for good; files of it are swept later
+    elif target == TRASH:
         _into_trash(tx, inbox_id, mails)
     elif folder == JUNK:
         _let_in(tx, caller, inbox, target, mails, config, now)
@@ -182,8 +188,12 @@ def move_mails(
 def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail]) -> None:
     """Out of every other folder. \\Deleted was said of the folder it is leaving."""
     message_ids = [mail.message_id for mail in mails]
+    if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
+        raise FolderRefused("INUSE", "It has not left yet: cancel it first, or wait.")
     for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        places.remove_everywhere(tx, inbox_id, message_ids[start : start + places.ASKED_TOGETHER])
+        part = message_ids[start : start + places.ASKED_TOGETHER]
+        places.remove_everywhere(tx, inbox_id, part)
+        trash.put_in(tx, inbox_id, part)
     places.place_all(tx, [FolderPlace(inbox_id, TRASH, message_id) for message_id in message_ids])
 
 
@@ -213,7 +223,11 @@ def _out_of_trash(
             raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
         for mail in mails:
             places.move(tx, inbox_id, mail.message_id, target)
-    places.remove(tx, inbox_id, TRASH, [mail.message_id for mail in mails])
+    message_ids = [mail.message_id for mail in mails]
+    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
+        part = message_ids[start : start + places.ASKED_TOGETHER]
+        places.remove(tx, inbox_id, TRASH, part)
+        trash.take_out(tx, inbox_id, part)
 
 
 def _home(tx: Tx, message_id: str) -> str:
@@ -244,8 +258,8 @@ def expunge_mails(
     caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
     inboxes.lock(tx, inbox_id)
     mails = [each for each in views.list_mails(tx, inbox_id, folder, uids) if DELETED in each.flags]
-    if folder == DRAFTS and mails:
-        raise FolderRefused("CANNOT", NOT_IN_DRAFTS)
+    if folder == DRAFTS:
+        return [blob for mail in mails for blob in drafts.remove(tx, mail.message_id)]
     if folder == TRASH:
         return [blob for mail in mails for blob in _delete(tx, caller, inbox, mail, now)]
     if folder.startswith(LABEL):

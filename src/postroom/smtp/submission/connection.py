@@ -15,8 +15,10 @@ from postroom.errors import ApiError
 from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.failed_logins import FailedLogins
+from postroom.net.tls_start import start_tls
 from postroom.operations.folders import names
 from postroom.outward.finished.finished_mail import FinishedMail, send_finished
+from postroom.outward.finished.refusals import REFUSALS, note_refusal
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -67,6 +69,7 @@ class SubmissionConnection(asyncio.Protocol):
         self._peer = ""
         self._dialogue: SubmissionDialogue | None = None
         self._first_words_over_tls: bytearray | None = None
+        self._before_tls = b""  # of the handshake, where a proxy's header came with it
         self._is_reading = True
         self._heard_at = self._mail_began_at = self._loop.time()
         self._mail_bytes = 0
@@ -85,7 +88,6 @@ class SubmissionConnection(asyncio.Protocol):
             self._transport.write(refusal)
             self._close()
         elif self._context.is_tls_from_the_start:
-            self._pause_reading()
             self._start(self._begin_over_tls())
         else:
             self._begin(offers_tls=True, is_private=_is_loopback(self._peer))
@@ -94,7 +96,9 @@ class SubmissionConnection(asyncio.Protocol):
         self._heard_at = self._loop.time()
         if self._first_words_over_tls is not None:
             self._first_words_over_tls += data
-        elif self._closing_since is None and self._dialogue is not None:
+        elif self._dialogue is None:
+            self._before_tls += data
+        elif self._closing_since is None:
             if self._dialogue.is_asking:
                 self._pause_reading()
             self._mail_bytes += len(data)
@@ -252,6 +256,10 @@ class SubmissionConnection(asyncio.Protocol):
             recipients = tuple(recipient.address for recipient in question.recipients)
             mail = FinishedMail(raw, question.mail_from, recipients)
             return MailAnswered(_accepted(await send_finished(resources, caller, inbox, mail)), True)
+        except REFUSALS as error:
+            who = (*self._who, error, self._peer)
+            await resources.db.write(note_refusal, *who, resources.now())
+            return MailAnswered(_refusal(error), is_accepted=False)
         except Exception as error:
             return MailAnswered(_refusal(error), is_accepted=False)
         finally:
@@ -268,15 +276,20 @@ class SubmissionConnection(asyncio.Protocol):
         transport, limits = self._open_transport(), self._context.limits
         if transport is None:
             return None
-        first_words = self._first_words_over_tls = bytearray()
+        first_words = bytearray()
+
+        def take_early() -> bytes:
+            self._first_words_over_tls = first_words
+            return self._before_tls
+
         try:
-            upgraded = await self._loop.start_tls(
+            upgraded = await start_tls(
                 transport,
                 self,
                 self._context.tls,
-                server_side=True,
-                ssl_handshake_timeout=limits.tls_handshake_seconds,
-                ssl_shutdown_timeout=limits.linger_seconds,
+                take_early,
+                limits.tls_handshake_seconds,
+                limits.linger_seconds,
             )
         except OSError:
             upgraded = None

@@ -66,18 +66,19 @@ def _lock(tx: Tx, table: str, row_id: str) -> None:
         accounts.lock(tx, row_id)
 
 
-_OF_INBOX = "select count(*) from messages where inbox_id = inboxes.id and direction ="
+_OF_INBOX = "select count(*) from messages where inbox_id = inboxes.id and is_trashed = 0 and direction ="
+_OF_THREADS = f"select count(*) from threads where inbox_id = inboxes.id and {threads.IS_LISTED}"
 
 THREADS = Counted(
     "threads",
-    {"message_count": "select count(*) from messages where thread_id = threads.id"},
+    {"message_count": "select count(*) from messages where thread_id = threads.id and is_trashed = 0"},
     owner="exists (select 1 from inboxes where inboxes.id = threads.inbox_id)",
 )
 INBOXES = Counted(
     "inboxes",
     {
-        "thread_count": "select count(*) from threads where inbox_id = inboxes.id",
-        "unread_count": "select count(*) from threads where inbox_id = inboxes.id and is_read = 0",
+        "thread_count": _OF_THREADS,
+        "unread_count": f"{_OF_THREADS} and is_read = 0",
         "inbound_count": f"{_OF_INBOX} 'inbound'",
         "outbound_count": f"{_OF_INBOX} 'outbound'",
         # Mail that waits for its examination is counted when it is judged.

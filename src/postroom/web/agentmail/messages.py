@@ -64,6 +64,7 @@ def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
         without=() if query.include_trash or showing.TRASH in asked else (showing.TRASH,),
         direction=directions.pop() if len(directions) == 1 else None,
         is_unread=showing.UNREAD in asked,
+        with_trash=bool(query.include_trash) or showing.TRASH in asked,
         with_blocked=bool(query.include_blocked) or showing.BLOCKED in asked,
     )
 

@@ -242,6 +242,7 @@ def _success(route: Route) -> Json:
 
 _MEDIA_TYPES = {
     "/.well-known/mta-sts.txt": "text/plain",
+    "/.well-known/autoconfig/mail/config-v1.1.xml": "application/xml",
     "/metrics": "text/plain",
     "/openapi.json": "application/json",
     "/llms.txt": "text/plain",

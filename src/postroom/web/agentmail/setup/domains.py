@@ -6,6 +6,7 @@ from postroom.accounts import accounts, domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.config import Config
+from postroom.deliverability import mail_programs
 from postroom.errors import BadRequest
 from postroom.fields import RowPlace
 from postroom.operations import domains as verbs
@@ -114,7 +115,9 @@ def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> sh
 def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> str:
     """The records as lines of a zone file."""
     shown = verbs.get_domain(tx, caller, domain_id, config, now)
-    return "".join(f"{line(record)}\n" for record in shown.records)
+    lines = [line(record) for record in shown.records]
+    return "".join(f"{each}
+" for each in (*lines, *mail_programs.zone_lines(shown.domain, config)))
 
 
 def line(record: verbs.ShownRecord) -> str:

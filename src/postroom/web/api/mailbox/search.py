@@ -37,5 +37,5 @@ def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float)
     reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
     if reach is None:
         return ResultPage([], None)
-    question = search.ask(tx, reach, asked, call.resources.config.domain)
+    question = search.ask(tx, reach, asked, call.resources.config.domain, query.include is not None)
     return search.find(tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends)

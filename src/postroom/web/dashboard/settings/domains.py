@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.deliverability import mail_programs
 from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
 from postroom.operations.ways.domain_reports import ReportQuery, get_domain_reports
@@ -91,5 +92,6 @@ async def show_reports(desk: Desk, domain_id: str) -> Response:
 async def download_zone(desk: Desk, domain_id: str) -> Response:
     domain = plain(await desk.run(domains.get_domain, domain_id=domain_id))
     lines = [zone_line(each["name"], each["type"], each["value"]) for each in domain["records"]]
+    lines += mail_programs.zone_lines(domain["domain"], desk.call.resources.config)
     headers = {**HEADERS, "Content-Disposition": f"attachment; filename={domain['domain']}.zone"}
     return Response("\n".join([*lines, ""]), media_type="text/plain; charset=utf-8", headers=headers)

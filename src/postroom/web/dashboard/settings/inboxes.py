@@ -1,15 +1,19 @@
 """Inboxes: made, named, limited and deleted; each with its meters, rules, keys and a webhook of its own."""
 
+from markupsafe import Markup
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
 from postroom import fields
 from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
+from postroom.config import Config
+from postroom.deliverability import mail_programs
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
 from postroom.operations import holds, keys, webhooks
 from postroom.operations import inboxes as operations
+from postroom.processes import pools
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
@@ -23,6 +27,10 @@ from postroom.web.dashboard.settings.rules import (
 )
 
 PATH = "/app/inboxes"
+QR_CODE = Markup(
+    '<svg class="qr" viewBox="0 0 {0} {0}" role="img" aria-label="QR code of these values">'
+    '<path fill="#fff" d="M0 0h{0}v{0}H0z"/><path fill="#000" d="{1}"/></svg>'
+)
 
 
 class NewInboxForm(Struct, rename="camel", frozen=True):
@@ -92,7 +100,22 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
         secret=secret,
         words=approval.WORDS,
         sentences=SENTENCES,
+        doors=mail_programs.doors(desk.call.resources.config),
+        code=await pools.COMPOSING.run(draw_code, inbox["address"], desk.call.resources.config),
     )
+
+
+def draw_code(address: str, config: Config) -> Markup:
+    """The values for a mail program on the phone, as a QR code; the password is not among them."""
+    found = mail_programs.doors(config)
+    if not found:
+        return Markup("")
+    import segno  # for this page alone
+
+    lines = [f"{door.protocol.upper()}: {door.host}:{door.port} ({door.security})" for door in found]
+    rows = list(segno.make_qr("\n".join([*lines, f"User name: {address}"])).matrix_iter(border=4))
+    dots = [f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dot in enumerate(row) if dot]
+    return QR_CODE.format(len(rows), "".join(dots))
 
 
 async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:

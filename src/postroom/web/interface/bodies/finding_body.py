@@ -1,6 +1,6 @@
 """What requests carry about finding: the queries of search and usage."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -20,3 +20,6 @@ class SearchQuery(Struct, frozen=True):
     pod_id: PodFilter | None = field(default=None, name="podId")
     limit: Limit = 20
     cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
+    include: (
+        Annotated[Literal["trash"], Meta(description="Also what a mail program moved to Trash.")] | None
+    ) = None

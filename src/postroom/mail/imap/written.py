@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
-from postroom.imap.answers.structure import BodyPart
 from postroom.mail import address, headers
 from postroom.mail.address import Address
 from postroom.mail.headers import Headers
+from postroom.mail.imap.structure import BodyPart
 
 NIL = b"NIL"
 MAX_QUOTED_BYTES = 1_000
@@ -29,7 +30,8 @@ def nstring(value: str) -> bytes:
     return string(value.encode()) if value else NIL
 
 
-def flag_list(flags: Iterable[str]) -> bytes:
+@lru_cache(4096)
+def flag_list(flags: frozenset[str]) -> bytes:
     return b"(" + " ".join(sorted(flags)).encode() + b")"
 
 
@@ -65,6 +67,11 @@ def envelope(fields: Headers) -> bytes:
         nstring(_line(fields, "message-id")),
     )
     return b"(" + b" ".join(parts) + b")"
+
+
+def envelope_of(raw: bytes) -> bytes:
+    """Of a mail, or of its header alone."""
+    return envelope(headers.split(raw, 0).headers)
 
 
 def _line(fields: Headers, name: str) -> str:

@@ -1,4 +1,4 @@
-"""SEARCH: what rows tell first, then what documents tell, and the mails themselves only for the rest."""
+"""SEARCH: the index names the few that can be meant; then rows, documents and the mails themselves tell."""
 
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -7,22 +7,37 @@ import msgspec
 from msgspec import Struct
 
 from postroom.clock import DAY
+from postroom.errors import ApiError
 from postroom.imap import listing
-from postroom.imap.answers import written
 from postroom.imap.dialogue.requests import SearchKey, SearchMails
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
 from postroom.mail import headers
 from postroom.mail.headers import Headers
-from postroom.mailbox import messages, raw_mails
+from postroom.mail.imap import written
+from postroom.mail.search.query import Field
+from postroom.mailbox import drafts, messages, raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.views import FolderMail
-from postroom.resources import Tx
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.search import search as search_index
+from postroom.outward.finished import draft_mail
+from postroom.resources import Blobs, Tx
 
 SECONDS = 20.0
 ROWS_TOGETHER = 500
 DOCUMENTS_TOGETHER = 50
 HEADER_BYTES = 64 * 1024
+BY_INDEX_ABOVE = 2_000  # in smaller folders each mail is read, and found by any letters
+MOST_BY_INDEX = 20_000
+INDEXED: dict[str, Field] = {
+    "TEXT": "",
+    "BODY": "",
+    "SUBJECT": "subject",
+    "FROM": "from",
+    "TO": "to",
+    "CC": "to",
+}
 IN_DOCUMENT = {"BCC", "BODY", "CC", "FROM", "SUBJECT", "TEXT", "TO"}
 IN_HEADER = {"HEADER", "SENTBEFORE", "SENTON", "SENTSINCE"}
 
@@ -47,8 +62,11 @@ class Candidate(Struct):
 
 
 async def search(client: ImapState, request: SearchMails) -> bytes:
-    view, (_, inbox_id) = client.selected, client.who
-    found = await client.resources.db.read_long(_search, SECONDS, inbox_id, view, request.key)
+    view = client.selected
+    assert client.inbox is not None
+    found = await client.resources.db.read_long(
+        _search, SECONDS, client.inbox, view, request.key, client.resources.blobs
+    )
     client.wants_modseq = client.wants_modseq or request.wants_modseq
     uids = [candidate.mail.uid for candidate in found]
     shown = uids if request.by_uid else [candidate.number for candidate in found]
@@ -83,46 +101,96 @@ def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
     return b" ".join(words) + b"\r\n"
 
 
-def _search(tx: Tx, inbox_id: str, view: FolderView, key: SearchKey) -> list[Candidate]:
+def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs) -> list[Candidate]:
+    uids = view.uids.tolist()
+    if len(uids) > BY_INDEX_ABOVE and (few := _find_few(tx, inbox, view, key)) is not None:
+        uids = few
     found: list[Candidate] = []
-    for start in range(0, len(view.uids), ROWS_TOGETHER):
-        part = view.uids[start : start + ROWS_TOGETHER].tolist()
-        numbers = {uid: start + place + 1 for place, uid in enumerate(part)}
-        rows = [each for each in views.list_mails(tx, inbox_id, view.folder, part) if each.uid in numbers]
-        candidates = [Candidate(each, numbers[each.uid]) for each in rows]
-        found += _matching(tx, view, key, candidates)
+    for start in range(0, len(uids), ROWS_TOGETHER):
+        rows = views.list_mails(tx, inbox.id, view.folder, uids[start : start + ROWS_TOGETHER])
+        numbered = [(mail, view.number_of(mail.uid)) for mail in rows]
+        candidates = [Candidate(mail, number) for mail, number in numbered if number is not None]
+        found += _MailReader(tx, inbox, blobs).matching(view, key, candidates)
     return found
 
 
-def _matching(tx: Tx, view: FolderView, key: SearchKey, candidates: list[Candidate]) -> list[Candidate]:
-    """In up to three rounds, each for those of which the one before could not tell."""
-    answers = {id(each): _matches(view, key, each) for each in candidates}
-    for read in (_read_documents, _read_headers):
-        open_ones = [each for each in candidates if answers[id(each)] is None]
-        for start in range(0, len(open_ones), DOCUMENTS_TOGETHER):
-            part = open_ones[start : start + DOCUMENTS_TOGETHER]
-            read(tx, part)
-            answers |= {id(each): _matches(view, key, each) for each in part}
-            for each in part:
-                if answers[id(each)] is not None:
-                    each.text = each.headers = None
-    return [each for each in candidates if answers[id(each)]]
+def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[int] | None:
+    """The UIDs among which all must be that are found, by the words that each of them has to have."""
+    wanted = key.keys if key.name == "AND" else (key,)
+    sought = [(INDEXED[each.name], each.value) for each in wanted if each.name in INDEXED]
+    if not sought:
+        return None
+    found = search_index.find_ids(tx, inbox.reach, sought, MOST_BY_INDEX)
+    if found is None:
+        return None
+    asked = sorted(found)
+    uids: list[int] = []
+    for start in range(0, len(asked), ROWS_TOGETHER):
+        part = asked[start : start + ROWS_TOGETHER]
+        uids += views.find_uids(tx, inbox.id, view.folder, part).values()
+    return sorted(uids)
 
 
-def _read_documents(tx: Tx, part: Sequence[Candidate]) -> None:
-    decode = msgspec.json.Decoder(SearchedText).decode
-    found = {
-        message.id: decode(message.stored[0])
-        for message in messages.list_by_ids(tx, [each.mail.message_id for each in part])
-    }
-    for each in part:
-        each.text = found.get(each.mail.message_id, SearchedText())
+class _MailReader:
+    """Reads what rows do not tell."""
 
+    def __init__(self, tx: Tx, inbox: Inbox, blobs: Blobs) -> None:
+        self._tx, self._inbox, self._blobs = tx, inbox, blobs
 
-def _read_headers(tx: Tx, part: Sequence[Candidate]) -> None:
-    for each in part:
-        raw = raw_mails.get(tx, each.mail.message_id)
-        each.headers = headers.split((raw.content or b"")[:HEADER_BYTES], 0).headers
+    def matching(self, view: FolderView, key: SearchKey, candidates: list[Candidate]) -> list[Candidate]:
+        """In up to three rounds, each for those of which the one before could not tell."""
+        answers = {id(each): _matches(view, key, each) for each in candidates}
+        for read in (self._read_documents, self._read_headers):
+            open_ones = [each for each in candidates if answers[id(each)] is None]
+            for start in range(0, len(open_ones), DOCUMENTS_TOGETHER):
+                part = open_ones[start : start + DOCUMENTS_TOGETHER]
+                read(part)
+                answers |= {id(each): _matches(view, key, each) for each in part}
+                for each in part:
+                    if answers[id(each)] is not None:
+                        each.text = each.headers = None
+        return [each for each in candidates if answers[id(each)]]
+
+    def _read_documents(self, part: Sequence[Candidate]) -> None:
+        decode = msgspec.json.Decoder(SearchedText).decode
+        found = {
+            message.id: decode(message.stored[0])
+            for message in messages.list_by_ids(self._tx, [each.mail.message_id for each in part])
+        }
+        for each in part:
+            each.text = found.get(each.mail.message_id) or self._text_of_draft(each.mail.message_id)
+
+    def _text_of_draft(self, draft_id: str) -> SearchedText:
+        draft = drafts.find(self._tx, self._inbox.reach, draft_id)
+        if draft is None:
+            return SearchedText()
+        fields = draft_mail.fields_of(draft)
+        return SearchedText(
+            from_addr=self._inbox.sender,
+            header_to=", ".join(fields.to),
+            cc=fields.cc,
+            bcc=fields.bcc,
+            subject=fields.subject,
+            body_text=fields.body,
+        )
+
+    def _read_headers(self, part: Sequence[Candidate]) -> None:
+        heads = raw_mails.heads(self._tx, [each.mail.message_id for each in part])
+        for each in part:
+            head = heads.get(each.mail.message_id)
+            each.headers = headers.split(self._head(each) if head is None else head, 0).headers
+
+    def _head(self, each: Candidate) -> bytes:
+        """Of a draft, of a large mail, or of one with a long header."""
+        draft = drafts.find(self._tx, self._inbox.reach, each.mail.message_id)
+        if draft is not None:
+            return draft_mail.write(self._inbox, draft, (), self._blobs.get)
+        try:
+            raw = raw_mails.get(self._tx, each.mail.message_id)
+            content = raw.content if raw.blob is None else next(self._blobs.stream(raw.blob), b"")
+        except (ApiError, OSError):
+            return b""
+        return (content or b"")[:HEADER_BYTES]
 
 
 def _matches(view: FolderView, key: SearchKey, each: Candidate) -> bool | None:

@@ -209,5 +209,5 @@ def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | 
 class StructureCache:
     """Of the last mail that was looked at: programs fetch its parts one after the other."""
 
-    message_id: str = ""
+    key: str = ""
     root: BodyPart | None = None

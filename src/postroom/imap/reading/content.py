@@ -1,0 +1,84 @@
+"""The bytes of a mail: those in a row at hand, those in a blob as a stream."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+
+from msgspec import structs
+
+from postroom import ids
+from postroom.errors import ApiError, NotFound
+from postroom.imap.state import ImapState
+from postroom.mail.imap import structure
+from postroom.mail.imap.structure import BodyPart
+from postroom.mailbox import raw_mails
+from postroom.mailbox.drafts import KeptDraft
+from postroom.mailbox.folders.views import FolderMail
+from postroom.mailbox.raw_mails import RawMail
+from postroom.operations.folders import drafts
+from postroom.outward.finished import draft_mail
+from postroom.processes import pools
+
+
+class StoredContent:
+    def __init__(self, client: ImapState, mail: FolderMail, raw: RawMail) -> None:
+        self._client = client
+        self._key = f"{mail.message_id} {mail.uid}"  # a draft that was changed has another UID
+        self._raw = raw
+        self.size_bytes = mail.size_bytes if raw.content is None else len(raw.content)
+
+    @classmethod
+    async def open(cls, client: ImapState, mail: FolderMail) -> "StoredContent":
+        if ids.is_id(ids.DRAFT, mail.message_id):
+            _, whole = await _draft(client, mail)
+            return cls(client, mail, RawMail(whole, None, 0, b""))
+        raw = await client.resources.db.read(raw_mails.get, mail.message_id)
+        return cls(client, mail, replace(raw, signature=b""))
+
+    async def structure(self) -> BodyPart:
+        cache = self._client.structures
+        if cache.key != self._key or cache.root is None:
+            cache.root = await self._scan()
+            cache.key = self._key
+        return cache.root
+
+    async def _scan(self) -> BodyPart:
+        if self._raw.content is not None:
+            return structure.scan([self._raw.content])
+        assert self._raw.blob is not None
+        return await pools.READING.run(_scan_blob, self._client.resources.blobs.stream, self._raw.blob)
+
+    async def chunks(self, first: int, end: int) -> AsyncIterator[bytes]:
+        if self._raw.content is not None:
+            yield self._raw.content[first:end]
+            return
+        position = 0
+        async for chunk in await raw_mails.stream(self._client.resources, self._raw):
+            if position + len(chunk) > first and position < end:
+                yield chunk[max(0, first - position) : end - position]
+            position += len(chunk)
+            if position >= end:
+                return
+
+
+async def measured(client: ImapState, mail: FolderMail) -> FolderMail:
+    """A draft with the date and the size that it has as a mail."""
+    try:
+        draft, whole = await _draft(client, mail)
+    except ApiError:
+        return mail
+    return structs.replace(mail, size_bytes=len(whole), created_at=draft.updated_at)
+
+
+async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]:
+    _, inbox_id = client.who
+    resources = client.resources
+    inbox, draft, files = await resources.db.read(drafts.get_whole, inbox_id, mail.message_id)
+    try:
+        whole = await pools.COMPOSING.run(draft_mail.write, inbox, draft, files, resources.blobs.get)
+    except FileNotFoundError:  # it was changed a moment ago
+        raise NotFound("No such draft.") from None
+    return draft, whole
+
+
+def _scan_blob(stream: Callable[[str], Iterator[bytes]], blob: str) -> BodyPart:
+    return structure.scan(stream(blob))

@@ -1,0 +1,62 @@
+"""ENVELOPE and BODYSTRUCTURE: made from a mail when a program asks for the first time, and kept in rows."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from postroom.errors import ApiError
+from postroom.imap.reading.content import StoredContent
+from postroom.imap.state import ImapState
+from postroom.mail.imap import written
+from postroom.mailbox import raw_mails
+from postroom.mailbox.folders import flags
+from postroom.mailbox.folders.views import FolderMail
+from postroom.resources import Tx
+
+ENVELOPES_TOGETHER = 100
+STRUCTURES_TOGETHER = 50
+
+
+async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
+    """Those of mails that cannot be read any more stay None."""
+    missing = [mail for mail in found if mail.envelope is None]
+    if not missing:
+        return list(found)
+    made: dict[str, bytes] = {}
+    for start in range(0, len(missing), ENVELOPES_TOGETHER):
+        part = missing[start : start + ENVELOPES_TOGETHER]
+        made |= await client.resources.db.read(_envelopes, [mail.message_id for mail in part])
+        for mail in part:
+            if mail.message_id not in made:
+                await _scan(client, mail, made, {})
+    await client.resources.db.write(flags.keep_envelopes, made)
+    return [replace(mail, envelope=mail.envelope or made.get(mail.message_id)) for mail in found]
+
+
+def _envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
+    made = raw_mails.envelopes(tx, message_ids)
+    heads = raw_mails.heads(tx, [each for each in message_ids if each not in made])
+    return made | {each: written.envelope_of(head) for each, head in heads.items()}
+
+
+async def with_structures(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
+    missing = [mail for mail in found if mail.structure is None]
+    made: dict[str, bytes] = {}
+    for start in range(0, len(missing), STRUCTURES_TOGETHER):
+        part: dict[str, bytes] = {}
+        for mail in missing[start : start + STRUCTURES_TOGETHER]:
+            await _scan(client, mail, {}, part)
+        await client.resources.db.write(flags.keep_structures, part)
+        made |= part
+    return [replace(mail, structure=mail.structure or made.get(mail.message_id)) for mail in found]
+
+
+async def _scan(
+    client: ImapState, mail: FolderMail, envelopes: dict[str, bytes], structures: dict[str, bytes]
+) -> None:
+    try:
+        root = await (await StoredContent.open(client, mail)).structure()
+    except ApiError:  # a damaged file: the rest of the answer is good
+        return
+    envelopes[mail.message_id] = written.envelope(root.headers)
+    structures[mail.message_id] = written.body_structure(root, is_extended=True)

@@ -1,0 +1,234 @@
+"""FETCH: flags, sizes and dates from rows; pieces of mails from their bytes, streamed if large."""
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from postroom.errors import ApiError
+from postroom.imap import listing
+from postroom.imap.dialogue.requests import FetchMails, MailSection
+from postroom.imap.reading import describing
+from postroom.imap.reading.content import StoredContent, measured
+from postroom.imap.state import ImapState
+from postroom.mail.imap import structure, written
+from postroom.mail.imap.structure import BodyPart
+from postroom.mailbox import raw_mails
+from postroom.mailbox.folders import views
+from postroom.mailbox.folders.flags import SEEN
+from postroom.mailbox.folders.places import DRAFTS
+from postroom.mailbox.folders.views import FolderMail
+from postroom.operations.folders import mails
+
+TOGETHER = 500
+HEADS_TOGETHER = 100
+WITH_CONTENT_TOGETHER = 50
+MAX_HEADER_BYTES = 1024 * 1024
+DATED = {"INTERNALDATE", "RFC822.SIZE"}
+DESCRIBED = {"ENVELOPE", "BODYSTRUCTURE"}
+_FIELD = re.compile(rb"^([!-9;-~]++)[ \t]*+:[^\n]*+\n?(?:[ \t][^\n]*+\n?)*+", re.MULTILINE)
+
+
+async def fetch(client: ImapState, request: FetchMails) -> bytes:
+    view = client.selected
+    if not request.by_uid and not view.has_all(request.which):
+        return b"BAD There is no message with such a number."
+    client.wants_modseq = (
+        client.wants_modseq or request.changed_since is not None or "MODSEQ" in request.items
+    )
+    uids = view.select(request.which, request.by_uid)
+    step = TOGETHER
+    if _needs_content(request):
+        step = HEADS_TOGETHER if _needs_heads_alone(request) else WITH_CONTENT_TOGETHER
+    has_gaps = False
+    for start in range(0, len(uids), step):
+        has_gaps = not await _fetch_some(client, request, uids[start : start + step]) or has_gaps
+    await listing.tell_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
+    return b"NO [EXPUNGEISSUED] Some of them are gone." if has_gaps and not request.by_uid else b"OK Done."
+
+
+def _needs_content(request: FetchMails) -> bool:
+    return bool(request.sections) or "BODY" in request.items
+
+
+def _needs_heads_alone(request: FetchMails) -> bool:
+    """As programs ask that list mails by their header fields."""
+    return "BODY" not in request.items and all(
+        section.kind.startswith("HEADER") and not section.path for section in request.sections
+    )
+
+
+async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -> bool:
+    """Whether all of them are there."""
+    found = await _list(client, request, uids)
+    newly_seen: frozenset[int] = frozenset()
+    if request.marks_seen and not client.selected.is_read_only:
+        found, newly_seen = await _mark_seen(client, found)
+    if "ENVELOPE" in request.items:
+        found = await describing.with_envelopes(client, found)
+    if "BODYSTRUCTURE" in request.items:
+        found = await describing.with_structures(client, found)
+    told = [(mail, _words(request, mail, mail.uid in newly_seen)) for mail in found]
+    if not _needs_content(request):
+        client.output.write(b"".join(_line(client, mail, b" ".join(words)) for mail, words in told))
+    else:
+        heads: dict[str, bytes] = {}
+        if _needs_heads_alone(request):
+            asked = [mail.message_id for mail in found]
+            heads = await client.resources.db.read(raw_mails.heads, asked)
+        for mail, words in told:
+            if mail.message_id in heads:
+                _write_with_head(client, request, mail, words, heads[mail.message_id])
+            else:
+                await _write_with_content(client, request, mail, words)
+    await client.output.drain()
+    return request.changed_since is not None or len(found) == len(uids)
+
+
+async def _list(client: ImapState, request: FetchMails, uids: list[int]) -> list[FolderMail]:
+    view, (_, inbox_id) = client.selected, client.who
+    is_dated = bool(request.sections) or not DATED.isdisjoint(request.items)
+    is_described = not DESCRIBED.isdisjoint(request.items)
+    db = client.resources.db
+    found = await db.read(views.list_mails, inbox_id, view.folder, uids, is_dated, is_described)
+    if view.folder == DRAFTS and is_dated:
+        found = [await measured(client, mail) for mail in found]
+    since = request.changed_since or 0
+    return [mail for mail in found if mail.modseq > since]
+
+
+def _line(client: ImapState, mail: FolderMail, words: bytes) -> bytes:
+    return b"* %d FETCH (%s)\r\n" % (client.selected.number_of(mail.uid) or 0, words)
+
+
+async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[FolderMail], frozenset[int]]:
+    """Whoever may only read leaves no trace."""
+    caller, inbox_id = client.who
+    unseen = [mail.uid for mail in found if SEEN not in mail.flags]
+    if not unseen or caller.permissions.isdisjoint(("draft", "send")):
+        return found, frozenset()
+    db, now = client.resources.db, client.resources.now()
+    folder = client.selected.folder
+    stored = await db.write(
+        mails.change_flags, caller, inbox_id, folder, unseen, "+", frozenset({SEEN}), None, now
+    )
+    after = {mail.uid: mail for mail in stored.mails}
+    told = [
+        replace(mail, flags=after[mail.uid].flags, modseq=after[mail.uid].modseq)
+        if mail.uid in after
+        else mail
+        for mail in found
+    ]
+    return told, frozenset(after)
+
+
+def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[bytes]:
+    """What cannot be read any more, as a damaged file, is left out: the rest of the answer is good."""
+    words: list[bytes] = []
+    for item in request.items:
+        match item:
+            case "FLAGS":
+                words.append(b"FLAGS " + written.flag_list(mail.flags))
+            case "UID":
+                words.append(b"UID %d" % mail.uid)
+            case "INTERNALDATE":
+                words.append(b"INTERNALDATE " + written.internal_date(mail.created_at))
+            case "RFC822.SIZE":
+                words.append(b"RFC822.SIZE %d" % mail.size_bytes)
+            case "MODSEQ":
+                words.append(b"MODSEQ (%d)" % mail.modseq)
+            case "ENVELOPE" if mail.envelope is not None:
+                words.append(b"ENVELOPE " + mail.envelope)
+            case "BODYSTRUCTURE" if mail.structure is not None:
+                words.append(b"BODYSTRUCTURE " + mail.structure)
+    if is_newly_seen and "FLAGS" not in request.items:
+        words.append(b"FLAGS " + written.flag_list(mail.flags))
+    return words
+
+
+def _write_with_head(
+    client: ImapState, request: FetchMails, mail: FolderMail, words: list[bytes], head: bytes
+) -> None:
+    pieces = [_string(section, _chosen(section, head)) for section in request.sections]
+    client.output.write(_line(client, mail, b" ".join([*words, *pieces])))
+
+
+def _chosen(section: MailSection, head: bytes) -> bytes:
+    if section.kind == "HEADER":
+        return head
+    names = {name.lower().encode() for name in section.fields}
+    return b"".join(_fields(head, names, section.kind == "HEADER.FIELDS")) + b"\r\n"
+
+
+async def _write_with_content(
+    client: ImapState, request: FetchMails, mail: FolderMail, words: list[bytes]
+) -> None:
+    output = client.output
+    try:
+        content = await StoredContent.open(client, mail)
+        root = await content.structure() if _needs_structure(request) else None
+    except ApiError:
+        output.write(_line(client, mail, b"UID %d" % mail.uid))
+        return
+    if root is not None and "BODY" in request.items:
+        words = [*words, b"BODY " + written.body_structure(root, is_extended=False)]
+    output.write(b"* %d FETCH (%s" % (client.selected.number_of(mail.uid) or 0, b" ".join(words)))
+    is_first = not words
+    for section in request.sections:
+        output.write(b"" if is_first else b" ")
+        is_first = False
+        await _write_section(client, content, section, root)
+    output.write(b")\r\n")
+    await output.drain()
+
+
+def _needs_structure(request: FetchMails) -> bool:
+    return "BODY" in request.items or any(section.path or section.kind for section in request.sections)
+
+
+async def _write_section(
+    client: ImapState, content: StoredContent, section: MailSection, root: BodyPart | None
+) -> None:
+    output = client.output
+    found: tuple[int, int] | None = (0, content.size_bytes)
+    if root is not None and (section.path or section.kind):
+        found = structure.span(root, section.path, section.kind)
+    if found is None:
+        output.write(section.shown + b" NIL")
+        return
+    if section.kind.startswith("HEADER.FIELDS"):
+        output.write(_string(section, await _chosen_fields(content, found, section)))
+        return
+    first, end = found
+    if section.first is not None:
+        first, end = min(first + section.first, end), min(first + section.first + section.count, end)
+    output.write(section.shown + b" {%d}\r\n" % (end - first))
+    left = end - first
+    async for chunk in content.chunks(first, end):
+        output.write(chunk)
+        left -= len(chunk)
+        await output.drain()
+    if left:  # the client was promised more bytes than there are
+        raise BrokenAnswer
+
+
+class BrokenAnswer(Exception):
+    """A mail ended before its end: what was announced cannot be said any more."""
+
+
+def _string(section: MailSection, value: bytes) -> bytes:
+    if section.first is not None:
+        value = value[section.first : section.first + section.count]
+    return section.shown + b" {%d}\r\n%s" % (len(value), value)
+
+
+async def _chosen_fields(content: StoredContent, found: tuple[int, int], section: MailSection) -> bytes:
+    first, end = found
+    block = b"".join([chunk async for chunk in content.chunks(first, min(end, first + MAX_HEADER_BYTES))])
+    return _chosen(section, block)
+
+
+def _fields(block: bytes, names: set[bytes], is_wanted: bool) -> Iterable[bytes]:
+    for each in _FIELD.finditer(block):
+        if (each[1].lower() in names) == is_wanted:
+            yield each[0] if each[0].endswith(b"\n") else each[0] + b"\r\n"

@@ -1,0 +1,118 @@
+"""Drafts as mail programs see them: a draft written as a mail, and a mail read into a draft's fields."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+from msgspec import Struct
+
+from postroom.mail import address, headers
+from postroom.mail.address import Address
+from postroom.mail.parse import ParsedMail, parse_mail
+from postroom.mail.writing import compose
+from postroom.mail.writing.compose import SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom.mail.writing.header_words import DraftError
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.mailbox.inboxes import Inbox
+
+HEADER_BYTES = 256 * 1024
+RECIPIENTS = 50
+
+
+class DraftFields(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Those of a draft that a mail shows, in the words of the interface."""
+
+    to: list[str] = []
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str = ""
+    body: str = ""
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = True
+    reply_to: str | None = None
+
+
+class ReadDraft(Struct, frozen=True):
+    fields: DraftFields
+    answers: tuple[str, ...]  # Message-IDs, the nearest first
+    files: tuple[DraftAttachment, ...]
+
+
+def fields_of(draft: KeptDraft) -> DraftFields:
+    return msgspec.json.decode(draft.fields, type=DraftFields)
+
+
+def write(
+    inbox: Inbox, draft: KeptDraft, files: Iterable[KeptFile], read_blob: Callable[[str], bytes]
+) -> bytes:
+    """Always the same bytes for a version of a draft."""
+    attached = tuple(
+        DraftAttachment(file.filename, file.content_type, _content(file, read_blob)) for file in files
+    )
+    fields = fields_of(draft)
+    try:
+        return _write(inbox, draft, fields, attached)
+    except DraftError:  # what cannot stand in a header is named again when it is sent
+        return _write(inbox, draft, DraftFields(body=fields.body), attached)
+
+
+def _write(
+    inbox: Inbox, draft: KeptDraft, fields: DraftFields, attached: tuple[DraftAttachment, ...]
+) -> bytes:
+    bcc = compose.header("Bcc", compose.mailbox_list("bcc", fields.bcc))
+    return bcc + compose.compose(
+        Draft(
+            from_name=inbox.display_name or "",
+            from_address=inbox.sender,
+            to=tuple(fields.to),
+            cc=tuple(fields.cc),
+            subject=fields.subject,
+            text=fields.body,
+            html=fields.body_html,
+            reply_to=fields.reply_to,
+            message_id=f"<{draft.id}.{draft.version}@{inbox.sender.rpartition('@')[2]}>",
+            date_at=draft.updated_at,
+            attachments=attached,
+        )
+    )
+
+
+def _content(file: KeptFile, read_blob: Callable[[str], bytes]) -> bytes:
+    if file.content is not None:
+        return file.content
+    assert file.blob is not None
+    return read_blob(file.blob)
+
+
+def read(raw: bytes) -> ReadDraft:
+    """What is no address, as one that is half written, is left out."""
+    mail = parse_mail(raw)
+    block = headers.split(raw[:HEADER_BYTES], 0).headers
+    fields = DraftFields(
+        to=_valid(mail.to),
+        cc=_valid(mail.cc),
+        bcc=_valid(address.parse_list(block.joined("bcc"))),
+        subject=" ".join(mail.subject.split())[:SUBJECT_LIMIT],
+        body=mail.body_text,
+        body_html=mail.body_html or None,
+        include_quote=False,  # it has the quote that the program wrote
+    )
+    return ReadDraft(fields, _answered(mail), _files(mail))
+
+
+def _valid(found: Iterable[Address]) -> list[str]:
+    valid = []
+    for each in found:
+        try:
+            valid.append(str(Address(each.name, address.validate(each.address))))
+        except ValueError:
+            continue
+    return valid[:RECIPIENTS]
+
+
+def _answered(mail: ParsedMail) -> tuple[str, ...]:
+    return (*mail.in_reply_to, *reversed(mail.references))
+
+
+def _files(mail: ParsedMail) -> tuple[DraftAttachment, ...]:
+    return tuple(DraftAttachment(each.filename, each.content_type, each.content) for each in mail.attachments)
