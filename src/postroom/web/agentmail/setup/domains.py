@@ -116,8 +116,7 @@ def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: i
     """The records as lines of a zone file."""
     shown = verbs.get_domain(tx, caller, domain_id, config, now)
     lines = [line(record) for record in shown.records]
-    return "".join(f"{each}
-" for each in (*lines, *mail_programs.zone_lines(shown.domain, config)))
+    return "".join(f"{each}\n" for each in (*lines, *mail_programs.zone_lines(shown.domain, config)))
 
 
 def line(record: verbs.ShownRecord) -> str:
