@@ -252,6 +252,26 @@ def test_a_release_is_built_of_the_same_bytes_twice(tmp_path: Path, monkeypatch:
         release.require_same(tmp_path / "one", tmp_path / "other")
 
 
+def test_the_checksums_of_a_release_are_what_sha256sum_reads(tmp_path: Path) -> None:
+    for name in ("a.whl", "b.tar.gz"):
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / release.CHECKSUMS).write_text(release.checksums(tmp_path))
+    command = ["sha256sum", "--check", "--strict", release.CHECKSUMS]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "a.whl: OK\nb.tar.gz: OK\n"
+
+
+def test_both_pipelines_run_the_check_of_the_checkout() -> None:
+    for name in (".github/workflows/ci.yml", ".gitlab-ci.yml"):
+        assert "bash .ci/run" in (ROOT / name).read_text(), name
+
+
+def test_the_file_about_holes_says_how_to_report_one_and_what_is_mended() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    assert "Report a vulnerability" in text
+    assert f"| {postroom.__version__.split('.')[0]}.x, newest release | yes |" in text
+
+
 def test_the_bill_of_materials_names_what_the_server_runs_on_with_its_licence() -> None:
     bill = release.bill_of_materials()
     parts = {part["name"]: part for part in bill["components"]}

@@ -274,3 +274,31 @@ def test_the_sources_are_strict_and_pack_to_modules_with_types(tmp_path: Path) -
         text=True,
     )
     assert built.stdout == "function\n", built.stderr
+    check_in_empty_project(folder / packed["filename"], tmp_path / "project", path)
+
+
+def check_in_empty_project(tarball: Path, project: Path, path: str) -> None:
+    """Installed from the tarball alone, it compiles strictly and runs."""
+    project.mkdir()
+    (project / "package.json").write_text('{"type": "module"}')
+    (project / "program.ts").write_text(
+        'import { Client, type Inbox } from "@postroom/client";\n'
+        "const client = new Client({ apiKey: 'pr_x', baseUrl: 'http://127.0.0.1:9' });\n"
+        "export const made: Promise<Inbox> = client.createInbox({ mailboxName: 'support' });\n"
+        "made.catch((error: Error) => console.log(error.name));\n"
+    )
+    strict = ["--strict", "--module", "nodenext", "--target", "es2023", "--lib", "es2023,dom,dom.iterable"]
+    for command in (
+        ["npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", str(tarball)],
+        [generators.node_program("tsc"), *strict, "program.ts"],
+    ):
+        done = subprocess.run(
+            command,
+            cwd=project,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (project / "program.js").exists()
