@@ -143,9 +143,10 @@ def of_world(tx: Tx, inbox: Inbox, what: str) -> None:
     assert found is not None
     thread = threads.get(tx, inbox.reach, found.thread_id)
     if what in ("label", "unlabel"):
-        labels.change(tx, thread, *((["Work"], []) if what == "label" else ([], ["Work"])))
+        added, removed = (["Work"], []) if what == "label" else ([], ["Work"])
+        labels.change(tx, thread, added, removed, START + number)
     else:
-        labels.mark_seen(tx, thread, [found.id], what == "read")
+        labels.mark_seen(tx, thread, [found.id], what == "read", START + number)
 
 
 async def compare(db: Database, inbox: Inbox, program: Program) -> None:

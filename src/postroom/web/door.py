@@ -57,7 +57,7 @@ from postroom.web.requests.posted_mail import take_post
 from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routes import ROUTES
-from postroom.web.routing import Found, Route, Router
+from postroom.web.routing import Found, Route, Router, inbox_of_path
 from postroom.web.streams.stream import Streams
 
 if TYPE_CHECKING:
@@ -397,8 +397,3 @@ async def read_once(route: Route, request: Request) -> Any:
     if isinstance(request.scope[BODY], ApiError):
         raise request.scope[BODY]
     return request.scope[BODY]
-
-
-def inbox_of_path(found: Found | ApiError | None) -> str | None:
-    """Read together with the key: it must prove to be the caller's before a body is looked at."""
-    return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")

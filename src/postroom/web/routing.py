@@ -110,3 +110,8 @@ class Router:
             reason = f"{path} takes {', '.join(allowed)}, not {method[:20]}."
             return MethodNotAllowed(reason, allow=allowed)
         return NotFound("No such path. /docs lists them all.")
+
+
+def inbox_of_path(found: Found | ApiError | None) -> str | None:
+    """Read together with the key: it must prove to be the caller's before a body is looked at."""
+    return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")
