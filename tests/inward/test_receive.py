@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import smtplib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from postroom.clock import DAY, MINUTE
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import AcceptedMail, Arrival, Destination
-from postroom.inward.receive import content_hash, read_mail
+from postroom.inward.receive import MAX_HOPS, TooManyHops, content_hash, read_mail, require_few_hops
 from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
 from postroom.resources import Tx
@@ -432,3 +433,35 @@ def test_handovers_of_one_time_stand_together_and_the_same_mail_is_known_by_its_
     assert len({hashed(first), hashed(second), hashed(later), hashed(first, "b@example.com")}) == 4
     for odd in ("", "Mon", "99 Foo 99999 99:99:99", "\xff" * 200, "Mon, 16 Nov 9999 10:05:00 +0000"):
         assert hashed(letter(date=odd)).startswith("0000000000")
+
+
+HOP = b"Received: from a by b; Mon, 16 Nov 2026 10:05:00 +0000\r\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HOP * MAX_HOPS,
+        HOP * (MAX_HOPS + 1),
+        HOP.replace(b"R", b"r") * (MAX_HOPS + 1),
+        HOP.replace(b"Received", b"RECEIVED ") * (MAX_HOPS + 1),
+        HOP.replace(b" by", b"\r\n\tby") * (MAX_HOPS + 1),
+        HOP.replace(b"from a", b"\xff\x00 =?utf-8?q?=zz?=") * (MAX_HOPS + 1),
+        HOP.replace(b"\r\n", b"\n") * (MAX_HOPS + 1),
+        HOP.replace(b"Received", b"X-Received") * (MAX_HOPS + 1),
+        b"Subject: x\r\nno field\r\n" + HOP * (MAX_HOPS + 1),
+        b"Subject: x\r\n\r\n" + HOP * (MAX_HOPS + 1),
+    ],
+)
+def test_reading_refuses_the_mails_that_the_door_refuses_and_raises_nothing_else(head: bytes) -> None:
+    def is_refused(read: Callable[[], object]) -> bool:
+        try:
+            read()
+        except TooManyHops:
+            return True
+        return False
+
+    raw = head + b"From: a@example.com\r\n\r\nHello\r\n"
+    arrival = Arrival((), raw, b"", "192.0.2.1", "x", "a@example.com")
+    at_the_door = is_refused(lambda: require_few_hops(raw))
+    assert at_the_door == is_refused(lambda: read_mail(arrival))
