@@ -16,13 +16,12 @@ from postroom.accounts import audit, keys
 from postroom.accounts.rules import limits, policy
 from postroom.connections.fetching import Fetcher
 from postroom.connections.posts import PostIntake
+from postroom.deliverability.unsubscribe import LINKS_IN_MAILS
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
-from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
-from postroom.outward.reviewers import REVIEW_PATH
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web import operations
@@ -189,12 +188,9 @@ class Door:
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
         """The doors that are not the interface: links in mails, mail services, MCP, the front office."""
-        if path.startswith(REVIEW_PATH):
-            visit.route = f"{REVIEW_PATH}{{token}}"
-            return await (await self._open_office()).reviews.answer(visit.request)
-        if path.startswith(UNSUBSCRIBE_PATH):
-            visit.route = f"{UNSUBSCRIBE_PATH}{{token}}"
-            return await (await self._open_office()).unsubscriptions.answer(visit.request)
+        if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
+            visit.route = f"{link}{{token}}"
+            return await (await self._open_office()).links[link].answer(visit.request)
         if path.startswith(POSTS_PREFIX):
             visit.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, visit.request)

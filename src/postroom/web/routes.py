@@ -20,7 +20,7 @@ from postroom.operations.people import notifications, users
 from postroom.operations.ways import connections, domain_reports, webhook_list
 from postroom.operations.writing import templates
 from postroom.web import public
-from postroom.web.api.accounts import domains as domain_checks
+from postroom.web.api.accounts import domains as checks
 from postroom.web.api.events import events, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import messages as downloads
@@ -276,17 +276,15 @@ ROUTES = (
         MANAGING,
         201,
         DOMAIN,
-        prepare=domain_checks.make_dkim_key,
+        prepare=checks.make_dkim_key,
     ),
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
     Route("PATCH", "/v1/domains/{domain_id}", domains.change_domain, POD, MANAGING),
-    Route("GET", "/v1/domains/{domain_id}/health", domain_checks.get_domain_health, POD, READING),
+    Route("GET", "/v1/domains/{domain_id}/health", checks.get_domain_health, POD, READING),
     Route("GET", "/v1/domains/{domain_id}/reports", domain_reports.get_domain_reports, POD, READING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
-    Route(
-        "POST", "/v1/domains/{domain_id}/rotate-dkim", domain_checks.rotate_dkim, POD, MANAGING, 200, CANCEL
-    ),
+    Route("POST", "/v1/domains/{domain_id}/verify", checks.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/rotate-dkim", checks.rotate_dkim, POD, MANAGING, 200, CANCEL),
     Route("GET", "/v1/connections", connections.list_connections, POD, READING),
     Route(
         "POST",

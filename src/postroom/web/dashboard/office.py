@@ -14,7 +14,9 @@ from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
 from postroom.connections.fetching import Fetcher
 from postroom.errors import ApiError, InternalError
+from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
 from postroom.outward.courier import WebhookCourier
+from postroom.outward.reviewers import REVIEW_PATH
 from postroom.resources import Resources
 from postroom.web.call import Call
 from postroom.web.dashboard import sign_in
@@ -41,8 +43,10 @@ class Office:
         self._webhook_courier = webhook_courier
         self._renderer = Renderer(resources.config.base_url)
         self._sign_in = sign_in.SignInDesk(resources, self._renderer, fetcher)
-        self.reviews = ReviewDesk(resources, self._renderer)
-        self.unsubscriptions = UnsubscribeDesk(resources, self._renderer)
+        self.links: dict[str, ReviewDesk | UnsubscribeDesk] = {
+            REVIEW_PATH: ReviewDesk(resources, self._renderer),
+            UNSUBSCRIBE_PATH: UnsubscribeDesk(resources, self._renderer),
+        }
         self._router = Router(PAGES)
         self._limit = RequestLimit()
 
