@@ -148,5 +148,5 @@ def test_what_is_deleted_is_gone_and_a_scheduled_mail_can_be_moved(shell: Shell)
     assert shell.json("messages", "delete", first["id"], "--yes")["deleted"]
     assert shell.json("threads", "delete", second["threadId"], "--yes")["deleted"]
     assert shell.run("threads", "delete", second["threadId"]).exit_code == 2
-    assert shell.json("messages", "list", "--blocked", *inbox)["data"] == []
+    assert shell.json("messages", "list", "--include", "blocked", *inbox)["data"] == []
     assert "not_found" in shell.run("messages", "release", first["id"]).output

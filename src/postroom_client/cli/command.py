@@ -106,7 +106,8 @@ def _run_handler(handler: Callable[..., None], shared: dict[str, Any], values: d
     flags = Flags(**shared)
     context = CommandContext(flags, as_json=as_json)
     try:
-        for parameter in values.keys() & NOUNS.keys():
+        is_on_the_server = values.get("account") is not None  # where ids are asked for, without the interface
+        for parameter in () if is_on_the_server else values.keys() & NOUNS.keys():
             if values[parameter] and isinstance(values[parameter], str):
                 values[parameter] = find(context.ask, parameter, values[parameter])
         handler(context, **values)

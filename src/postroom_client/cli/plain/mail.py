@@ -168,7 +168,6 @@ MAILBOX = (
         ),
         empty="No message here. Send one: postroom send --to ADDRESS --subject TEXT --body TEXT",
         arguments=(),
-        names={"include_blocked": "blocked"},
     ),
     Plain("messages get", "get_message", "Show a message.", show=messages.show_message),
     Plain(

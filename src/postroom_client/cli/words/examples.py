@@ -91,6 +91,8 @@ EXAMPLES = {
     "domains change": "mail.acme.example --outbound resend://re_key@",
     "domains verify": "mail.acme.example",
     "domains health": "mail.acme.example",
+    "domains reports": "mail.acme.example --from 2026-11-01",
+    "domains rotate-dkim": "mail.acme.example",
     "domains delete": "mail.acme.example",
     "connections add": "http --provider mailgun",
     "connections list": "",

@@ -1,6 +1,6 @@
 """Plots made by the server: SVG without script, with axes, and each value in words where one points at it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
@@ -70,3 +70,14 @@ def bar(x: float, step: float, y: float, height: float, words: str, kind: str) -
     return Markup(
         '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"{}><title>{}</title></rect>'
     ).format(x, y, step - GAP, height, Markup(' class="{}"').format(kind) if kind else "", words)
+
+
+QR_CODE = Markup(
+    '<svg class="qr" viewBox="0 0 {0} {0}" role="img" aria-label="QR code of these values">'
+    '<path fill="#fff" d="M0 0h{0}v{0}H0z"/><path fill="#000" d="{1}"/></svg>'
+)
+
+
+def draw_qr_code(rows: Sequence[Iterable[int]]) -> Markup:
+    dots = [f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dot in enumerate(row) if dot]
+    return QR_CODE.format(len(rows), "".join(dots))

@@ -1,6 +1,5 @@
 """Inboxes: made, named, limited and deleted; each with its meters, rules, keys and a webhook of its own."""
 
-from markupsafe import Markup
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
@@ -16,6 +15,7 @@ from postroom.operations import inboxes as operations
 from postroom.processes import pools
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.plots import draw_qr_code
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
@@ -27,10 +27,6 @@ from postroom.web.dashboard.settings.rules import (
 )
 
 PATH = "/app/inboxes"
-QR_CODE = Markup(
-    '<svg class="qr" viewBox="0 0 {0} {0}" role="img" aria-label="QR code of these values">'
-    '<path fill="#fff" d="M0 0h{0}v{0}H0z"/><path fill="#000" d="{1}"/></svg>'
-)
 
 
 class NewInboxForm(Struct, rename="camel", frozen=True):
@@ -105,17 +101,16 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
     )
 
 
-def draw_code(address: str, config: Config) -> Markup:
+def draw_code(address: str, config: Config) -> str:
     """The values for a mail program on the phone, as a QR code; the password is not among them."""
     found = mail_programs.doors(config)
     if not found:
-        return Markup("")
+        return ""
     import segno  # for this page alone
 
     lines = [f"{door.protocol.upper()}: {door.host}:{door.port} ({door.security})" for door in found]
-    rows = list(segno.make_qr("\n".join([*lines, f"User name: {address}"])).matrix_iter(border=4))
-    dots = [f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dot in enumerate(row) if dot]
-    return QR_CODE.format(len(rows), "".join(dots))
+    code = segno.make_qr("\n".join([*lines, f"User name: {address}"]))
+    return draw_qr_code(list(code.matrix_iter(border=4)))
 
 
 async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:
