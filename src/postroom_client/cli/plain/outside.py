@@ -150,6 +150,7 @@ OUTSIDE = (
         "get_domain_reports",
         "Show what other servers reported: mail in the name of a domain by source, and encryption.",
         show=shown.show_reports,
+        names={"first": "from", "last": "to"},
     ),
     Plain(
         "domains delete",

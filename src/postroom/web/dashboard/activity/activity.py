@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -51,7 +50,7 @@ class Activity(Struct, frozen=True):
     by_time: list[ActivityRow]
     by_inbox: list[ActivityRow]
 
-    def plot(self, column: str, title: str, bad: Sequence[str] = ()) -> Markup:
+    def plot(self, column: str, title: str, bad: Sequence[str] = ()) -> str:
         values = [each.counts.get(column, 0) for each in self.by_time]
         wrong = [sum(each.of(bad)) for each in self.by_time] if bad else ()
         return bars(values, title, wrong, labels=[each.label for each in self.by_time])
