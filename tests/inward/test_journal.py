@@ -282,10 +282,33 @@ async def test_in_a_burst_mails_are_handed_over_together(
     assert [mail.start for mail in handed] == sorted(mail.start for mail in handed)
 
 
-def test_only_many_mails_wait_for_others_before_they_are_deposited() -> None:
-    mails_of_200_a_second = 200 * depositing.gather_seconds(1)
-    assert mails_of_200_a_second < 1  # a batch is smaller than the one before: they do not grow
-    assert depositing.gather_seconds(depositing.BATCH) == depositing.LONGEST_GATHER_SECONDS
+async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[int] = []
+
+    def noted(last_batch: int) -> float:
+        gathered.append(last_batch)
+        return 0.0
+
+    monkeypatch.setattr(depositing, "gather_seconds", noted)
+    folder, inbox_id = journal_of(server), await server.new_inbox("hello")
+    arrivals = [arrival(inbox_id, str(number)) for number in range(depositing.FEW + 3)]
+    ends = put(folder, arrivals)
+    starts = [SegmentPlace(), *ends[:-1]]
+    mails = [
+        Journaled(start, end, await READER.read(each))
+        for start, end, each in zip(starts, ends, arrivals, strict=True)
+    ]
+    depositor = Depositor(server.resources, folder, SegmentPlace())
+    task = asyncio.create_task(depositor.run())
+    for count, expected in ((1, []), (depositing.FEW + 1, []), (1, [depositing.FEW + 1])):
+        for _ in range(count):
+            depositor.add(mails.pop(0))
+        async with asyncio.timeout(120):
+            await depositor.settle()
+        assert gathered == expected
+    task.cancel()
 
 
 async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) -> None:

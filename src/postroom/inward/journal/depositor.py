@@ -22,8 +22,9 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import SegmentPlace
 
 BATCH = 100
-# A commit writes the last page of every tree. So mails wait for others, the longer the more came together:
-# where more than one comes in so many seconds batches grow up to the longest wait, else they stay small.
+# A commit writes the last page of every tree. So where more than a few came together, mails wait for others,
+# the longer the more came.
+FEW = 4
 GATHER_SECONDS_A_MAIL = 0.003
 LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
@@ -60,7 +61,7 @@ class Depositor:
         last = 0
         while True:
             await self._has_mail.wait()
-            if last > 1 and len(self._mails) < BATCH:
+            if last > FEW and len(self._mails) < BATCH:
                 await asyncio.sleep(gather_seconds(last))
             batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
             last = len(batch)
