@@ -4,7 +4,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import SECOND
 
 MOST_PAGES = 64
-MOST_BYTES = 64_000  # of one page
+MOST_BYTES = 200_000  # of one page
 LIFETIME = 5 * SECOND  # the links in a page are signed for a time from now
 
 PageKey = tuple[Caller, str, bytes]  # who asks, for which path, with which query
