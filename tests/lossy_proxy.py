@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.ports import free_port
 
 CHUNK = 64 * 1024
+TURNS_OF_ACCEPTING = 5  # of the loop, from the socket to the task of a connection
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Accept = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -63,12 +64,20 @@ class LossyProxy:
 
     async def _end(self) -> None:
         if self._server is not None:
+            await self._accept_what_has_come(self._server)
             self._server.close()
             self._server = None
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _accept_what_has_come(self, server: asyncio.Server) -> None:
+        """A server that closes while a connection is half accepted leaves its socket open."""
+        for listener in server.sockets:
+            self._loop.remove_reader(listener.fileno())
+        for _ in range(TURNS_OF_ACCEPTING):
+            await asyncio.sleep(0)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
