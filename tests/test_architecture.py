@@ -67,6 +67,8 @@ ROOMS: dict[str, list[str]] = {
         "latecomers",
         "index_upkeep",
         "indexing",
+        "index_process",
+        "keep_indexed",
         "filters",
         "search",
         "listing",

@@ -31,7 +31,7 @@ from postroom.inward.receive import Reader
 from postroom.judging.judge_arrivals import Judge
 from postroom.mail.proof import dkim
 from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
-from postroom.mailbox.search.indexing import keep_indexed
+from postroom.mailbox.search.keep_indexed import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies

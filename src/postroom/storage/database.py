@@ -93,7 +93,9 @@ class Ear(Protocol):
     def close(self) -> None: ...
 
 
-class Database(Protocol):
+class IndexStore(Protocol):
+    """What the search index is made from, and kept in."""
+
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def read_long(
@@ -102,6 +104,12 @@ class Database(Protocol):
         """A read that may take a while, beside all others; if it takes longer than this, Overdue."""
         ...
 
+    async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One transaction on the tables of the search index alone: they may have a file of their own."""
+        ...
+
+
+class Database(IndexStore, Protocol):
     def look_up(
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Awaitable[T]:
@@ -114,10 +122,6 @@ class Database(Protocol):
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One transaction, durable on return. `fn` may run again if the first run was rolled back."""
-        ...
-
-    async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Like write, for the tables of the search index alone: they may have a file of their own."""
         ...
 
     async def sync_index(self) -> None:

@@ -32,6 +32,13 @@ def _reached(tx: Tx) -> int:
     return 0 if row is None else int(row["reached"])
 
 
+def progress_mark(tx: Tx) -> tuple[int, int, str]:
+    """Another one whenever the index has come further."""
+    row = tx.one("select reached, version, cursor from search_state where name = 'index'")
+    assert row is not None
+    return row["reached"], row["version"], row["cursor"]
+
+
 def list_waiting(tx: Tx, limit: int) -> list[str]:
     """Messages whose entries are not what they should be yet."""
     rows = tx.tuples(

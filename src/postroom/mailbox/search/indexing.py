@@ -4,8 +4,6 @@ Who stores, changes or removes a message asks for it in the same transaction. Ma
 index, or from before its tokens changed, is gone through once, newest first, while nothing newer waits.
 """
 
-import asyncio
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -19,13 +17,10 @@ from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
-from postroom.mailbox.search import index_upkeep, latecomers
+from postroom.mailbox.search import latecomers
 from postroom.mailbox.search.batch import AccountMoment, Batch
-from postroom.mailbox.search.pace import Pace
-from postroom.resources import Resources
-from postroom.storage.database import Database, Row, Tx, one_of
+from postroom.storage.database import IndexStore, Row, Tx, one_of
 
-IDLE_SECONDS = 0.5
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
 BATCH = 200
@@ -33,7 +28,6 @@ BATCH_CHARACTERS = 2_000_000
 STORED_AT_ONCE = 16
 READ_TOGETHER = 8
 COUNTED_WAITING = 10_000
-TIDY_SECONDS = 60.0
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 REALM_WIDTH = 4
@@ -71,29 +65,7 @@ def realm_of(number: int) -> str:
     return digits.rjust(REALM_WIDTH, "0")
 
 
-async def keep_indexed(resources: Resources) -> None:
-    """Runs until cancelled."""
-    holder = index_upkeep.holder_of(resources.config.data_dir)
-    pace = Pace()
-    tidied_at = 0.0
-    while True:
-        started = time.monotonic()
-        try:
-            is_busy = await step(resources.db, holder, resources.now())
-            if started - tidied_at > TIDY_SECONDS:
-                tidied_at = started
-                await index_upkeep.tidy(resources.db)
-        except Exception as error:
-            resources.loops.failed("search", error)
-            is_busy = False
-        else:
-            resources.loops.works("search")
-        rest = pace.rest(time.monotonic() - started)
-        is_worth_it = is_busy and await resources.db.read(has_full_batch)
-        await asyncio.sleep(rest if is_worth_it else IDLE_SECONDS)
-
-
-async def step(db: Database, holder: str, now: int) -> bool:
+async def step(db: IndexStore, holder: str, now: int) -> bool:
     """Whether there may be more to do."""
     if not await db.read(has_work, holder, now):
         return False
@@ -115,7 +87,7 @@ def stored_at_once(batch: Batch) -> int:
     return BATCH if batch.is_apart else STORED_AT_ONCE
 
 
-async def store_whole_or_one_by_one(db: Database, batch: Batch, holder: str, now: int) -> bool:
+async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
     """An entry that a database refuses must not keep all others out: its mail is found by its place alone."""
     try:
         return await db.write_index(store, batch, holder, now)
@@ -145,7 +117,11 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 def has_full_batch(tx: Tx) -> bool:
     """What is less waits a moment for more: each batch writes the same pages of the index again."""
-    return not is_whole(tx) or len(_changes(tx, _state(tx), BATCH)) == BATCH
+    return has_at_least(tx, BATCH)
+
+
+def has_at_least(tx: Tx, count: int) -> bool:
+    return not is_whole(tx) or len(_changes(tx, _state(tx), count)) == count
 
 
 def _state(tx: Tx) -> Row:

@@ -1,0 +1,46 @@
+"""A process that indexes while much mail comes, so that the server has its own processor for the mail.
+
+Run as `python -m postroom.mailbox.search.index_process DATABASE HOLDER PARENT_PID`.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from postroom.clock import SystemClock
+from postroom.mailbox.search import indexing
+from postroom.processes.child_limits import LOW_PRIORITY, die_with_parent
+from postroom.storage.database import IndexStore
+from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
+
+FEW = 32  # changes; what is less the server does by itself
+PAUSE_SECONDS = 0.5
+STAYS_SECONDS = 20.0  # when there are but few
+
+
+async def index_much(store: IndexStore, holder: str, stays_seconds: float = STAYS_SECONDS) -> None:
+    """Until few changes have come for a while."""
+    clock = SystemClock()
+    busy_at = time.monotonic()
+    while time.monotonic() - busy_at < stays_seconds:
+        if await store.read(indexing.has_at_least, FEW):
+            busy_at = time.monotonic()
+        await indexing.step(store, holder, clock.now())
+        if not await store.read(indexing.has_full_batch):
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+def main(database: str, holder: str, parent_pid: str) -> None:
+    die_with_parent()
+    if os.getppid() != int(parent_pid):
+        return
+    os.nice(LOW_PRIORITY)
+    with closing(SqliteIndexStore(Path(database))) as store:
+        asyncio.run(index_much(store, holder))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

@@ -1,0 +1,101 @@
+"""The loop of the search index: a little work is done here, much by a process of its own."""
+
+import asyncio
+import contextlib
+import os
+import time
+
+from postroom import log
+from postroom.mailbox.search import index_process, index_upkeep, indexing
+from postroom.mailbox.search.pace import Pace
+from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
+from postroom.resources import Resources
+from postroom.storage.data_folder import DATABASE_NAME
+
+IDLE_SECONDS = 0.5
+TIDY_SECONDS = 60.0
+LOOK_SECONDS = 5.0
+SILENT_SECONDS = 120.0  # without an entry, and with much to do: a batch takes a second or two
+
+
+async def keep_indexed(resources: Resources) -> None:
+    """Runs until cancelled."""
+    keeper = _Keeper(resources)
+    try:
+        while True:
+            await keeper.turn()
+    finally:
+        await keeper.close()
+
+
+class _Keeper:
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._db = resources.db
+        self._holder = index_upkeep.holder_of(resources.config.data_dir)
+        self._pace = Pace()
+        self._tidied_at = 0.0
+        self._processes = ChildSupervisor("search index")
+        self._may_start = resources.config.workers > 0 and not resources.config.database_url
+
+    async def close(self) -> None:
+        await self._processes.close()
+
+    async def turn(self) -> None:
+        try:
+            rest = await self._work()
+            self._resources.loops.works("search")
+        except Exception as error:
+            self._resources.loops.failed("search", error)
+            rest = IDLE_SECONDS
+        await asyncio.sleep(rest)
+
+    async def _work(self) -> float:
+        """What is to be done now. Gives the seconds to rest."""
+        if self._may_start and await self._db.read(indexing.has_at_least, index_process.FEW):
+            await self._have_much_indexed()
+        started = time.monotonic()
+        is_busy = await indexing.step(self._db, self._holder, self._resources.now())
+        await self._tidy_at_times()
+        rest = self._pace.rest(time.monotonic() - started)
+        return rest if is_busy and await self._db.read(indexing.has_full_batch) else IDLE_SECONDS
+
+    async def _tidy_at_times(self) -> None:
+        if time.monotonic() - self._tidied_at > TIDY_SECONDS:
+            self._tidied_at = time.monotonic()
+            await index_upkeep.tidy(self._db)
+
+    async def _have_much_indexed(self) -> None:
+        """By a process, until few changes come. If it fails, we go on ourselves, and try it again later."""
+        with contextlib.suppress(ChildNotStarted):
+            child = await self._start()
+            try:
+                await self._watch(child)
+            except BaseException:
+                self._processes.kill(child)
+                raise
+            if child.process.returncode:
+                log.get().seldom("the process of the search index ended", code=child.process.returncode)
+                await self._processes.replace(child)
+            self._processes.kill(child)
+
+    async def _start(self) -> Child:
+        database = self._resources.config.data_dir / DATABASE_NAME
+        arguments = (str(database.absolute()), self._holder, str(os.getpid()))
+        return await self._processes.start(["-m", index_process.__name__, *arguments])
+
+    async def _watch(self, child: Child) -> None:
+        """Kills it when nothing moves although there is much to do."""
+        reached, moved_at = await self._db.read(index_upkeep.progress_mark), time.monotonic()
+        while child.is_running:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await child.process.wait()
+            await self._tidy_at_times()
+            self._resources.loops.works("search")
+            now_reached = await self._db.read(index_upkeep.progress_mark)
+            if now_reached != reached or not await self._db.read(indexing.has_full_batch):
+                reached, moved_at = now_reached, time.monotonic()
+            elif time.monotonic() - moved_at > SILENT_SECONDS:
+                child.kill()
+                await child.process.wait()

@@ -1,0 +1,108 @@
+"""While much mail comes, a process of its own indexes it; what becomes of that process loses nothing."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from postroom.assembly import open_database
+from postroom.config import Config
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.search import index_process, index_upkeep, indexing, keep_indexed
+from postroom.net.dns import Resolver
+from postroom.resources import Resources
+from postroom.storage.blobs import LocalBlobs
+from postroom.storage.data_folder import DATABASE_NAME
+from postroom.storage.database import Database, Tx
+from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
+from tests.conftest import settings
+from tests.doubles import START, FakeClock
+from tests.mailbox.test_indexing import entries, find, new_inbox, store
+
+MUCH = indexing.BATCH + index_process.FEW
+
+
+@asynccontextmanager
+async def opened(config: Config) -> AsyncIterator[Database]:
+    db = await open_database(config, START)
+    yield db
+    await db.close()
+
+
+def store_much(tx: Tx, inbox: Inbox) -> None:
+    for number in range(MUCH):
+        store(tx, inbox, f"Report {number}")
+
+
+async def all_are_found(db: Database, inbox: Inbox) -> bool:
+    if (await db.read(indexing.progress)).waiting:
+        return False
+    return await entries(db) == MUCH and len(await db.read(find, inbox, "report")) == 100
+
+
+async def test_the_process_indexes_until_few_changes_come(tmp_path: Path) -> None:
+    async with opened(settings(tmp_path)) as db:
+        inbox = await new_inbox(db)
+        await db.write(store_much, inbox)
+        with closing(SqliteIndexStore(tmp_path / DATABASE_NAME)) as index_store:
+            await index_process.index_much(index_store, index_upkeep.holder_of(tmp_path), 0.2)
+        assert await all_are_found(db, inbox)
+
+
+async def test_the_process_cannot_write_to_the_database_and_undoes_what_fails(tmp_path: Path) -> None:
+    async with opened(settings(tmp_path)):
+        with closing(SqliteIndexStore(tmp_path / DATABASE_NAME)) as index_store:
+            with pytest.raises(Exception, match="readonly"):
+                await index_store.read(lambda tx: tx.run("delete from search_changes"))
+
+            def fail(tx: Tx) -> None:
+                tx.run("update search_state set reached = 9")
+                raise ValueError
+
+            with pytest.raises(ValueError):
+                await index_store.write_index(fail)
+            assert (await index_store.read(index_upkeep.progress_mark))[0] == 0
+
+
+def processes_of_the_index() -> list[psutil.Process]:
+    return [
+        child
+        for child in psutil.Process().children()
+        if child.status() != psutil.STATUS_ZOMBIE and index_process.__name__ in child.cmdline()
+    ]
+
+
+async def the_process() -> psutil.Process:
+    async with asyncio.timeout(60):
+        while not (found := processes_of_the_index()):
+            await asyncio.sleep(0.02)
+    return found[0]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_process_that_is_killed_or_hangs_is_replaced_and_nothing_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    monkeypatch.setattr(keep_indexed, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(keep_indexed, "SILENT_SECONDS", 0.2)
+    config = settings(tmp_path, WORKERS="1")
+    async with opened(config) as db:
+        blobs = LocalBlobs(tmp_path / "blobs")
+        resources = Resources(config, db, blobs, FakeClock(), Resolver(), asyncio.Event())
+        inbox = await new_inbox(db)
+        await db.write(store_much, inbox)
+        keeping = asyncio.create_task(keep_indexed.keep_indexed(resources))
+        first = await the_process()
+        os.kill(first.pid, how)
+        async with asyncio.timeout(120):
+            while not await all_are_found(db, inbox):
+                await asyncio.sleep(0.05)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        assert not processes_of_the_index()
+        assert not first.is_running() or first.status() == psutil.STATUS_ZOMBIE
