@@ -13,13 +13,7 @@ from postroom.mail.search.query import parse
 from postroom.storage import database
 from postroom.storage.engines import sqlite
 from postroom.storage.engines.sqlite import SqliteTx
-from postroom.storage.engines.sqlite_words import (
-    DOCS_OF_A_ROW,
-    MOST_SHARED_CHARS,
-    SqliteWords,
-    restored,
-    shortened,
-)
+from postroom.storage.engines.sqlite_words import DOCS_OF_A_ROW, MOST_SHARED_CHARS, SqliteWords
 
 REALM = "0001"
 
@@ -101,8 +95,17 @@ def test_a_long_text_has_a_row_of_its_own(shelf: Shelf) -> None:
     assert shelf.find_among("short", [1, 2, 3]) == [2]
 
 
-@pytest.mark.parametrize("text", ["", "apple", "apple pie Äpfel 東京", "x" * 5000])
-def test_a_shortened_text_is_restored_to_the_letter(text: str) -> None:
-    whole = index_entry.to_fts5(entry(text))
+MANY_WORDS = " ".join(f"word{number}" for number in range(index_entry.MAX_PLACES + 9))
 
-    assert restored(shortened(REALM, whole)) == whole
+
+@pytest.mark.parametrize("subject", ["", "pie"])
+@pytest.mark.parametrize(
+    "text", ["", "apple", "apple pie Äpfel 東京", "x" * 5000, "apple " * 300, "apple pie " * 300, MANY_WORDS]
+)
+def test_a_shortened_text_is_restored_to_the_letter(subject: str, text: str) -> None:
+    mail = Searchable(subject, "Ann <ann@x.org>" if subject else "", [], text)
+    made = index_entry.of_mail(mail, REALM, ["i1"])
+    short = index_entry.to_short(made)
+
+    assert index_entry.restored(short) == index_entry.to_fts5(made)
+    assert f"{REALM}{index_entry.ANYWHERE}" not in short

@@ -54,7 +54,7 @@ def split(text: str) -> list[str]:
 def split_folded(folded: str) -> list[str]:
     if is_spaced(folded):
         words = folded.split()
-        is_cut = max(map(len, words), default=0) > MAX_TOKEN_CHARS
+        is_cut = max(map(len, set(words)), default=0) > MAX_TOKEN_CHARS  # of each word once: most come again
         return [word[:MAX_TOKEN_CHARS] for word in words] if is_cut else words
     return [token for run in _RUN.findall(folded) for token in _tokens_of(run)]
 

@@ -22,7 +22,6 @@ MOST_SHARED_CHARS = 16_000
 HIGHEST_DOC = 1 << 40
 FIRST_SHARED_ROW = 1 << 60  # in the middle of what is above the documents, whose numbers may be below 0
 COMPRESSION_LEVEL = 3
-NEXT = "\n"  # in no token
 
 
 class SqliteWords:
@@ -38,15 +37,12 @@ class SqliteWords:
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
         self.remove_all([doc for doc, _ in entries])
-        texts = {
-            doc: (entry.realm, index_entry.to_fts5(entry))
-            for doc, entry in sorted(entries, key=lambda each: each[0])
-        }
+        in_order = sorted(entries, key=lambda each: each[0])
         self._tx.many(
             "insert into search_words (rowid, words) values :rows",
-            [(doc, text) for doc, (_, text) in texts.items()],
+            [(doc, index_entry.to_fts5(entry)) for doc, entry in in_order],
         )
-        self._keep({doc: shortened(realm, text) for doc, (realm, text) in texts.items()})
+        self._keep({doc: index_entry.to_short(entry) for doc, entry in in_order})
 
     def remove_all(self, docs: Sequence[int]) -> None:
         kept = self._kept(docs)
@@ -116,7 +112,7 @@ def _shared_row(doc: int) -> int:
 def _find(kept: dict[int, Texts], doc: int) -> str | None:
     for row in (doc, _shared_row(doc)):
         if (text := kept.get(row, {}).get(doc)) is not None:
-            return restored(text)
+            return index_entry.restored(text)
     return None
 
 
@@ -132,14 +128,3 @@ def _unpacked(row: int, packed: bytes) -> Texts:
 
 def _is_shared(row: int) -> bool:
     return row > HIGHEST_DOC
-
-
-def shortened(realm: str, text: str) -> str:
-    """Most tokens begin with the same letters: those are named once."""
-    return f"\0{realm}\0{text.replace(f' {realm}{index_entry.ANYWHERE}', NEXT)}"
-
-
-def restored(text: str) -> str:
-    """The very text that the index was given."""
-    _, realm, short = text.split("\0", 2)
-    return short.replace(NEXT, f" {realm}{index_entry.ANYWHERE}")
