@@ -34,8 +34,9 @@ CONFIG = load({})
 
 @dataclass
 class Known:
-    """A message as it should be; each is a thread of its own."""
+    """A message as it should be; some answer others, and are in one thread with them."""
 
+    name: str
     thread_id: str
     folders: set[str]
     flags: set[str] = field(default_factory=set)
@@ -66,8 +67,15 @@ class Play:
         self.compare()
 
     def receive(self, number: int) -> None:
-        message = put_mail(self.tx, self.inbox, f"Text {number}", START + number, message_id=f"<{number}@x>")
-        self.known[message.id] = Known(message.thread_id, {INBOX})
+        name, fields = f"<{number}@x>", {}
+        if self.known and self.random.random() < 0.6:
+            fields = {"in_reply_to": self.random.choice(list(self.known.values())).name}
+        text, at = f"Text {number}", START + number
+        message = put_mail(self.tx, self.inbox, text, at, message_id=name, **fields)
+        self.known[message.id] = Known(name, message.thread_id, {INBOX})
+
+    def of_thread(self, thread_id: str) -> list[Known]:
+        return [known for known in self.known.values() if known.thread_id == thread_id]
 
     def some(self, folder: str) -> list[int]:
         there = views.uids(self.tx, self.inbox.id, folder)
@@ -104,7 +112,7 @@ class Play:
         known.folders.add(target)
         if target == WORK:
             known.is_labelled = True
-        if folder == TRASH and target == INBOX and known.is_labelled:
+        if folder == TRASH and known.is_labelled:
             known.folders.add(WORK)
         if folder == WORK and target == INBOX:
             known.lose_label()
@@ -128,17 +136,21 @@ class Play:
     def label(self, number: int) -> None:
         if not self.known:
             return
-        known = self.random.choice(list(self.known.values()))
-        thread = threads.get(self.tx, self.caller.reach, known.thread_id)
+        message_id, chosen = self.random.choice(list(self.known.items()))
+        thread = threads.get(self.tx, self.caller.reach, chosen.thread_id)
+        added, removed = (["Work"], []) if self.random.random() < 0.5 else ([], ["work"])
         if self.random.random() < 0.5:
-            labels.change(self.tx, thread, ["Work"], [], START)
-            if not known.is_labelled and TRASH not in known.folders:
-                known.folders.add(WORK)
-            known.is_labelled = True
+            meant = [chosen]
+            labels.change_of_messages(self.tx, thread, [message_id], added, removed, START)
         else:
-            labels.change(self.tx, thread, [], ["work"], START)
-            if known.is_labelled:
+            meant = self.of_thread(chosen.thread_id)
+            labels.change(self.tx, thread, added, removed, START)
+        for known in meant:
+            if removed and known.is_labelled:
                 known.lose_label()
+            elif added:
+                known.is_labelled = True
+                known.folders |= set() if TRASH in known.folders else {WORK}
 
     def read(self, number: int) -> None:
         if not self.known:
@@ -147,7 +159,8 @@ class Play:
         is_read = self.random.random() < 0.5
         change = thread_verbs.ThreadChange(is_read=is_read)
         thread_verbs.change_thread(self.tx, self.caller, known.thread_id, change, START)
-        known.flags.add(SEEN) if is_read else known.flags.discard(SEEN)
+        for each in self.of_thread(known.thread_id):
+            each.flags.add(SEEN) if is_read else each.flags.discard(SEEN)
 
     def compare(self) -> None:
         for folder in FOLDERS:
@@ -163,10 +176,16 @@ class Play:
             state = views.state(self.tx, self.inbox.id, folder)
             assert state.messages == len(uids)
             assert not uids or state.next_uid > uids[-1]
-        for known in self.known.values():
-            thread = threads.get(self.tx, self.caller.reach, known.thread_id)
-            assert thread.is_read == (SEEN in known.flags)
+        for thread_id in {known.thread_id for known in self.known.values()}:
+            self.compare_thread(thread_id)
         self.compare_lists()
+
+    def compare_thread(self, thread_id: str) -> None:
+        thread = threads.get(self.tx, self.caller.reach, thread_id)
+        there = self.of_thread(thread_id)
+        assert thread.is_read == all(SEEN in known.flags for known in there)
+        has_label = any(known.is_labelled for known in there)
+        assert labels.of_threads(self.tx, [thread_id]) == ({thread_id: ["Work"]} if has_label else {})
 
     def compare_lists(self) -> None:
         shown = {each for each, known in self.known.items() if TRASH not in known.folders}
@@ -177,8 +196,9 @@ class Play:
         assert {each.id for each in everything.messages} == set(self.known)
         assert whole == len(self.known)
         found, count = threads.list_of_inbox(self.tx, self.inbox.id, None, 200, 0)
-        assert {each.id for each in found} == {self.known[each].thread_id for each in shown}
-        assert count == len(shown)
+        thread_ids = {self.known[each].thread_id for each in shown}
+        assert {each.id for each in found} == thread_ids
+        assert count == len(thread_ids)
         for counted in (counters.THREADS, counters.INBOXES):
             assert counted.look(self.tx, "").findings == []
 

@@ -42,10 +42,11 @@ def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str],
     """Of all its messages. Gives those it has then. What is both added and removed is removed."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
-    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label, now)]
-    new = _add(tx, thread, wanted)
-    places.label_thread(tx, thread.inbox_id, thread.id, new, gone)
+    _add(tx, thread, wanted)
     _put_on(tx, thread.inbox_id, wanted, "thread_id = :thread", now, thread=thread.id)
+    for label in sorted(unwanted):
+        take_off(tx, thread.inbox_id, label, "thread_id = :thread", now, thread=thread.id)
+    forget_unused(tx, thread.id)
     return _require_few(tx, thread.id)
 
 
@@ -60,14 +61,13 @@ def change_of_messages(
     """Of these messages of a thread alone."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
+    _add(tx, thread, wanted)
+    is_asked, asked = one_of("id", message_ids)
+    _put_on(tx, thread.inbox_id, wanted, is_asked, now, **asked)
     is_one, named = one_of("message_id", message_ids)
     for label in sorted(unwanted):
         take_off(tx, thread.inbox_id, label, is_one, now, **named)
-    new = _add(tx, thread, wanted)
-    places.label_thread(tx, thread.inbox_id, thread.id, new, ())
-    is_asked, asked = one_of("id", message_ids)
-    _put_on(tx, thread.inbox_id, wanted, is_asked, now, **asked)
-    forget_unused(tx, thread.inbox_id, thread.id)
+    forget_unused(tx, thread.id)
     _require_few(tx, thread.id)
 
 
@@ -81,10 +81,13 @@ def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int,
             shown=shown,
             **named,
         )
-        label_changes.note(tx, inbox_id, shown, [row["message_id"] for row in rows], now, is_added=True)
+        message_ids = [row["message_id"] for row in rows]
+        label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
+        places.show_labelled(tx, inbox_id, message_ids)
 
 
 def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: object) -> None:
+    """After what is put on: a message that changes its label comes into no other folder meanwhile."""
     rows = tx.all(
         f"delete from message_labels where label = :label and {which} returning message_id, shown",
         label=label,
@@ -93,19 +96,13 @@ def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: o
     for shown in {row["shown"] for row in rows}:
         message_ids = [row["message_id"] for row in rows if row["shown"] == shown]
         label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=False)
+    places.hide_unlabelled(tx, inbox_id, label, [row["message_id"] for row in rows])
 
 
 def _lock(tx: Tx, thread: Thread) -> None:
     """In the order that everything keeps to that stores mail."""
     inboxes.lock(tx, thread.inbox_id)
     threads.lock(tx, thread.id)
-
-
-def _remove(tx: Tx, thread: Thread, label: str, now: int) -> bool:
-    """From all messages; whether the thread had it."""
-    take_off(tx, thread.inbox_id, label, "thread_id = :thread", now, thread=thread.id)
-    of_thread = {"id": thread.id, "label": label}
-    return tx.run("delete from labels where thread_id = :id and label = :label", **of_thread) == 1
 
 
 def _read(added: Sequence[str], removed: Sequence[str]) -> tuple[dict[str, str], set[str]]:
@@ -149,15 +146,13 @@ def rename(tx: Tx, inbox_id: str, old: str, new: str, shown: str, now: int) -> N
         )
 
 
-def forget_unused(tx: Tx, inbox_id: str, thread_id: str) -> None:
+def forget_unused(tx: Tx, thread_id: str) -> None:
     """A thread has no label that none of its messages has."""
-    rows = tx.all(
+    tx.run(
         "delete from labels where thread_id = :id and not exists (select 1 from message_labels"
-        " where message_labels.thread_id = labels.thread_id and message_labels.label = labels.label)"
-        " returning label",
+        " where message_labels.thread_id = labels.thread_id and message_labels.label = labels.label)",
         id=thread_id,
     )
-    places.label_thread(tx, inbox_id, thread_id, {}, [row["label"] for row in rows])
 
 
 def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool, now: int) -> None:
@@ -179,7 +174,12 @@ def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool,
         return
     is_one, named = one_of("messages.id", came_in)
     _keep_seen(tx, is_one, thread.id, **named)
-    if not find_unread_of_thread(tx, thread.id, 1):
+    settle_read(tx, thread)
+
+
+def settle_read(tx: Tx, thread: Thread) -> None:
+    """It is read when nothing in it is left that nobody has read."""
+    if not thread.is_read and not find_unread_of_thread(tx, thread.id, 1):
         threads.mark_read(tx, thread, is_read=True)
 
 
@@ -254,11 +254,10 @@ def find_unread(tx: Tx, message_ids: Sequence[str]) -> set[str]:
     return {row["id"] for row in rows}
 
 
-def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> dict[str, str]:
-    """Gives those that the thread did not have before."""
-    added = tx.many(
+def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
+    tx.many(
         "insert into labels (thread_id, label, shown, account_id, pod_id, inbox_id, last_message_at)"
-        " values :rows on conflict (thread_id, label) do nothing returning label, shown",
+        " values :rows on conflict (thread_id, label) do nothing",
         [
             (
                 thread.id,
@@ -272,7 +271,6 @@ def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> dict[str, str]:
             for label, shown in wanted.items()
         ],
     )
-    return {row["label"]: row["shown"] for row in added}
 
 
 def of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:

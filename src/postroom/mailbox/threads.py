@@ -15,6 +15,11 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 COUNTED_BEYOND_PAGE = 1000
 SEEN = places.READ_ALONE
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
+# Of all its messages, also of those in Trash.
+_NEWEST = (
+    "(select coalesce(max(created_at), threads.last_message_at) from messages"
+    " where thread_id = threads.id and created_at > threads.last_message_at)"
+)
 IS_LISTED = f"last_message_at > {HIDDEN}"
 NEWEST_FIRST = "order by last_message_at desc, id desc"
 OF_INBOXES_THAT_ARE_THERE = (
@@ -179,7 +184,7 @@ def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
         return
     is_wanted, wanted = one_of("id", sorted(set(thread_ids)))
     rows = tx.all(
-        "update threads set is_read = 1, read_through = last_message_at"
+        f"update threads set is_read = 1, read_through = {_NEWEST}"
         f" where is_read = 0 and {is_wanted} returning id",
         **wanted,
     )
@@ -200,7 +205,7 @@ def mark_unread(tx: Tx, thread: Thread) -> Thread:
 def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     changed = tx.one(
         "update threads set is_read = :is_read,"
-        " read_through = case when :is_read = 1 then last_message_at else read_through end"
+        f" read_through = case when :is_read = 1 then {_NEWEST} else read_through end"
         " where id = :id and is_read <> :is_read returning message_count",
         is_read=int(is_read),
         id=thread.id,

@@ -83,9 +83,11 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
     usage.count_all(tx, [inbox.stores(-size_bytes, now)])
     if thread_id:
         threads.take_away(tx, thread_id, gone[INBOUND] + gone[OUTBOUND])
-        labels.forget_unused(tx, inbox_id, thread_id)
+        labels.forget_unused(tx, thread_id)
         if threads.is_empty(tx, thread_id):
             related.forget_threads(tx, [thread_id])
+        else:
+            labels.settle_read(tx, threads.get(tx, inbox.reach, thread_id))
     return blobs
 
 

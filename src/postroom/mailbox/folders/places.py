@@ -83,10 +83,11 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
     tx.run(
         "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
         f" select messages.inbox_id, '{LABEL}' || label, (select count(*) from folder_mails"
-        " where inbox_id = :id) + row_number() over (order by created_at, messages.id, label),"
-        " messages.id, 1 from messages join labels on labels.thread_id = messages.thread_id"
-        " where messages.inbox_id = :id",
+        " where inbox_id = :id) + row_number() over (order by messages.created_at, messages.id, label),"
+        " messages.id, 1 from messages join message_labels on message_labels.message_id = messages.id"
+        " where messages.inbox_id = :id and label <> :seen",
         id=inbox_id,
+        seen=READ_ALONE,
     )
     tx.run(
         "insert into mail_flags (message_id, inbox_id, is_seen, flags)"
@@ -137,12 +138,10 @@ def add_all(tx: Tx, new: Sequence[tuple[Any, ...]]) -> None:
     shown = [each for each in new if each[1] in opened and each[3] != "blocked"]
     if not shown:
         return
-    labelled = _labels_of_threads(tx, [thread_id for _, _, thread_id, _ in shown])
-    placed = []
-    for message_id, inbox_id, thread_id, direction in shown:
-        placed.append(FolderPlace(inbox_id, SENT if direction == "outbound" else INBOX, message_id))
-        for label, word in labelled.get(thread_id, ()):
-            placed.append(FolderPlace(inbox_id, of_label(label), message_id, word))
+    placed = [
+        FolderPlace(inbox_id, SENT if direction == "outbound" else INBOX, message_id)
+        for message_id, inbox_id, _, direction in shown
+    ]
     add_flags(tx, [(each[0], each[1], each[3] == "outbound") for each in shown])
     place_all(tx, placed)
 
@@ -167,14 +166,6 @@ def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
     )
     tx.run("delete from folder_mails where message_id = :id", id=draft_id)
     place_all(tx, [FolderPlace(inbox_id, DRAFTS, draft_id)])
-
-
-def _labels_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    is_asked, params = one_of("thread_id", sorted(set(thread_ids)))
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for row in tx.all(f"select thread_id, label, shown from labels where {is_asked}", **params):
-        found[row["thread_id"]].append((row["label"], row["shown"]))
-    return found
 
 
 def place_all(tx: Tx, placed: Sequence[FolderPlace]) -> dict[tuple[str, str], int]:
@@ -261,20 +252,8 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
         message_id=message_id,
         **fixed,
     )
-    rows = tx.all(
-        "select label, shown from labels join messages on messages.thread_id = labels.thread_id"
-        " where messages.id = :id",
-        id=message_id,
-    )
-    labelled = [FolderPlace(inbox_id, of_label(row["label"]), message_id, row["shown"]) for row in rows]
-    known = _folders_of(tx, message_id)
-    coming = [each for each in labelled if each.folder not in known]
-    place_all(tx, [FolderPlace(inbox_id, folder, message_id), *coming])
-
-
-def _folders_of(tx: Tx, message_id: str) -> set[str]:
-    rows = tx.all("select folder from folder_mails where message_id = :id", id=message_id)
-    return {row["folder"] for row in rows}
+    place_all(tx, [FolderPlace(inbox_id, folder, message_id)])
+    show_labelled(tx, inbox_id, [message_id])
 
 
 def grow(tx: Tx, inbox_id: str) -> int:
@@ -285,37 +264,47 @@ def grow(tx: Tx, inbox_id: str) -> int:
     return 0 if row is None else int(row["modseq"])
 
 
-def label_thread(
-    tx: Tx, inbox_id: str, thread_id: str, added: dict[str, str], removed: Sequence[str]
-) -> None:
-    """A thread got labels (as compared, and as shown) and lost some: its messages come and go."""
-    if not (added or removed) or not find_opened(tx, [inbox_id]):
+def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
+    """Messages into the folders of labels that they have, and are not in yet; of what is in Trash none."""
+    if not find_opened(tx, [inbox_id]):
         return
-    in_trash = "exists (select 1 from folder_mails where message_id = messages.id and folder = 'trash')"
-    rows = tx.all(
-        f"select id from messages where thread_id = :id and not {in_trash} order by created_at, id",
-        id=thread_id,
-    )
-    message_ids = [row["id"] for row in rows]
-    for label in removed:
-        for start in range(0, len(message_ids), ASKED_TOGETHER):
-            remove(tx, inbox_id, of_label(label), message_ids[start : start + ASKED_TOGETHER])
-    if removed and not added:
-        bring_home(tx, inbox_id, thread_id)
-    for label, shown in added.items():
-        place_all(tx, [FolderPlace(inbox_id, of_label(label), each, shown) for each in message_ids])
+    coming: list[FolderPlace] = []
+    for start in range(0, len(message_ids), ASKED_TOGETHER):
+        is_asked, params = one_of("mail_flags.message_id", message_ids[start : start + ASKED_TOGETHER])
+        rows = tx.all(
+            "select mail_flags.message_id, label, shown from mail_flags"
+            " join message_labels on message_labels.message_id = mail_flags.message_id"
+            f" where {is_asked} and label <> :seen and not exists (select 1 from folder_mails"
+            " where folder_mails.message_id = mail_flags.message_id"
+            f" and folder in ('{LABEL}' || label, '{TRASH}'))"
+            " order by created_at, mail_flags.message_id, label",
+            seen=READ_ALONE,
+            **params,
+        )
+        coming += [
+            FolderPlace(inbox_id, of_label(row["label"]), row["message_id"], row["shown"]) for row in rows
+        ]
+    place_all(tx, coming)
 
 
-def bring_home(tx: Tx, inbox_id: str, thread_id: str | None = None) -> None:
-    """What was in a label's folder alone, and has lost the label, must not vanish: it is where it came to."""
-    of_thread = "" if thread_id is None else " and messages.thread_id = :thread_id"
+def hide_unlabelled(tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str]) -> None:
+    """Messages that have lost a label go out of its folder; what was there alone is where it came to."""
+    if not find_opened(tx, [inbox_id]):
+        return
+    for start in range(0, len(message_ids), ASKED_TOGETHER):
+        part = message_ids[start : start + ASKED_TOGETHER]
+        if remove(tx, inbox_id, of_label(label), part):
+            _bring_home(tx, inbox_id, part)
+
+
+def _bring_home(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
+    is_asked, params = one_of("mail_flags.message_id", message_ids)
     rows = tx.all(
         "select mail_flags.message_id, direction from mail_flags"
-        " join messages on messages.id = mail_flags.message_id where mail_flags.inbox_id = :id"
+        f" join messages on messages.id = mail_flags.message_id where {is_asked}"
         " and not exists (select 1 from folder_mails where folder_mails.message_id = mail_flags.message_id)"
-        f"{of_thread} order by created_at, messages.id",
-        id=inbox_id,
-        **({} if thread_id is None else {"thread_id": thread_id}),
+        " order by created_at, messages.id",
+        **params,
     )
     homes = {"outbound": SENT, "blocked": JUNK}
     place_all(

@@ -47,7 +47,7 @@ def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
 
 
 def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
-    """The label goes from all threads that have it; their messages stay where else they are."""
+    """The label goes from all messages that have it; they stay where else they are."""
     require(tx, caller, inbox_id, WRITING, now)
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:
@@ -60,7 +60,6 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
     places.grow(tx, inbox_id)
-    places.bring_home(tx, inbox_id)
 
 
 def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:

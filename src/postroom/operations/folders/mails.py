@@ -124,27 +124,35 @@ def _require_copyable(folder: str, target: str) -> None:
 def _put_into(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
-    """Into INBOX, or under a label, which belongs to the thread."""
+    """Into INBOX, or under a label, which puts them into its folder."""
     if target.startswith(LABEL):
         _label_all(tx, caller, inbox_id, target, mails, now)
+        return
     known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
     new = [mail.message_id for mail in mails if mail.message_id not in known]
-    shown = views.list_labels(tx, inbox_id).get(target, "")
-    places.place_all(tx, [FolderPlace(inbox_id, target, message_id, shown) for message_id in new])
+    places.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in new])
 
 
 def _label_all(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
     shown = views.list_labels(tx, inbox_id)[target]
-    found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
-    for thread_id in dict.fromkeys(message.thread_id for message in found):
+    for thread_id, message_ids in _by_thread(tx, mails).items():
         if not thread_id:
             raise FolderRefused("CANNOT", "This message is in no thread yet, and has no labels.")
+        thread = threads.get(tx, caller.reach, thread_id)
         try:
-            labels.change(tx, threads.get(tx, caller.reach, thread_id), [shown], [], now)
+            labels.change_of_messages(tx, thread, message_ids, [shown], [], now)
         except BadRequest as error:
             raise FolderRefused("LIMIT", error.message) from None
+
+
+def _by_thread(tx: Tx, mails: Sequence[FolderMail]) -> dict[str, list[str]]:
+    """In the order in which everything that labels mails locks threads."""
+    by_thread: dict[str, list[str]] = {}
+    for message in messages.list_by_ids(tx, [mail.message_id for mail in mails]):
+        by_thread.setdefault(message.thread_id, []).append(message.id)
+    return dict(sorted(by_thread.items()))
 
 
 def _pairs(tx: Tx, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> list[tuple[int, int]]:
@@ -215,19 +223,19 @@ def _out_of_trash(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
     """Where it came from, or under a label."""
-    found = {each.id: each for each in messages.list_by_ids(tx, [mail.message_id for mail in mails])}
-    if target.startswith(LABEL):
-        _put_into(tx, caller, inbox_id, target, mails, now)
-    else:
-        if any(_home(tx, found[mail.message_id].id) != target for mail in mails):
-            raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
-        for mail in mails:
-            places.move(tx, inbox_id, mail.message_id, target)
+    is_label = target.startswith(LABEL)
+    if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
+        raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
     message_ids = [mail.message_id for mail in mails]
     for start in range(0, len(message_ids), places.ASKED_TOGETHER):
         part = message_ids[start : start + places.ASKED_TOGETHER]
         places.remove(tx, inbox_id, TRASH, part)
         trash.take_out(tx, inbox_id, part)
+    if not is_label:
+        places.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in message_ids])
+    places.show_labelled(tx, inbox_id, message_ids)
+    if is_label:
+        _label_all(tx, caller, inbox_id, target, mails, now)
 
 
 def _home(tx: Tx, message_id: str) -> str:
@@ -241,11 +249,9 @@ def _take_out(
     if not folder.startswith(LABEL):
         places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
         return
-    found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
-    for thread_id in dict.fromkeys(message.thread_id for message in found):
+    for thread_id, message_ids in _by_thread(tx, mails).items():
         thread = threads.get(tx, caller.reach, thread_id)
-        labels.change(tx, thread, [], [folder.removeprefix(LABEL)], now)
-    places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
+        labels.change_of_messages(tx, thread, message_ids, [], [folder.removeprefix(LABEL)], now)
 
 
 def expunge_mails(
