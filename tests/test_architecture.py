@@ -44,6 +44,7 @@ ROOMS: dict[str, list[str]] = {
         "oauth_clients",
         "grants",
         "device_codes",
+        "delayed_actions",
     ],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [

@@ -65,6 +65,7 @@ from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
+from postroom.web.dashboard.delayed_operations import carry_out_delayed
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
@@ -260,6 +261,7 @@ async def start_http(
     door = Door(resources, webhook_courier, streams, posts)
     run(stack, resources, "key watch", streams.watch_keys)
     run(stack, resources, "session watch", door.live.watch_sessions)
+    run(stack, resources, "delayed actions", partial(carry_out_delayed, resources, webhook_courier))
     stack.push_async_callback(door.key_use.save)
     run(stack, resources, "key use", partial(save_key_use_regularly, door))
     proxies = Proxies(resources.config.trusted_proxies)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.conftest import Server
 from tests.letters import letter
 from tests.outbound import message_of, send
@@ -40,6 +40,7 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         assert f'data-row="{first}"' not in waiting
         form = {"decision": "reject", "contentHash": "", "note": "not like this"}
         await page.post(f"/app/approvals/{second}", data=form)
+        await do_it_now(page)
         shown = (await page.get(f"/app/agents/{agent['id']}")).text
         for words in ("from Alice: Question", "A thought", "to carol@there.example: Answer", "not like this"):
             assert words in shown
@@ -88,6 +89,7 @@ async def test_webhooks_of_the_list_are_added_switched_and_removed_on_the_page(s
         refused = await page.post("/app/webhooks/listed", data={**form, "headers": "no colon"})
         assert refused.status_code == 400
         await page.post(f"{path}/remove")
+        await do_it_now(page)
     assert (await server.api.get("/v1/webhooks")).json()["total"] == 0
 
 

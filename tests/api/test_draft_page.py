@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from tests.api.test_drafts import COMPLETE, file, new_draft
-from tests.api.test_front_office import signed_in
+from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server
 from tests.letters import letter
 
@@ -107,6 +107,7 @@ async def test_deleting_and_taking_a_file_off_name_the_version_that_was_seen(ser
         off = {"version": "1", "filename": "a.txt"}
         assert (await page.post(f"{path}/files/remove", data=off)).status_code == 303
         assert (await page.post(f"{path}/delete", data={"version": "2"})).status_code == 303
+        await do_it_now(page)
     assert (await server.api.get(f"/v1/drafts/{draft['id']}")).status_code == 404
 
 

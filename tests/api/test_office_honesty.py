@@ -4,7 +4,7 @@ import pytest
 
 from postroom.clock import HOUR, to_iso
 from postroom.storage.database import Tx
-from tests.api.test_front_office import signed_in
+from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server
 from tests.letters import letter
 from tests.outbound import send
@@ -79,6 +79,7 @@ async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(se
         assert 'data-held="0"' in drafts
         assert "Nothing waits" in (await page.get("/app/approvals")).text
         assert (await page.post(f"/app/scheduled/{planned}/cancel")).status_code == 303
+        await do_it_now(page)
         assert "At its hour" not in (await page.get("/app/drafts")).text
 
 

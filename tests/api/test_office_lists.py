@@ -11,7 +11,7 @@ from postroom.storage.database import Tx
 from postroom.web.dashboard.display.signs import marked, of_message
 from postroom.web.dashboard.live import rest_seconds
 from tests.api.endpoint import running_endpoint
-from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.api.test_office_writing import first_mail, other_key
 from tests.conftest import Server
 from tests.letters import letter
@@ -33,6 +33,7 @@ async def test_ticked_threads_are_labelled_and_deleted_together(server: Server) 
         assert (await page.get("/app/mail?label=urgent")).text.count("data-row=") == 2
         assert (await page.post("/app/mail/marks", data={**label, "label": ""})).status_code == 400
         assert (await page.post("/app/mail/marks", data={**ticked, "action": "delete"})).status_code == 303
+        await do_it_now(page)
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["total"] == 1
 
 

@@ -9,7 +9,7 @@ from postroom.mailbox import threads
 from postroom.storage.database import Database, Tx
 from postroom.storage.pages import PAGE_BYTES
 from postroom.web.dashboard.pages.thread import read_part
-from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.api.test_search import settled
 from tests.conftest import Server
 from tests.doubles import START
@@ -73,10 +73,12 @@ async def test_a_person_with_a_link_approves_on_the_page_what_any_key_sent(serve
             f"/app/approvals/{first}", data={"decision": "approve", "contentHash": seen[1], "note": "fine"}
         )
         assert done.status_code == 303
+        await do_it_now(page)
         refused = await page.post(
             f"/app/approvals/{second}", data={"decision": "reject", "contentHash": "", "note": "no"}
         )
         assert refused.status_code == 303
+        await do_it_now(page)
     hold = (await message_of(server, first))["hold"]
     assert (hold["state"], hold["decidedBy"]["type"], hold["note"]) == ("approved", "session", "fine")
     assert (await message_of(server, second))["hold"]["state"] == "rejected"
@@ -102,11 +104,13 @@ async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_sever
         }
         done = await page.post(f"/app/approvals/{sent[0]}", data=form)
         assert done.headers["location"] == f"/app/approvals?state=held&message={sent[1]}"
+        await do_it_now(page)
         alike = (await page.get("/app/approvals?to=P1@there.example")).text
         assert [f'data-row="{each}"' in alike for each in sent] == [False, True, False, False, True]
         both = {"ids": [sent[1], sent[4], sent[0]], "note": "not now"}
         assert (await page.post("/app/approvals/several", data=both)).status_code == 303
-        assert "2 rejected." in (await page.get("/app/approvals")).text
+        assert "2 rejected in 10 seconds." in (await page.get("/app/approvals")).text
+        await do_it_now(page)
     states = [(await message_of(server, each))["hold"]["state"] for each in sent]
     assert states == ["approved", "rejected", "held", "held", "rejected"]
     assert (await message_of(server, sent[4]))["hold"]["note"] == "not now"

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from postroom.clock import MINUTE
-from tests.api.test_front_office import browser, signed_in
+from tests.api.test_front_office import browser, do_it_now, signed_in
 from tests.api.test_people import audit_of, invite, links_of
 from tests.authenticator import Authenticator, to_text
 from tests.conftest import Server, running_server, settings
@@ -88,6 +88,7 @@ async def test_a_user_adds_passkeys_names_them_signs_in_and_removes_one(named: S
         await page.post(f"{PAGE}/{first['id']}", data={"name": "Old phone"})
         assert 'value="Old phone"' in (await page.get(PAGE)).text
         assert (await page.post(f"{PAGE}/{first['id']}/remove")).status_code == 303
+        await do_it_now(page)
         refused = await sign_in(elsewhere, phone)
         assert (refused.status_code, "is not known here" in refused.text) == (401, True)
         assert (await sign_in(elsewhere, key)).status_code == 303

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, Open, Watch
+from tests.browser.conftest import PATIENCE, Open
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
@@ -65,7 +65,7 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
 
 
 def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
-    running: House, open_page: Open, watch: Watch
+    running: House, open_page: Open
 ) -> None:
     inbox_id = running.new_inbox("deciding")
     first, second, third, fourth, fifth = hold(
@@ -79,23 +79,31 @@ def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
     page.get_by_role("link", name="Second").click()
     expect(page.get_by_role("heading", name="Second")).to_be_visible()
     press("a")
-    approved = page.get_by_text("Approved. It is on its way.")
+    approved = page.get_by_text("Approved. It is on its way in 10 seconds.")
     expect(approved).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Third")).to_be_visible()
     press("End")
     expect(approved).to_be_in_viewport()
     press("x")
-    expect(page.get_by_text("Rejected. It will not leave.")).to_be_in_viewport()
+    expect(page.get_by_text("Rejected in 10 seconds. It will not leave.")).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Fourth")).to_be_visible()
+    press("z")  # the last one is taken back
+    expect(page.get_by_text("Taken back. Nothing has changed.")).to_be_in_viewport()
+    assert state_of(running, third) == "held"
+    page.get_by_role("link", name="Third").click()
+    press("x")
+    for _ in range(2):
+        page.get_by_role("button", name="Do it now").first.click()
+        expect(page.get_by_text("Done.")).to_be_visible()
     states = [state_of(running, each) for each in (first, second, third, fourth)]
     assert states == ["held", "approved", "rejected", "held"]
     page.get_by_label("All on this page").check()
     expect(page.get_by_role("toolbar", name="Bulk actions")).to_contain_text("3 selected")
-    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_label("Note", exact=True).fill("All wrong")
     page.get_by_role("toolbar").get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("3 rejected.")).to_be_in_viewport()
-    watch.forget_complaints()  # it asked first
+    expect(page.get_by_text("3 rejected in 10 seconds.")).to_be_in_viewport()
+    page.get_by_role("button", name="Do it now").click()
+    expect(page.get_by_text("Done.")).to_be_visible()
     assert {state_of(running, each) for each in (first, fourth, fifth)} == {"rejected"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from postroom.web.dashboard.ways import connections as page_of
 from postroom_client.cli.ways import services
-from tests.api.test_front_office import signed_in
+from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server
 
 pytestmark = pytest.mark.sqlite_alone
@@ -43,6 +43,7 @@ async def test_a_service_is_connected_and_its_url_shown_once(server: Server) -> 
         tried = await page.post(f"{PATH}/{connection['id']}/test")
         assert tried.status_code == 303
         assert (await page.post(f"{PATH}/{connection['id']}/delete")).status_code == 303
+        await do_it_now(page)
 
 
 async def test_what_the_interface_refuses_the_page_refuses(server: Server) -> None:

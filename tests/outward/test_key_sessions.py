@@ -8,7 +8,7 @@ import pytest
 
 from postroom.clock import MINUTE
 from postroom.storage.database import Tx
-from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.conftest import Server
 from tests.outbound import message_of
 from tests.outward.test_holds import EVERYTHING, add_key, send_as, set_rule
@@ -42,6 +42,7 @@ async def held_by(server: Server, token: str, inbox_id: str) -> dict[str, Any]:
 async def decide_on_the_page(page: httpx2.AsyncClient, message: dict[str, Any], decision: str) -> int:
     seen = {"decision": decision, "contentHash": message["hold"]["contentHash"]}
     answer = await page.post(f"/app/approvals/{message['id']}", data=seen)
+    await do_it_now(page)
     return answer.status_code
 
 

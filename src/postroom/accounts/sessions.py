@@ -124,11 +124,20 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
 
 def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
     """A session ends with its key, and speaks with the permissions that the key has now."""
+    return _find(tx, "token_hash", _hash(token), now)
+
+
+def find_by_id(tx: Tx, session_id: str, now: int) -> tuple[Session, Caller] | None:
+    """For what its person asked for a moment ago, as things are now."""
+    return _find(tx, "id", session_id, now)
+
+
+def _find(tx: Tx, column: str, value: str, now: int) -> tuple[Session, Caller] | None:
     row = tx.one(
         "select sessions.*, users.role, users.pod_ids, users.name as user_name, users.email, users.state"
         " from sessions left join users on users.id = sessions.user_id"
-        " where sessions.token_hash = :token_hash",
-        token_hash=_hash(token),
+        f" where sessions.{column} = :value",
+        value=value,
     )
     if row is None or row["expires_at"] <= now:
         return None

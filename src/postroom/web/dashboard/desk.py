@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import pods
-from postroom.accounts.people import users
+from postroom.accounts.people import delayed_actions, users
+from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
@@ -55,6 +56,7 @@ class Frame:
     last_event_id: str
     is_operator: bool
     own_pods: list[Pod]  # of somebody who has several, to choose from
+    delayed: list[DelayedAction]  # what can still be taken back
 
     @property
     def unread_total(self) -> int:
@@ -150,6 +152,7 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),
         own_pods=list_own_pods(tx, desk),
+        delayed=delayed_actions.list_of_session(tx, desk.session.id),
     )
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
-from postroom.web.dashboard import sign_in
+from postroom.web.dashboard import sign_in, undo
 from postroom.web.dashboard.activity import activity
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.forms import read_form, read_upload
@@ -54,6 +54,8 @@ PAGES = (
     page("/app/rail", frame.show_rail, POD, READING),
     change("/app/pause", frame.change_pause, POD, MANAGING),
     change("/app/sign-out", sign_in.sign_out, POD, NOTHING),
+    change("/app/delayed/{action_id}/undo", undo.take_back, POD, NOTHING),
+    change("/app/delayed/{action_id}/now", undo.do_now, POD, NOTHING),
     page("/app/mail", mail.show_mail, POD, READING),
     change("/app/mail/marks", mail.mark, POD, WRITING),
     page("/app/mail/{thread_id}", thread.show_thread, POD, READING),

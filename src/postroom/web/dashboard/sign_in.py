@@ -20,7 +20,7 @@ from postroom.operations.people.single_sign_on import begin_with_address, is_off
 from postroom.operations.people.users import SIGN_IN_PATH
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.web.dashboard import single_sign_on
+from postroom.web.dashboard import single_sign_on, undo
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
@@ -218,6 +218,7 @@ def without_secrets(form: SignIn, keep: bool = False) -> SignIn:
 
 
 async def sign_out(desk: Desk) -> Response:
+    await undo.do_all_now(desk)
     await desk.call.resources.db.write(sessions.remove, desk.call.reach, desk.session.id)
     response = go(PATH)
     response.delete_cookie(COOKIE, path="/app")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from postroom.accounts import keys
-from postroom.errors import ApiError
+from postroom.accounts.people import delayed_actions
 from postroom.fields import Offset
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.writing.content_view import ContentView, view
@@ -23,6 +23,7 @@ from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.web.call import Tx
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
@@ -133,6 +134,9 @@ def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> HeldList:
     usual = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.ALL
     choice = replace(usual, key_id=query.key, recipient=normalize(query.to))
     found, total = stored_holds.list_within(tx, reach, query.state, ROWS, query.offset, choice)
+    if leaving := delayed_actions.targets_of(tx, desk.session.id):
+        total -= sum(hold.message_id in leaving for hold in found)
+        found = [hold for hold in found if hold.message_id not in leaving]
     written = {
         each.id: each.document for each in messages.list_by_ids(tx, [hold.message_id for hold in found])
     }
@@ -216,13 +220,14 @@ def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
 
 async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
     note = body.note.strip()[:1000] or None
-    if body.decision == "approve":
-        answer = await desk.run(
-            holds.approve_message, message_id=message_id, body=Approve(body.content_hash, note)
-        )
-        return go(on_to(body), told_of(msgspec.json.decode(answer)["hold"]))
-    await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
-    return go(on_to(body), "Rejected. It will not leave.")
+    if body.decision == "reject":
+        said = f"Rejected in {undo.SECONDS} seconds. It will not leave."
+        wanted = {"message_id": message_id, "body": Reject(note)}
+        return await undo.delay(desk, holds.reject_message, on_to(body), said, **wanted)
+    asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
+    answer = await undo.try_out(desk.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
+    said = told_of(msgspec.json.decode(answer)["hold"])
+    return await undo.keep(desk, holds.approve_message, asked, on_to(body), said)
 
 
 def on_to(body: Decision) -> str:
@@ -235,20 +240,17 @@ def on_to(body: Decision) -> str:
 def told_of(hold: dict[str, Any]) -> str:
     missing = hold["approvalsNeeded"] - len(hold["approvedBy"])
     if hold["state"] == "held" and missing > 0:
-        return f"Your approval counts. {missing} more must come from other people."
-    return "Approved. It is on its way."
+        return f"Your approval counts in {undo.SECONDS} seconds. {missing} more must come from other people."
+    return f"Approved. It is on its way in {undo.SECONDS} seconds."
 
 
 async def reject_several(desk: Desk, body: Rejections) -> Response:
     """One refusal stops no other. Nothing is approved this way: who approves has seen the mail."""
-    done, refused, note = 0, [], body.note.strip()[:1000] or None
-    for message_id in body.ids[:ROWS]:
-        try:
-            await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
-            done += 1
-        except ApiError as error:
-            refused.append(error.message)
-    return go(own_path(body.back), " ".join([f"{done} rejected.", *refused]))
+    note = Reject(body.note.strip()[:1000] or None)
+    asked = [{"message_id": message_id, "body": note} for message_id in body.ids[:ROWS]]
+    trial = await undo.try_all(desk, holds.reject_message, asked)
+    said = " ".join([f"{len(trial.asked)} rejected in {undo.SECONDS} seconds.", *trial.refused])
+    return await undo.keep(desk, holds.reject_message, trial.asked, own_path(body.back), said)
 
 
 async def edit(desk: Desk, message_id: str) -> Response:

@@ -15,6 +15,7 @@ from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
@@ -176,8 +177,10 @@ def told_of(sent: SendReceipt) -> Response:
 
 
 async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
-    await api.delete_draft(naming(desk, body.version), draft_id)
-    return go(PATH, "The draft is gone.")
+    said = f"The draft is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(
+        desk, delayed_operations.remove_draft, PATH, said, draft_id=draft_id, version=body.version
+    )
 
 
 async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:

@@ -12,6 +12,7 @@ from postroom.operations import holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage, MessageChange
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 
@@ -48,8 +49,8 @@ def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
 
 
 async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
-    await desk.run(messages.cancel_message, message_id=message_id)
-    return go(PATH, "Cancelled. It will not leave.")
+    said = f"Cancelled in {undo.SECONDS} seconds. It will not leave."
+    return await undo.delay(desk, messages.cancel_message, PATH, said, message_id=message_id)
 
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.people import delayed_actions
 from postroom.errors import BadRequest
 from postroom.fields import Offset
 from postroom.mailbox import holds, inboxes, labels, messages, threads
@@ -18,6 +19,7 @@ from postroom.operations.threads import Label, ThreadChange, change_thread, get_
 from postroom.web.api.mailbox.threads import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.forms import own_path
@@ -113,6 +115,9 @@ def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Th
         limit,
         query.offset,
     )
+    if leaving := delayed_actions.targets_of(tx, desk.session.id):
+        total -= sum(thread.id in leaving for thread in found)
+        found = [thread for thread in found if thread.id not in leaving]
     return to_rows(tx, found), total, inbox
 
 
@@ -161,6 +166,6 @@ async def label(desk: Desk, chosen: list[str], body: Marks) -> Response:
 
 
 async def delete(desk: Desk, chosen: list[str], body: Marks) -> Response:
-    for thread_id in chosen:
-        await desk.perform(delete_thread, thread_id=thread_id)
-    return go(own_path(body.back), f"{len(chosen)} deleted for good.")
+    trial = await undo.try_all(desk, delete_thread, [{"thread_id": thread_id} for thread_id in chosen])
+    said = " ".join([f"{len(trial.asked)} deleted in {undo.SECONDS} seconds.", *trial.refused])
+    return await undo.keep(desk, delete_thread, trial.asked, own_path(body.back), said)

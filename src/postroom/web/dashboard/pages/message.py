@@ -17,6 +17,7 @@ from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
 from postroom.web.api.outward.send import accept_order
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
@@ -41,8 +42,9 @@ async def retry(desk: Desk, message_id: str) -> Response:
 
 
 async def cancel(desk: Desk, message_id: str) -> Response:
-    await desk.run(message_operations.cancel_message, message_id=message_id)
-    return await back_to(desk, message_id, "Cancelled. What had not left yet never will.")
+    said = f"Cancelled in {undo.SECONDS} seconds. What has not left by then never will."
+    to = await page_of(desk, message_id)
+    return await undo.delay(desk, message_operations.cancel_message, to, said, message_id=message_id)
 
 
 async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Response:
@@ -75,13 +77,13 @@ async def release(desk: Desk, message_id: str) -> Response:
 
 
 async def delete(desk: Desk, message_id: str) -> Response:
-    await desk.run(message_operations.delete_message, message_id=message_id)
-    return go("/app/mail", "The message is deleted.")
+    said = f"The message is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(desk, message_operations.delete_message, "/app/mail", said, message_id=message_id)
 
 
 async def delete_thread(desk: Desk, thread_id: str) -> Response:
-    await desk.perform(api_threads.delete_thread, thread_id=thread_id)
-    return go("/app/mail", "The thread is deleted.")
+    said = f"The thread is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(desk, api_threads.delete_thread, "/app/mail", said, thread_id=thread_id)
 
 
 async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
@@ -99,8 +101,12 @@ def require_sender(message: Message) -> str:
 
 
 async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
+    return go(await page_of(desk, message_id), notice)
+
+
+async def page_of(desk: Desk, message_id: str) -> str:
     message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
-    return go(f"/app/mail/{message.thread_id}?message={message.id}", notice)
+    return f"/app/mail/{message.thread_id}?message={message.id}"
 
 
 async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Response:

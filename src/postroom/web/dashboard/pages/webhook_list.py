@@ -9,6 +9,7 @@ from postroom.errors import BadRequest, WebhookFailed
 from postroom.operations.ways import webhook_list as operations
 from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.web.api.events import webhooks as api
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.pages.webhooks import PATH, DeliveryLogQuery, show_webhooks
 
@@ -68,5 +69,5 @@ async def rotate_secret(desk: Desk, webhook_id: str) -> Response:
 
 
 async def remove(desk: Desk, webhook_id: str) -> Response:
-    await desk.run(operations.delete_listed_webhook, webhook_id=webhook_id)
-    return go(PATH, "The webhook is removed. Events are no longer posted there.")
+    said = f"The webhook is removed in {undo.SECONDS} seconds. Events are no longer posted there then."
+    return await undo.delay(desk, operations.delete_listed_webhook, PATH, said, webhook_id=webhook_id)

@@ -19,6 +19,7 @@ from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
@@ -116,8 +117,8 @@ async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
 
 
 async def remove_webhook(desk: Desk) -> Response:
-    await desk.run(operations.delete_webhook)
-    return go(PATH, "Webhook removed.")
+    said = f"The webhook is removed in {undo.SECONDS} seconds."
+    return await undo.delay(desk, operations.delete_webhook, PATH, said)
 
 
 async def test_webhook(desk: Desk) -> Response:

@@ -5,6 +5,7 @@ from starlette.responses import Response
 
 from postroom.operations.people import push as verbs
 from postroom.web.api.events.webhooks import require_allowed
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 
 PATH = "/app/settings/devices"
@@ -31,5 +32,5 @@ async def add(desk: Desk, body: RingForm) -> Response:
 
 
 async def remove(desk: Desk, device_id: str) -> Response:
-    await desk.call.resources.db.write(verbs.remove_device, desk.call.decider, device_id, desk.call.now())
-    return go(PATH, "That device rings no longer.")
+    said = f"That device rings no longer in {undo.SECONDS} seconds."
+    return await undo.delay(desk, verbs.remove_device, PATH, said, device_id=device_id)

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from postroom.operations.people import passkeys as verbs
 from postroom.processes import pools
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 
@@ -57,6 +58,7 @@ async def rename(desk: Desk, passkey_id: str, body: PasskeyNameForm) -> Response
 
 
 async def remove(desk: Desk, passkey_id: str) -> Response:
-    caller, now = desk.call.decider, desk.call.now()
-    await desk.call.resources.db.write(verbs.remove_passkey, caller, passkey_id, now)
-    return go(PATH, "The passkey signs nobody in any more. Delete it on your device as well.")
+    said = (
+        f"In {undo.SECONDS} seconds the passkey signs nobody in any more. Delete it on your device as well."
+    )
+    return await undo.delay(desk, verbs.remove_passkey, PATH, said, passkey_id=passkey_id)

@@ -10,6 +10,7 @@ from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
 from postroom.operations.ways.domain_reports import ReportQuery, get_domain_reports
 from postroom.web.api.accounts import domains as api
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
@@ -57,8 +58,8 @@ async def set_outbound(desk: Desk, domain_id: str, body: OutboundForm) -> Respon
 
 
 async def delete_domain(desk: Desk, domain_id: str) -> Response:
-    await desk.run(domains.delete_domain, domain_id=domain_id)
-    return go(PATH, "The domain is gone.")
+    said = f"The domain is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(desk, domains.delete_domain, PATH, said, domain_id=domain_id)
 
 
 async def check_domain(desk: Desk, domain_id: str) -> Response:

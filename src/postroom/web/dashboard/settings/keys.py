@@ -14,6 +14,7 @@ from postroom.mailbox import inboxes
 from postroom.operations import keys as operations
 from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
@@ -125,5 +126,5 @@ async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response
 
 
 async def revoke_key(desk: Desk, key_id: str) -> Response:
-    await desk.run(operations.delete_api_key, key_id=key_id)
-    return go(f"{PATH}/keys", "The key is revoked. Its streams and sessions have ended.")
+    said = f"The key is revoked in {undo.SECONDS} seconds. Its streams and sessions end with it."
+    return await undo.delay(desk, operations.delete_api_key, f"{PATH}/keys", said, key_id=key_id)

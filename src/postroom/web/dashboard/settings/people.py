@@ -3,7 +3,8 @@
 from starlette.responses import Response
 
 from postroom.accounts import sessions
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard import delayed_operations, undo
+from postroom.web.dashboard.desk import Desk
 
 
 async def list_sessions(desk: Desk) -> Response:
@@ -12,5 +13,7 @@ async def list_sessions(desk: Desk) -> Response:
 
 
 async def end_session(desk: Desk, session_id: str) -> Response:
-    await desk.call.resources.db.write(sessions.remove, desk.call.reach, session_id)
-    return go("/app/sessions", "Session ended.")
+    said = f"The session ends in {undo.SECONDS} seconds."
+    return await undo.delay(
+        desk, delayed_operations.end_session, "/app/sessions", said, session_id=session_id
+    )

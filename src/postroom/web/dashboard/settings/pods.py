@@ -6,6 +6,7 @@ from starlette.responses import Response
 from postroom import fields
 from postroom.accounts.rules import approval
 from postroom.operations import keys, pods
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import PATH
@@ -70,5 +71,5 @@ async def set_rules(desk: Desk, pod_id: str, body: ApprovalForm) -> Response:
 
 
 async def delete_pod(desk: Desk, pod_id: str) -> Response:
-    await desk.run(pods.delete_pod, pod_id=pod_id)
-    return go(f"{PATH}/pods", "The pod is gone.")
+    said = f"The pod is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(desk, pods.delete_pod, f"{PATH}/pods", said, pod_id=pod_id)

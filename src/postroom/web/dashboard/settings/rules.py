@@ -11,6 +11,7 @@ from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
 from postroom.operations import inboxes, pods, policies
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
@@ -160,9 +161,15 @@ async def add_rule(desk: Desk, body: RuleForm) -> Response:
 
 
 async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
-    await desk.run(policies.delete_policy_rule, rule_id=rule_id, query=boundary(body))
-    return back_to_policy(body, "The rule is gone.")
+    said = f"The rule is removed in {undo.SECONDS} seconds."
+    return await undo.delay(
+        desk, policies.delete_policy_rule, page_of(body), said, rule_id=rule_id, query=boundary(body)
+    )
 
 
 def back_to_policy(body: PolicyQuery | ModeForm | RuleForm, notice: str) -> Response:
-    return go(link(f"{PATH}/policy", inboxId=body.inbox_id, podId=body.pod_id), notice)
+    return go(page_of(body), notice)
+
+
+def page_of(body: PolicyQuery | ModeForm | RuleForm) -> str:
+    return link(f"{PATH}/policy", inboxId=body.inbox_id, podId=body.pod_id)

@@ -9,6 +9,7 @@ from postroom.operations import messages
 from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
@@ -51,8 +52,8 @@ async def suppress(desk: Desk, body: AddressForm) -> Response:
 
 
 async def unsuppress(desk: Desk, body: AddressForm) -> Response:
-    await desk.run(operations.delete_suppression, address=body.address)
-    return go(PATH, f"{body.address} may be written to again.")
+    said = f"In {undo.SECONDS} seconds {body.address} may be written to again."
+    return await undo.delay(desk, operations.delete_suppression, PATH, said, address=body.address)
 
 
 async def send_again(desk: Desk, body: AgainForm) -> Response:

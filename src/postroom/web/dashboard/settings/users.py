@@ -12,6 +12,7 @@ from postroom.operations.people import users
 from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
@@ -105,8 +106,8 @@ async def change(desk: Desk, user_id: str, body: UserForm) -> Response:
 
 
 async def remove(desk: Desk, user_id: str) -> Response:
-    await desk.run(users.delete_user, user_id=user_id)
-    return go(PATH, "The user is gone, with the keys and programs that the user let in.")
+    said = f"In {undo.SECONDS} seconds the user goes, with the keys and programs that the user let in."
+    return await undo.delay(desk, users.delete_user, PATH, said, user_id=user_id)
 
 
 def read_role(word: str) -> users.Role:
@@ -116,6 +117,7 @@ def read_role(word: str) -> users.Role:
 
 async def choose_pod(desk: Desk, body: PodChoiceForm) -> Response:
     """For who has several pods of his own."""
+    await undo.do_all_now(desk)
     await desk.call.resources.db.write(choose_own_pod, desk, body.pod_id)
     return go("/app")
 

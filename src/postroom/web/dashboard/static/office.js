@@ -251,7 +251,13 @@ document.addEventListener("htmx:after:swap", () => {
   const row = heldRow && document.activeElement === document.body && rows().find((each) => each.dataset.row === heldRow);
   if (row) focusRow(row);
 });
-setTimeout(() => $("[data-undo]")?.remove(), 10_000);
+// What can be taken back: struck out where it stands, and gone with its notice when its time is over.
+const isAbout = (id) => all(`form[action*="${CSS.escape(id)}"]`).map((form) => form.closest("tr, li, [data-row]")).filter(Boolean);
+for (const notice of all(".notice:has([data-undo])")) {
+  const leaving = (notice.dataset.delayed || "").split(" ").filter(Boolean).flatMap(isAbout);
+  for (const row of leaving) row.classList.add("leaving");
+  setTimeout(() => { for (const each of [notice.dataset.delayed ? notice : $("[data-undo]", notice), ...leaving]) each.remove() }, 1000 * (notice.dataset.seconds || 10));
+}
 refresh(document);
 restoreRow();
 fillInAgain();

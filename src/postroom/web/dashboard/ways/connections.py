@@ -15,6 +15,7 @@ from postroom.operations.ways import connections
 from postroom.operations.ways.connections import NewConnection
 from postroom.web.api.outward import send as api_send
 from postroom.web.api.ways import connections as api
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
@@ -158,5 +159,5 @@ async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
 
 
 async def delete_connection(desk: Desk, connection_id: str) -> Response:
-    await desk.run(connections.delete_connection, connection_id=connection_id)
-    return go(PATH, "The connection is gone. Mail that came by it stays.")
+    said = f"The connection is deleted in {undo.SECONDS} seconds. Mail that came by it stays."
+    return await undo.delay(desk, connections.delete_connection, PATH, said, connection_id=connection_id)

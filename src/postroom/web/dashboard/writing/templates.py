@@ -9,6 +9,7 @@ from postroom.mailbox import inboxes
 from postroom.operations.writing import templates
 from postroom.operations.writing.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api.outward import drafts
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.message import html_page
@@ -115,8 +116,8 @@ async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> R
 
 
 async def delete_template(desk: Desk, template_id: str) -> Response:
-    await desk.run(templates.delete_template, template_id=template_id)
-    return go(PATH, "The template is deleted.")
+    said = f"The template is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(desk, templates.delete_template, PATH, said, template_id=template_id)
 
 
 async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Response:

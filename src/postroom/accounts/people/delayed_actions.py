@@ -1,0 +1,123 @@
+"""What one click at a page ends, done only after a while: until then it can be taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.clock import MINUTE, SECOND
+from postroom.storage.database import Row, Tx
+
+BELL = "delayed_actions"
+DELAY = 10 * SECOND
+LEASE = MINUTE  # after which somebody else does what its claimant did not finish
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedAction:
+    id: str
+    account_id: str
+    session_id: str
+    operation: str  # the name of a route
+    arguments: str  # JSON: a list, each of what the operation is given
+    targets: tuple[str, ...]  # the ids that it is about
+    said: str
+    address: str  # from which it was asked
+    due_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "DelayedAction":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["session_id"],
+            row["operation"],
+            row["arguments"],
+            tuple(row["targets"].split()),
+            row["said"],
+            row["address"],
+            row["due_at"],
+        )
+
+
+def add(
+    tx: Tx,
+    account_id: str,
+    session_id: str,
+    operation: str,
+    arguments: str,
+    targets: Sequence[str],
+    said: str,
+    address: str,
+    now: int,
+) -> str:
+    action_id = ids.new(ids.DELAYED_ACTION, now)
+    tx.run(
+        "insert into delayed_actions (id, account_id, session_id, operation, arguments, targets, said,"
+        " address, due_at) values (:id, :account_id, :session_id, :operation, :arguments, :targets, :said,"
+        " :address, :due_at)",
+        id=action_id,
+        account_id=account_id,
+        session_id=session_id,
+        operation=operation,
+        arguments=arguments,
+        targets=" ".join(targets),
+        said=said,
+        address=address,
+        due_at=now + DELAY,
+    )
+    return action_id
+
+
+def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[DelayedAction]:
+    """Those that can still be taken back, the newest first."""
+    rows = tx.all(
+        "select * from delayed_actions where session_id = :session_id and claimed_at is null"
+        " order by due_at desc limit :limit",
+        session_id=session_id,
+        limit=limit,
+    )
+    return [DelayedAction.from_row(row) for row in rows]
+
+
+def targets_of(tx: Tx, session_id: str) -> set[str]:
+    """What is on its way out: lists of this session leave it out."""
+    rows = tx.all("select targets from delayed_actions where session_id = :session_id", session_id=session_id)
+    return {target for row in rows for target in row["targets"].split()}
+
+
+def list_due(tx: Tx, limit: int, now: int) -> list[str]:
+    rows = tx.all(
+        "select id from delayed_actions where due_at <= :now"
+        " and (claimed_at is null or claimed_at <= :lost) order by due_at limit :limit",
+        now=now,
+        lost=now - LEASE,
+        limit=limit,
+    )
+    return [row["id"] for row in rows]
+
+
+def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
+    """None: it was taken back, or somebody else does it."""
+    row = tx.one(
+        "update delayed_actions set claimed_at = :now where id = :id"
+        " and (claimed_at is null or claimed_at <= :lost) returning *",
+        id=action_id,
+        now=now,
+        lost=now - LEASE,
+    )
+    return None if row is None else DelayedAction.from_row(row)
+
+
+def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
+    """False: too late, or not of this session."""
+    removed = tx.run(
+        "delete from delayed_actions where id = :id and session_id = :session_id and claimed_at is null",
+        id=action_id,
+        session_id=session_id,
+    )
+    return removed > 0
+
+
+def remove(tx: Tx, action_id: str) -> None:
+    tx.run("delete from delayed_actions where id = :id", id=action_id)

@@ -1,0 +1,90 @@
+"""Operations that a click at a page asked for, and that are done a while later."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from postroom import log
+from postroom.accounts import sessions
+from postroom.accounts.keys import Caller
+from postroom.accounts.people import delayed_actions
+from postroom.accounts.people.delayed_actions import DelayedAction
+from postroom.accounts.permissions import MANAGING, READING, WRITING
+from postroom.errors import ApiError
+from postroom.mailbox import drafts
+from postroom.operations.people import passkeys, push
+from postroom.outward.courier import WebhookCourier
+from postroom.queue.work import IDLE_SECONDS
+from postroom.resources import Resources
+from postroom.web import operations
+from postroom.web.api.outward.drafts import remove_blobs
+from postroom.web.call import CLIENT_ADDRESS, Call, Tx
+from postroom.web.routes import ROUTE_OF
+from postroom.web.routing import POD, Route
+
+AT_ONCE = 50
+
+
+def end_session(tx: Tx, caller: Caller, session_id: str) -> None:
+    sessions.remove(tx, caller.reach, session_id)
+
+
+def remove_draft(tx: Tx, caller: Caller, draft_id: str, version: int, now: int) -> list[str]:
+    """The one that was seen: who changed it meanwhile keeps it."""
+    return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
+
+
+# What only people at the pages ask for.
+OF_PAGES = (
+    Route("POST", "/app/sessions/{session_id}/end", end_session, POD, MANAGING),
+    Route("POST", "/app/drafts/{draft_id}/delete", remove_draft, POD, WRITING, after=remove_blobs),
+    Route("POST", "/app/settings/passkeys/{passkey_id}/remove", passkeys.remove_passkey, POD, READING),
+    Route("POST", "/app/settings/devices/{device_id}/remove", push.remove_device, POD, READING),
+)
+ROUTES = ROUTE_OF | {route.operation: route for route in OF_PAGES}
+BY_NAME = {route.name: route for route in ROUTES.values()}
+
+
+async def carry_out_delayed(resources: Resources, courier: WebhookCourier) -> None:
+    """Runs until cancelled."""
+    ear = resources.db.listen(delayed_actions.BELL)
+    try:
+        while True:
+            for action_id in await resources.db.read(delayed_actions.list_due, AT_ONCE, resources.now()):
+                await carry_out(resources, courier, action_id)
+            await ear.wait(IDLE_SECONDS)
+    finally:
+        ear.close()
+
+
+async def carry_out(resources: Resources, courier: WebhookCourier, action_id: str) -> None:
+    """With the rights that the person has by now: a session that was ended meanwhile does nothing more."""
+    action = await resources.db.write(delayed_actions.claim, action_id, resources.now())
+    if action is None:
+        return
+    found = await resources.db.read(sessions.find_by_id, action.session_id, resources.now())
+    if found is not None:
+        token = CLIENT_ADDRESS.set(action.address)
+        try:
+            await perform_all(Call(resources, found[1], Request({"type": "http"}), courier, None), action)
+        finally:
+            CLIENT_ADDRESS.reset(token)
+    await resources.db.write(delayed_actions.remove, action_id)
+
+
+async def perform_all(call: Call, action: DelayedAction) -> None:
+    route = BY_NAME[action.operation]
+    for given in msgspec.json.decode(action.arguments):
+        try:
+            await operations.perform(route, call, to_arguments(route, given))
+        except ApiError as error:
+            log.get().info("a delayed action was refused", operation=route.name, reason=error.message)
+
+
+def to_arguments(route: Route, given: dict[str, Any]) -> dict[str, Any]:
+    kinds = {"body": route.body, "query": route.query}
+    return {
+        name: value if kinds.get(name) is None else msgspec.convert(value, kinds[name])
+        for name, value in given.items()
+    }

@@ -1,0 +1,116 @@
+"""One undo for what one click ends: tried at once, and done ten seconds later, unless it is taken back."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.accounts.people import delayed_actions
+from postroom.errors import ApiError, NotFound
+from postroom.web import operations
+from postroom.web.call import Call, Tx, require_owned
+from postroom.web.dashboard.delayed_operations import AT_ONCE, ROUTES, carry_out
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.forms import own_path
+from postroom.web.routing import Route
+
+SECONDS = delayed_actions.DELAY // 1000
+
+
+class BackForm(Struct, frozen=True):
+    back: str = "/app"
+
+
+class Tried(Exception):
+    """What an operation would answer. It leaves nothing behind."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
+
+
+class Trial(NamedTuple):
+    """What was asked for and may be done, what each answered, and why the rest was refused."""
+
+    asked: list[dict[str, Any]]
+    results: list[Any]
+    refused: list[str]
+
+
+async def delay(desk: Desk, operation: Any, to: str, said: str, **arguments: Any) -> Response:
+    """Refused at once where it would be refused; else done after ten seconds."""
+    await try_out(desk.call, ROUTES[operation], arguments)
+    return await keep(desk, operation, [arguments], to, said)
+
+
+async def try_all(desk: Desk, operation: Any, asked: list[dict[str, Any]]) -> Trial:
+    """One refusal stops no other."""
+    operations.require_permitted(desk.call.caller, ROUTES[operation])
+    trial = Trial([], [], [])
+    for arguments in asked:
+        try:
+            trial.results.append(await try_out(desk.call, ROUTES[operation], arguments))
+            trial.asked.append(arguments)
+        except ApiError as error:
+            trial.refused.append(error.message)
+    return trial
+
+
+async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
+    """All of it in a transaction that is rolled back. What takes more than one is only looked for."""
+    operations.require_permitted(call.caller, route)
+    if not route.is_verb:
+        named = {name: arguments[name] for name in route.path_names}
+        return await require_owned(call, named)
+
+    def attempt(tx: Tx) -> None:
+        raise Tried(operations.run_verb(tx, route, call, dict(arguments)))
+
+    try:
+        await call.resources.db.write(attempt)
+    except Tried as tried:
+        return tried.result
+
+
+async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str, said: str) -> Response:
+    """Every page of this session tells of it, with a button that takes it back."""
+    if not asked:
+        return go(to, said)
+    route, call = ROUTES[operation], desk.call
+    targets = [str(arguments[name]) for arguments in asked for name in route.path_names if name in arguments]
+    encoded = msgspec.json.encode(asked).decode()
+    await call.resources.db.write(
+        delayed_actions.add,
+        call.account_id,
+        desk.session.id,
+        route.name,
+        encoded,
+        targets,
+        said,
+        call.address,
+        call.now(),
+    )
+    return go(to)
+
+
+async def take_back(desk: Desk, action_id: str, body: BackForm) -> Response:
+    is_back = await desk.call.resources.db.write(delayed_actions.take_back, desk.session.id, action_id)
+    if not is_back:
+        raise NotFound("Too late: it is done.")
+    return go(own_path(body.back), "Taken back. Nothing has changed.")
+
+
+async def do_now(desk: Desk, action_id: str, body: BackForm) -> Response:
+    own = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    if action_id not in [action.id for action in own]:
+        raise NotFound("Too late: it is done.")
+    await carry_out(desk.call.resources, desk.call.webhook_courier, action_id)
+    return go(own_path(body.back), "Done.")
+
+
+async def do_all_now(desk: Desk) -> None:
+    """Before the session ends, or works elsewhere: what it asked for is not lost."""
+    own = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    for action in own:
+        await carry_out(desk.call.resources, desk.call.webhook_courier, action.id)

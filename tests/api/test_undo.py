@@ -1,0 +1,122 @@
+"""One undo for what one click at a page ends: taken back it never happened, and else it is done."""
+
+import asyncio
+import re
+
+from postroom.accounts.people import delayed_actions
+from postroom.accounts.people.delayed_actions import DELAY
+from postroom.storage.database import Tx
+from tests.api.test_front_office import do_it_now, new_link, signed_in
+from tests.api.test_office_writing import first_mail
+from tests.conftest import Server
+from tests.outbound import message_of, send
+
+UNDO = re.compile(r'action="(/app/delayed/dly_\w+/undo)"')
+
+
+async def count(server: Server) -> int:
+    def of(tx: Tx) -> int:
+        row = tx.one("select count(*) as actions from delayed_actions")
+        assert row is not None
+        return int(row["actions"])
+
+    return await server.resources.db.read(of)
+
+
+async def until_done(server: Server) -> None:
+    """Time passes, and the loop notices."""
+    server.clock.turn(DELAY)
+    server.resources.db.ring(delayed_actions.BELL)
+    async with asyncio.timeout(60):
+        while await count(server):
+            await asyncio.sleep(0.02)
+
+
+async def test_what_is_deleted_is_hidden_at_once_and_comes_back_when_taken_back(server: Server) -> None:
+    await server.new_inbox("bob")
+    message = await first_mail(server, "bob")
+    path, thread_id = f"/v1/threads/{message['threadId']}", message["threadId"]
+    async with signed_in(server) as page:
+        answer = await page.post(f"/app/mail/{thread_id}/delete")
+        assert answer.headers["location"] == "/app/mail"
+        shown = (await page.get("/app/mail")).text
+        assert "The thread is deleted in 10 seconds." in shown
+        assert f'data-row="{thread_id}"' not in shown
+        [undo] = UNDO.findall(shown)
+        assert UNDO.findall((await page.get("/app/drafts")).text) == [undo]
+        async with signed_in(server) as other:
+            assert UNDO.findall((await other.get("/app/mail")).text) == []
+            assert (await other.post(undo, data={"back": "/app"})).status_code == 404
+        back = await page.post(undo, data={"back": "/app/mail"})
+        assert back.headers["location"] == "/app/mail"
+        shown = (await page.get("/app/mail")).text
+        assert "Taken back." in shown
+        assert f'data-row="{thread_id}"' in shown
+        assert (await page.post(undo, data={"back": "/app"})).status_code == 404
+        assert await count(server) == 0
+        await page.post(f"/app/messages/{message['id']}/delete")
+        await until_done(server)
+    assert (await server.api.get(path)).status_code == 404
+
+
+async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
+    message = await message_of(server, await send(server, inbox_id, "carol@there.example"))
+    form = {"decision": "approve", "contentHash": message["hold"]["contentHash"]}
+    async with signed_in(server, name="Ann", link=await new_link(server)) as page:
+        await page.post(f"/app/approvals/{message['id']}", data=form)
+        shown = (await page.get("/app/approvals")).text
+        assert "It is on its way in 10 seconds." in shown
+        assert f'data-row="{message["id"]}"' not in shown
+        assert (await message_of(server, message["id"]))["hold"]["state"] == "held"
+        await page.post(UNDO.findall(shown)[0], data={"back": "/app"})
+        assert f'data-row="{message["id"]}"' in (await page.get("/app/approvals")).text
+        await page.post(f"/app/approvals/{message['id']}", data=form)
+        await page.post("/app/sign-out")  # what was asked for is not lost with the session
+    hold = (await message_of(server, message["id"]))["hold"]
+    assert (hold["state"], hold["decidedBy"]["name"]) == ("approved", "Ann")
+
+
+async def test_a_key_is_revoked_now_or_after_a_while_and_the_last_one_never(server: Server) -> None:
+    made = (await server.api.post("/v1/api-keys", json={"permissions": ["read"]})).json()
+    own = (await server.api.get("/v1/me")).json()["keyId"]
+    async with signed_in(server) as page:
+        refused = await page.post(f"/app/settings/keys/{own}/revoke")
+        assert refused.status_code == 409
+        assert await count(server) == 0
+        await page.post(f"/app/settings/keys/{made['id']}/revoke")
+        assert (await server.api.get(f"/v1/api-keys/{made['id']}")).status_code == 200
+        await do_it_now(page)
+        assert (await server.api.get(f"/v1/api-keys/{made['id']}")).status_code == 404
+    audit = (await server.api.get("/v1/audit")).json()["data"]
+    assert [each["action"] for each in audit].count("key.revoked") == 1
+
+
+async def test_a_session_that_was_ended_meanwhile_does_nothing_more(server: Server) -> None:
+    await server.new_inbox("bob")
+    message = await first_mail(server, "bob")
+    async with signed_in(server, name="Ann") as ann, signed_in(server, name="Ben") as ben:
+        await ben.post(f"/app/messages/{message['id']}/delete")
+        [other] = set(re.findall(r"/app/sessions/(ses_\w+)/end", (await ann.get("/app/sessions")).text))
+        await ann.post(f"/app/sessions/{other}/end")
+        await do_it_now(ann)
+        assert (await ben.get("/app/mail")).status_code == 303
+        await until_done(server)
+    assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 200
+
+
+async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    draft = (await server.api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "One"})).json()
+    path = f"/v1/drafts/{draft['id']}"
+    async with signed_in(server) as page:
+        seen = {"version": str(draft["version"])}
+        await page.post(f"/app/drafts/{draft['id']}/delete", data=seen)
+        await server.api.patch(path, json={"subject": "Two"})
+        await do_it_now(page)
+        assert (await server.api.get(path)).json()["subject"] == "Two"
+        assert (await page.post(f"/app/drafts/{draft['id']}/delete", data=seen)).status_code == 409
+        await page.post(f"/app/drafts/{draft['id']}/delete", data={"version": str(draft["version"] + 1)})
+        await do_it_now(page)
+    assert (await server.api.get(path)).status_code == 404
