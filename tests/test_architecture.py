@@ -59,7 +59,7 @@ ROOMS: dict[str, list[str]] = {
             "documents",
             "holds",
         ),
-        *("messages", "message_json", "raw_mails", "drafts", "writing", "labels", "search"),
+        *("messages", "labels", "message_json", "raw_mails", "drafts", "writing", "search"),
     ],
     "mailbox/folders": ["places", "flags", "views", "label_changes"],
     "mailbox/search": [

@@ -685,6 +685,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     cc_raw: list[str] = []
     status: str = ""
     blocked: bool = False
+    labels: list[str] = []
     attachments_read: bool = False
     attachments: list[Attachment] = []
     recipients: list[Recipient] = []

@@ -1,4 +1,4 @@
-"""Labels on threads, lists across inboxes, and lists newest first."""
+"""Labels on threads and on single messages, lists across inboxes, and lists newest first."""
 
 from typing import Any
 
@@ -101,6 +101,58 @@ NOT_LABELS: list[dict[str, Any]] = [
     *({"addLabels": [""]}, {"addLabels": ["x" * 51]}, {"addLabels": ["a\nb"]}, {"removeLabels": [" "]}),
     *({"addLabels": [str(number) for number in range(21)]}, {"addLabels": "a"}, {}),
 ]
+
+
+async def test_one_message_has_labels_of_its_own_and_its_thread_has_those_of_all(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    thread = (await list_threads(server))["data"][0]["id"]
+    [first] = (await server.api.get(f"/v1/threads/{thread}/messages")).json()["data"]
+    answer = letter("support 2", "an answer").replace(
+        b"Subject:", b"In-Reply-To: " + first["rfcMessageId"].encode() + b"\r\nSubject:"
+    )
+    await server.deliver(answer, "support")
+    changed = await server.api.patch(f"/v1/messages/{first['id']}", json={"addLabels": ["Beta", "alpha"]})
+    assert (changed.status_code, changed.json()["labels"]) == (200, ["alpha", "Beta"])
+    assert (await server.api.get(f"/v1/messages/{first['id']}")).json()["labels"] == ["alpha", "Beta"]
+    of_thread = (await server.api.get(f"/v1/threads/{thread}/messages")).json()["data"]
+    assert [message["labels"] for message in of_thread] == [["alpha", "Beta"], []]
+    of_inbox = await server.api.get(f"/v1/inboxes/{inboxes['support']}/messages")
+    assert sum(bool(message["labels"]) for message in of_inbox.json()["data"]) == 1
+    assert (await server.api.get(f"/v1/threads/{thread}")).json()["labels"] == ["alpha", "Beta"]
+    await server.api.patch(f"/v1/threads/{thread}", json={"addLabels": ["all"]})
+    await server.api.patch(f"/v1/messages/{first['id']}", json={"removeLabels": ["ALPHA", "all", "beta"]})
+    of_thread = (await server.api.get(f"/v1/threads/{thread}/messages")).json()["data"]
+    assert [message["labels"] for message in of_thread] == [[], ["all"]]
+    assert (await server.api.get(f"/v1/threads/{thread}")).json()["labels"] == ["all"]
+
+
+async def test_a_key_that_drafts_labels_a_message_and_gives_no_other_moment(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    path = f"/v1/inboxes/{inboxes['sales']}"
+    message = (await server.api.get(f"{path}/messages")).json()["data"][0]["id"]
+    for permission, status in (("draft", 200), ("read", 403)):
+        made = await server.api.post(f"{path}/api-keys", json={"name": "a", "permissions": [permission]})
+        async with server.client(made.json()["token"]) as client:
+            labelled = await client.patch(f"/v1/messages/{message}", json={"addLabels": ["seen by it"]})
+            assert labelled.status_code == status
+            moved = await client.patch(f"/v1/messages/{message}", json={"sendAt": "2100-01-01T00:00:00Z"})
+            assert moved.status_code == 403
+    other = (await server.api.get(f"/v1/inboxes/{inboxes['support']}/messages")).json()["data"][0]["id"]
+    own = await server.api.post(f"{path}/api-keys", json={"name": "b"})
+    async with server.client(own.json()["token"]) as client:
+        assert (await client.patch(f"/v1/messages/{other}", json={"addLabels": ["x"]})).status_code == 404
+
+
+async def test_labels_of_a_message_that_are_not_valid_are_refused(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    listed = await server.api.get(f"/v1/inboxes/{inboxes['sales']}/messages")
+    message = listed.json()["data"][0]["id"]
+    for body in NOT_LABELS:
+        assert (await server.api.patch(f"/v1/messages/{message}", json=body)).status_code == 400, body
+        assert (await server.api.get(f"/v1/messages/{message}")).json()["labels"] == []
 
 
 async def test_labels_that_are_not_valid_are_refused(server: Server, inboxes: dict[str, str]) -> None:

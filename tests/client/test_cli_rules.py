@@ -103,6 +103,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "messages respond": ("msg_1", "accepted"),
     "messages retry": ("msg_1",),
     "messages cancel": ("msg_1",),
+    "messages label": ("msg_1", "--add", "x"),
     "messages reschedule": ("msg_1", "2100-01-01T00:00:00Z"),
     "messages release": ("msg_1",),
     "messages delete": ("msg_1", "--yes"),

@@ -100,6 +100,7 @@ async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> 
         "attachmentsRead": True,
         "status": "received",
         "blocked": False,
+        "labels": [],
         "attachments": [],
     }
 

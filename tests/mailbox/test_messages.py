@@ -8,6 +8,7 @@ from postroom.errors import NotFound
 from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
+from postroom.queue import idempotency
 from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
@@ -20,8 +21,10 @@ async def inbox(db: Database) -> Inbox:
 
 async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> None:
     handed = [("inb_1", "hash", START), ("inb_2", "hash", START), ("inb_1", "hash", START)]
-    assert await db.write(messages.note_handovers, handed) == [True, True, False]
-    assert await db.write(messages.note_handovers, [("inb_1", "hash", START), ("inb_1", "new", START)]) == [
+    assert await db.write(idempotency.note_handovers, handed) == [True, True, False]
+    assert await db.write(
+        idempotency.note_handovers, [("inb_1", "hash", START), ("inb_1", "new", START)]
+    ) == [
         False,
         True,
     ]

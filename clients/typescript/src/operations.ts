@@ -483,8 +483,8 @@ export abstract class Operations {
     });
   }
 
-  /** Give a scheduled message another moment. */
-  rescheduleMessage(messageId: string, body: MessageChange): Promise<Message> {
+  /** Add labels to a message and remove some, or give a scheduled one another moment. */
+  updateMessage(messageId: string, body: MessageChange = {}): Promise<Message> {
     return this.run({
       method: "PATCH",
       path: path("v1", "messages", messageId),

@@ -682,6 +682,7 @@ export interface Message {
   ccRaw?: string[];
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
+  labels: string[];
   attachmentsRead: boolean;
   attachments: Attachment[];
   recipients?: Recipient[];
@@ -960,8 +961,10 @@ export interface ThreadChange {
 }
 
 export interface MessageChange {
-  /** The new moment, with its time zone. */
-  sendAt: string;
+  /** The new moment of a scheduled message, with its time zone. */
+  sendAt?: string;
+  addLabels?: string[];
+  removeLabels?: string[];
 }
 
 /** Either `body` or `template` says what the mail says. */

@@ -55,7 +55,7 @@ def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
     Without a Message-ID every handover is a mail of its own: devices repeat themselves, and mean it.
     """
     hashed = [each for each in addressed if each.read.content_hash]
-    are_new = messages.note_handovers(
+    are_new = idempotency.note_handovers(
         tx, [(each.inbox_id, each.read.content_hash, each.mail.now) for each in hashed]
     )
     known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}

@@ -84,6 +84,8 @@ def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int,
         message_ids = [row["message_id"] for row in rows]
         label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
         places.show_labelled(tx, inbox_id, message_ids)
+    if wanted:
+        tx.run(f"update messages set was_labelled = 1 where was_labelled = 0 and {which}", **named)
 
 
 def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: object) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from postroom.mailbox import attachments, documents, holds
+from postroom.mailbox import attachments, documents, holds, labels
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import AS_GIVEN, Piece
 from postroom.mailbox.holds import Hold
@@ -17,6 +17,7 @@ from postroom.mailbox.messages import (
     FAILED,
     FILES,
     HELD,
+    LABELLED,
     PENDING,
     RECEIVED,
     SENT,
@@ -32,7 +33,8 @@ GOES_ON = "true: the text goes on, and `GET …/text?offset=` has it."
 
 # How most messages end: nothing is to be told of them but their status.
 _PLAIN = {
-    status: b',"status":"%s","blocked":false,"attachmentsRead":true,"attachments":[]}' % status.encode()
+    status: b',"status":"%s","blocked":false,"labels":[],"attachmentsRead":true,"attachments":[]}'
+    % status.encode()
     for status in (PENDING, SENT, RECEIVED, FAILED)
 }
 
@@ -110,6 +112,7 @@ def _endings(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
 def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, bytes]:
     files = attachments.list_of_messages(tx, [message.id for message in found if message.marks & FILES])
     held = holds.list_of_messages(tx, [message.id for message in found if message.marks & HELD])
+    named = labels.of_messages(tx, [message.id for message in found if message.marks & LABELLED])
     if files and links.secret is None:
         links = replace(links, secret=attachments.link_secret(tx))
     shown = {
@@ -117,17 +120,27 @@ def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, byte
         for message_id, listed in files.items()
     }
     return {
-        message.id: _ending(message, shown.get(message.id, []), held.get(message.id)) for message in found
+        message.id: _ending(
+            message, shown.get(message.id, []), held.get(message.id), named.get(message.id, [])
+        )
+        for message in found
     }
 
 
-def _ending(message: Told, files: Sequence[ShownAttachment], hold: Hold | None) -> bytes:
+def _ending(
+    message: Told, files: Sequence[ShownAttachment], hold: Hold | None, named: Sequence[str]
+) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.marks & CAPTURED else b""
     blocked = b"true" if message.marks & BLOCKED_MARK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
-    return b',"status":"%s","blocked":%s%s,"attachmentsRead":%s,"attachments":%s}' % (
-        *(message.status.encode(), blocked, why, are_read, msgspec.json.encode(files)),
+    return b',"status":"%s","blocked":%s%s,"labels":%s,"attachmentsRead":%s,"attachments":%s}' % (
+        message.status.encode(),
+        blocked,
+        why,
+        msgspec.json.encode(named),
+        are_read,
+        msgspec.json.encode(files),
     )
 
 

@@ -21,7 +21,7 @@ PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 
 COLUMNS_BESIDE_DOCUMENT = (
     "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
-    " is_captured, messages.created_at"
+    " is_captured, was_labelled, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 # Neither those that were not let in nor those in Trash; an index has no others.
@@ -32,9 +32,10 @@ _BLOCKED_AND_JUDGED = (
     "inbox_id = :inbox_id and direction = 'blocked' and is_trashed = 0"
     " and not exists (select 1 from examinations where message_id = messages.id)"
 )
-FILES, HELD, CAPTURED, BLOCKED_MARK = 1, 2, 4, 8  # the marks of a message; most have none
+FILES, HELD, CAPTURED, BLOCKED_MARK, LABELLED = 1, 2, 4, 8, 16  # the marks of a message; most have none
 _MARKS = (
     f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
+    f" + {LABELLED} * was_labelled"
     f" + case direction when 'blocked' then {BLOCKED_MARK} else 0 end as marks"
 )
 
@@ -50,11 +51,13 @@ class Message(Struct, frozen=True):
     stored: documents.Columns
     created_at: int = 0
     is_blocked: bool = False  # it came in, and was not let in
+    was_labelled: bool = False
 
     @property
     def marks(self) -> int:
         has_files, is_held = FILES * self.has_attachments, HELD * self.has_hold
-        return has_files + is_held + CAPTURED * self.is_captured + BLOCKED_MARK * self.is_blocked
+        is_stopped, is_labelled = BLOCKED_MARK * self.is_blocked, LABELLED * self.was_labelled
+        return has_files + is_held + CAPTURED * self.is_captured + is_stopped + is_labelled
 
     @property
     def document(self) -> bytes:
@@ -74,6 +77,7 @@ class Message(Struct, frozen=True):
             documents.columns_of(row),
             row["created_at"],
             row["direction"] == BLOCKED,
+            bool(row["was_labelled"]),
         )
 
 
@@ -112,21 +116,6 @@ class NewMessage(Struct, frozen=True):
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
     envelope: bytes | None = None  # as IMAP writes it; None: made when a program asks
-
-
-def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
-    """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
-    returned = tx.many(
-        "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
-        " returning inbox_id, content_hash",
-        handovers,
-    )
-    new = {(row["inbox_id"], row["content_hash"]) for row in returned}
-    answers = []
-    for inbox_id, content_hash, _ in handovers:
-        answers.append((inbox_id, content_hash) in new)
-        new.discard((inbox_id, content_hash))
-    return answers
 
 
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:

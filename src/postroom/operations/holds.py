@@ -1,4 +1,4 @@
-"""Operations on what waits: approvals, another moment for a scheduled mail, pauses, and what may be sent."""
+"""Operations on what waits: approvals, pauses, and what may be sent."""
 
 from typing import Annotated, Literal
 
@@ -23,7 +23,6 @@ from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessage, show_message
 from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
-from postroom.outward.orders import parse_moment, require_ahead
 from postroom.storage.database import Tx
 
 Note = Annotated[
@@ -49,17 +48,6 @@ class Approve(Struct, rename="camel", frozen=True):
 
 class Reject(Struct, frozen=True):
     note: Note | None = None
-
-
-class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[
-        str,
-        Meta(
-            description="The new moment, with its time zone.",
-            examples=["2026-11-14T10:05:00Z"],
-            extra_json_schema={"format": "date-time"},
-        ),
-    ]
 
 
 class HeldMessage(Struct, rename="camel", frozen=True):
@@ -138,17 +126,6 @@ def reject_message(
     """Refuse a held message, for good"""
     ruling = Ruling.of(caller, config.base_url, now, body.note)
     decide.reject(tx, caller.reach, caller, message_id, ruling)
-    return show_message(tx, caller.reach, message_id, links)
-
-
-def change_message(
-    tx: Tx, caller: Caller, message_id: str, body: MessageChange, config: Config, links: Links, now: int
-) -> RawMessage:
-    """Give a scheduled message another moment"""
-    moment = parse_moment(body.send_at)
-    require_ahead(moment, now)
-    ruling = Ruling.of(caller, config.base_url, now)
-    decide.reschedule(tx, caller.reach, message_id, moment, ruling)
     return show_message(tx, caller.reach, message_id, links)
 
 

@@ -1,4 +1,4 @@
-"""Operations on messages: read, deleted, let in after a policy stopped them, tried again, cancelled."""
+"""Operations on messages: read, labelled, deleted, let in, tried again, given another moment, cancelled."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import SENDING, require_any
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
@@ -22,6 +23,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
+from postroom.outward.orders import parse_moment, require_ahead
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
@@ -82,6 +84,7 @@ Message = msgspec.defstruct(
         *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
         ("status", Literal["pending", "sent", "received", "failed"]),
         ("blocked", bool),
+        ("labels", list[str]),
         ("attachments_read", bool),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
@@ -91,6 +94,9 @@ Message = msgspec.defstruct(
     rename="camel",
     kw_only=True,
 )
+NewLabels = Annotated[
+    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
+]
 RawMessage = Annotated[Raw, Message]
 RawMessages = list[RawMessage]
 Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next begins behind it.")]
@@ -144,6 +150,41 @@ def show_message(tx: Tx, reach: Reach, message_id: str, links: Links) -> Raw:
     if not recipients:
         return Raw(shown)
     return Raw(b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)))
+
+
+class MessageChange(Struct, rename="camel", frozen=True):
+    send_at: (
+        Annotated[
+            str,
+            Meta(
+                description="The new moment of a scheduled message, with its time zone.",
+                examples=["2026-11-14T10:05:00Z"],
+                extra_json_schema={"format": "date-time"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    add_labels: NewLabels = []
+    remove_labels: NewLabels = []
+
+
+def change_message(
+    tx: Tx, caller: Caller, message_id: str, body: MessageChange, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Add labels to a message and remove some, or give a scheduled one another moment"""
+    if body.send_at is not UNSET:
+        require_any(caller.permissions, SENDING)
+    message = messages.get(tx, caller.reach, message_id)
+    if body.send_at is UNSET and not body.add_labels and not body.remove_labels:
+        raise BadRequest("There is nothing to change: send addLabels, removeLabels or sendAt.")
+    if body.send_at is not UNSET:
+        moment = parse_moment(body.send_at)
+        require_ahead(moment, now)
+        decide.reschedule(tx, caller.reach, message.id, moment, Ruling.of(caller, config.base_url, now))
+    if body.add_labels or body.remove_labels:
+        change = LabelChange(body.add_labels, body.remove_labels)
+        change_labels(tx, inboxes.get(tx, caller.reach, message.inbox_id), [message.id], change, now)
+    return show_message(tx, caller.reach, message.id, links)
 
 
 class LabelChange(Struct, rename="camel", frozen=True):

@@ -16,14 +16,11 @@ from postroom.mailbox import inboxes, labels, message_json, messages, related, t
 from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.operations.messages import RawMessages, Truncated
+from postroom.operations.messages import NewLabels, RawMessages, Truncated
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 
 Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
-NewLabels = Annotated[
-    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
-]
 IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
 
 

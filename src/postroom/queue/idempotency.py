@@ -130,3 +130,18 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
         answers.append((connection_id, content_hash) in new)
         new.discard((connection_id, content_hash))
     return answers
+
+
+def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
+    """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
+    returned = tx.many(
+        "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
+        " returning inbox_id, content_hash",
+        handovers,
+    )
+    new = {(row["inbox_id"], row["content_hash"]) for row in returned}
+    answers = []
+    for inbox_id, content_hash, _ in handovers:
+        answers.append((inbox_id, content_hash) in new)
+        new.discard((inbox_id, content_hash))
+    return answers

@@ -12,7 +12,7 @@ from postroom.accounts.accounts import Account
 from postroom.clock import to_iso
 from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import inboxes, labels, message_json, messages, raw_mails
+from postroom.mailbox import inboxes, message_json, messages, raw_mails
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
@@ -24,7 +24,7 @@ from postroom.transfer.mbox import to_mbox
 PAGE = 50
 # Each by its index: what is listed, what a policy stopped, and what is in Trash.
 PARTS = (messages.LISTED, "direction = 'blocked' and is_trashed = 0", "is_trashed = 1")
-Exported = tuple[Message, dict[str, Any], list[str]]
+Exported = tuple[Message, dict[str, Any]]
 
 
 async def export_account(
@@ -98,10 +98,9 @@ async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: C
         for which in PARTS:
             after = (-1, "")
             while page := await resources.db.read(_list_messages, inbox, after, which):
-                for message, document, named in page:
+                for message, document in page:
                     raw = await raw_mails.read(resources, message.id, with_trace=True)
                     mbox.write(to_mbox(raw, _sender(document), message.created_at))
-                    document["labels"] = named
                     if message.has_attachments:
                         as_it_came = await raw_mails.read(resources, message.id, with_trace=False)
                         await pools.FILES.run(_put_files, place, message.id, document, as_it_came)
@@ -123,12 +122,8 @@ def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], which: str) -> 
         rows=PAGE,
     )
     found = [message for row in rows if (message := messages.find(tx, row["id"])) is not None]
-    named = labels.of_threads(tx, sorted({message.thread_id for message in found}))
     shown = map(msgspec.json.decode, message_json.to_json(tx, found, Links("", 0, b"")))
-    return [
-        (message, document, named.get(message.thread_id, []))
-        for message, document in zip(found, shown, strict=True)
-    ]
+    return list(zip(found, shown, strict=True))
 
 
 def _sender(document: dict[str, Any]) -> str:

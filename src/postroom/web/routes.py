@@ -256,7 +256,7 @@ ROUTES = (
     ),
     Route("POST", "/v1/messages/{message_id}/retry", messages.retry_message, SCOPED, SENDING, 200, AGAIN),
     Route("POST", "/v1/messages/{message_id}/cancel", messages.cancel_message, SCOPED, WRITING, 200, CANCEL),
-    Route("PATCH", "/v1/messages/{message_id}", holds.change_message, SCOPED, SENDING, 200, CANCEL),
+    Route("PATCH", "/v1/messages/{message_id}", messages.change_message, SCOPED, WRITING, 200, CANCEL),
     Route("POST", "/v1/messages/{message_id}/approve", holds.approve_message, POD, APPROVING, 200, APPROVE),
     Route("POST", "/v1/messages/{message_id}/reject", holds.reject_message, POD, APPROVING, 200, REJECT),
     Route("GET", "/v1/approvals", holds.list_approvals, SCOPED, READING),

@@ -625,10 +625,23 @@ def delete_message(message_id: str) -> Call[None]:
     return Call("DELETE", path("v1", "messages", message_id), nothing)
 
 
-def reschedule_message(message_id: str, send_at: datetime | str) -> Call[Message]:
-    """Give a scheduled message another moment."""
+def update_message(
+    message_id: str,
+    *,
+    send_at: datetime | str | None = None,
+    add_labels: Sequence[str] = (),
+    remove_labels: Sequence[str] = (),
+) -> Call[Message]:
+    """Add labels to a message and remove some, or give a scheduled one another moment."""
     return Call(
-        "PATCH", path("v1", "messages", message_id), decoded(Message), json=given(sendAt=moment(send_at))
+        "PATCH",
+        path("v1", "messages", message_id),
+        decoded(Message),
+        json=given(
+            sendAt=moment(send_at),
+            addLabels=repeated(add_labels) or None,
+            removeLabels=repeated(remove_labels) or None,
+        ),
     )
 
 

@@ -611,9 +611,20 @@ class BlockingMethods(Protocol):
         """Delete a message for good; what has not left does not leave any more."""
         return self.run(calls.delete_message(message_id))
 
-    def reschedule_message(self, message_id: str, send_at: datetime | str) -> Message:
-        """Give a scheduled message another moment."""
-        return self.run(calls.reschedule_message(message_id, send_at))
+    def update_message(
+        self,
+        message_id: str,
+        *,
+        send_at: datetime | str | None = None,
+        add_labels: Sequence[str] = (),
+        remove_labels: Sequence[str] = (),
+    ) -> Message:
+        """Add labels to a message and remove some, or give a scheduled one another moment."""
+        return self.run(
+            calls.update_message(
+                message_id, send_at=send_at, add_labels=add_labels, remove_labels=remove_labels
+            )
+        )
 
     def get_raw_message(self, message_id: str) -> bytes:
         """Get a message as it came, RFC 5322."""
@@ -1483,6 +1494,16 @@ class BlockingMethods(Protocol):
         """Add labels to a thread, and remove some."""
         return self.run(shortcuts.label_thread(thread_id, add=add, remove=remove))
 
+    def label_message(
+        self, message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> Message:
+        """Add labels to one message, and remove some."""
+        return self.run(shortcuts.label_message(message_id, add=add, remove=remove))
+
+    def reschedule_message(self, message_id: str, send_at: datetime | str) -> Message:
+        """Give a scheduled message another moment."""
+        return self.run(shortcuts.reschedule_message(message_id, send_at))
+
     def create_key(
         self,
         name: str = "",
@@ -2102,9 +2123,20 @@ class AwaitedMethods(Protocol):
         """Delete a message for good; what has not left does not leave any more."""
         return await self.run(calls.delete_message(message_id))
 
-    async def reschedule_message(self, message_id: str, send_at: datetime | str) -> Message:
-        """Give a scheduled message another moment."""
-        return await self.run(calls.reschedule_message(message_id, send_at))
+    async def update_message(
+        self,
+        message_id: str,
+        *,
+        send_at: datetime | str | None = None,
+        add_labels: Sequence[str] = (),
+        remove_labels: Sequence[str] = (),
+    ) -> Message:
+        """Add labels to a message and remove some, or give a scheduled one another moment."""
+        return await self.run(
+            calls.update_message(
+                message_id, send_at=send_at, add_labels=add_labels, remove_labels=remove_labels
+            )
+        )
 
     async def get_raw_message(self, message_id: str) -> bytes:
         """Get a message as it came, RFC 5322."""
@@ -2981,6 +3013,16 @@ class AwaitedMethods(Protocol):
     ) -> Thread:
         """Add labels to a thread, and remove some."""
         return await self.run(shortcuts.label_thread(thread_id, add=add, remove=remove))
+
+    async def label_message(
+        self, message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> Message:
+        """Add labels to one message, and remove some."""
+        return await self.run(shortcuts.label_message(message_id, add=add, remove=remove))
+
+    async def reschedule_message(self, message_id: str, send_at: datetime | str) -> Message:
+        """Give a scheduled message another moment."""
+        return await self.run(shortcuts.reschedule_message(message_id, send_at))
 
     async def create_key(
         self,

@@ -354,9 +354,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "get_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "delete_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
-    "reschedule_message": (
+    "update_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter("send_at", "moment", help="The new moment, with its time zone.", is_required=True),
+        Parameter("send_at", "moment", help="The new moment of a scheduled message, with its time zone."),
+        Parameter("add_labels", "texts"),
+        Parameter("remove_labels", "texts"),
     ),
     "get_raw_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_attachment": (

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from postroom_client.calls import calls
-from postroom_client.results import ApiKey, ApprovalRules, Budget, Page, Thread
+from postroom_client.results import ApiKey, ApprovalRules, Budget, Message, Page, Thread
 from postroom_client.transport.exchange import Call
 
 
@@ -20,6 +20,16 @@ def mark_thread(thread_id: str, *, is_read: bool) -> Call[Thread]:
 def label_thread(thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[Thread]:
     """Add labels to a thread, and remove some."""
     return calls.update_thread(thread_id, add_labels=add, remove_labels=remove)
+
+
+def label_message(message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[Message]:
+    """Add labels to one message, and remove some."""
+    return calls.update_message(message_id, add_labels=add, remove_labels=remove)
+
+
+def reschedule_message(message_id: str, send_at: datetime | str) -> Call[Message]:
+    """Give a scheduled message another moment."""
+    return calls.update_message(message_id, send_at=send_at)
 
 
 def create_key(

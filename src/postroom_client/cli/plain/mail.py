@@ -184,10 +184,20 @@ MAILBOX = (
         show=messages.show_message,
     ),
     Plain(
+        "messages label",
+        "update_message",
+        "Add labels to one message, and remove some.",
+        show=messages.show_message,
+        options=("add_labels", "remove_labels"),
+        names={"add_labels": "add", "remove_labels": "remove"},
+    ),
+    Plain(
         "messages reschedule",
-        "reschedule_message",
+        "update_message",
         "Give a scheduled message another moment.",
         show=messages.show_message,
+        arguments=("message_id", "send_at"),
+        options=(),
     ),
     Plain(
         "messages release",

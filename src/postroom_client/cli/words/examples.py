@@ -27,6 +27,7 @@ EXAMPLES = {
     "messages respond": "msg_01a1d9 accepted",
     "messages retry": "msg_01a1d9",
     "messages cancel": "msg_01a1d9",
+    "messages label": "msg_01a1d9 --add urgent",
     "messages reschedule": "msg_01a1d9 2026-12-01T09:00:00Z",
     "messages release": "msg_01a1d9",
     "messages delete": "msg_01a1d9",

@@ -9,7 +9,8 @@ from postroom.fields import PageQuery
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.operations import holds, messages
-from postroom.operations.holds import ApprovalQuery, HeldMessage, MessageChange
+from postroom.operations.holds import ApprovalQuery, HeldMessage
+from postroom.operations.messages import MessageChange
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
@@ -55,5 +56,5 @@ async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
     moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
-    await desk.run(holds.change_message, message_id=message_id, body=moment)
+    await desk.run(messages.change_message, message_id=message_id, body=moment)
     return go(PATH, "It goes at another time.")
