@@ -229,7 +229,7 @@ def test_what_is_installed_by_name_serves_pages_and_takes_mail(
         rf"postroom {re.escape(postroom.__version__)} \([0-9a-f]{{12}} [0-9-]{{10}}\)\n", told
     )
     with machine.serving(tmp_path / "data") as (base_url, smtp_port, token):
-        assert "<h1>Sign in</h1>" in httpx2.get(f"{base_url}/app/sign-in").text
+        assert "<h1>Sign in</h1>" in httpx2.get(f"{base_url}/app/sign-in", timeout=120).text
         with httpx2.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}) as api:
             assert api.post("/v1/inboxes", json={"mailboxName": "light"}).status_code == 201
             with smtplib.SMTP("127.0.0.1", smtp_port) as smtp:

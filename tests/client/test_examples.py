@@ -102,5 +102,7 @@ def test_the_webhook_receiver_takes_only_what_is_signed(live: LiveServer, inbox:
                 assert next_line() == "message.received from ann@example.com\n"
             finally:
                 client.delete_webhook()
-        forged = httpx2.post(f"http://127.0.0.1:{port}/", content=b"{}", headers={"X-Signature": "0"})
+        forged = httpx2.post(
+            f"http://127.0.0.1:{port}/", content=b"{}", headers={"X-Signature": "0"}, timeout=120
+        )
         assert forged.status_code == 401

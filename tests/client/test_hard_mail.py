@@ -69,7 +69,9 @@ def new_desk(live: LiveServer, client: Client, name: str) -> Desk:
     client.mark_thread(event.thread_id, is_read=True)
     rule = {"approval": {"when": ["links"]}}
     path = f"{live.base_url}/v1/inboxes/{inbox.id}"
-    httpx2.patch(path, json=rule, headers={"Authorization": f"Bearer {API_KEY}"}).raise_for_status()
+    httpx2.patch(
+        path, json=rule, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=120
+    ).raise_for_status()
     return Desk(inbox, key, event.event_id)
 
 

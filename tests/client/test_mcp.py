@@ -376,7 +376,7 @@ async def test_a_request_without_a_key_is_refused_in_the_shape_of_the_interface(
         assert answer.json()["error"] == "unauthorized"
         where = f"{live.base_url}/.well-known/oauth-protected-resource/mcp"
         assert answer.headers["www-authenticate"] == f'Bearer resource_metadata="{where}"'
-        assert httpx2.get(where).json()["resource"] == f"{live.base_url}/mcp"
+        assert httpx2.get(where, timeout=120).json()["resource"] == f"{live.base_url}/mcp"
 
 
 async def test_only_a_post_of_our_own_origin_is_taken(live: LiveServer) -> None:

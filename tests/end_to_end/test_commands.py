@@ -92,7 +92,7 @@ class Running:
 
     def status(self, token: str, path: str = "/v1/me") -> int:
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx2.get(f"{self.base_url}{path}", headers=headers, verify=False).status_code
+        return httpx2.get(f"{self.base_url}{path}", headers=headers, verify=False, timeout=120).status_code
 
 
 def read_welcome(process: "subprocess.Popen[str]") -> str:

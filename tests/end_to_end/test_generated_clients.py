@@ -69,7 +69,7 @@ print([message.subject for message in page.data])
 MODELS = """
 import os, httpx2, msgspec, models
 headers = {"Authorization": "Bearer " + os.environ["KEY"]}
-answer = httpx2.get(os.environ["URL"] + "/v1/inboxes", headers=headers)
+answer = httpx2.get(os.environ["URL"] + "/v1/inboxes", headers=headers, timeout=120)
 print(type(msgspec.json.decode(answer.content, type=models.InboxPage)).__name__)
 """
 

@@ -117,6 +117,7 @@ def make_inbox(server: Running) -> None:
         headers={"Authorization": f"Bearer {TOKEN}"},
         json={"mailboxName": "hello"},
         verify=False,
+        timeout=120,
     )
     assert answer.status_code in (201, 409)
 
