@@ -22,7 +22,7 @@ from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.end_to_end.process import command_of
-from tests.mailbox.test_indexing import entries, find, new_inbox, store
+from tests.mailbox.test_indexing import entries, find, index, new_inbox, store
 
 MUCH = indexing.BATCH + index_process.FEW
 
@@ -67,6 +67,25 @@ async def test_the_process_cannot_write_to_the_database_and_undoes_what_fails(tm
             with pytest.raises(ValueError):
                 await index_store.write_index(fail)
             assert (await index_store.read(index_upkeep.progress_mark))[0] == 0
+
+
+async def test_it_is_much_only_where_many_changes_or_earlier_mails_wait(tmp_path: Path) -> None:
+    def has_much(tx: Tx) -> bool:
+        return indexing.has_at_least(tx, index_process.FEW)
+
+    async with opened(settings(tmp_path)) as db:
+        assert not await db.read(has_much)  # nothing was ever indexed, but there is nothing
+        inbox = await new_inbox(db)
+        for number in range(index_process.FEW - 1):
+            await db.write(store, inbox, f"Report {number}")
+        assert not await db.read(has_much)
+        await db.write(store, inbox, "Last report")
+        assert await db.read(has_much)
+        await index(db)
+        assert not await db.read(has_much)
+        await db.write_index(index_upkeep.clear)
+        assert await indexing.step(db, "node", START)
+        assert await db.read(has_much)  # all of it has to be gone through again
 
 
 def processes_of_the_index() -> list[int]:

@@ -26,9 +26,10 @@ async def index_much(store: IndexStore, holder: str, stays_seconds: float = STAY
     clock = SystemClock()
     busy_at = time.monotonic()
     while time.monotonic() - busy_at < stays_seconds:
-        if await store.read(indexing.has_at_least, FEW):
-            busy_at = time.monotonic()
+        is_busy = await store.read(indexing.has_at_least, FEW)
         await indexing.step(store, holder, clock.now())
+        if is_busy:
+            busy_at = time.monotonic()
         if not await store.read(indexing.has_full_batch):
             await asyncio.sleep(PAUSE_SECONDS)
 

@@ -117,11 +117,14 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 def has_full_batch(tx: Tx) -> bool:
     """What is less waits a moment for more: each batch writes the same pages of the index again."""
-    return has_at_least(tx, BATCH)
+    return not is_whole(tx) or len(_changes(tx, _state(tx), BATCH)) == BATCH
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
-    return not is_whole(tx) or len(_changes(tx, _state(tx), count)) == count
+    """Changes, or mail from before that is being gone through."""
+    state = _state(tx)
+    earlier = state["earlier_count"] - state["earlier_done"] if state["cursor"] else 0
+    return earlier >= count or len(_changes(tx, state, count)) == count
 
 
 def _state(tx: Tx) -> Row:
