@@ -98,11 +98,13 @@ _SIGNS_IN_WORDS = frozenset(filter(str.isalnum, (*SIGNS_OF_MARKERS, *HEX_MARKS, 
 
 @cache
 def _finder(is_ascii: bool) -> "AhoCorasick":
-    """Goes once over a text for a thousand words; the one for ASCII knows no others, and is faster."""
+    """Goes once over a text for many thousand words; the one for ASCII knows no others, and is faster.
+
+    A DFA would read 5 kB in 12 µs instead of 40, and take 24 MB of every process instead of 2.
+    """
     from ahocorasick_rs import AhoCorasick, Implementation
 
     scripts = (script for script in SCRIPTS if script.is_spaced or not is_ascii)
     asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _TELLER_WORDS, BY_PHRASE, *map(anchors_by_sign, scripts))
     chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
-    kind = Implementation.DFA if is_ascii else Implementation.ContiguousNFA
-    return AhoCorasick(chosen, store_patterns=True, implementation=kind)
+    return AhoCorasick(chosen, store_patterns=True, implementation=Implementation.ContiguousNFA)
