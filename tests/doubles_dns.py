@@ -26,7 +26,8 @@ class DnsServer:
     """Answers from `records`, a dict of (name, type) to record texts; TXT values are given without quotes.
 
     `dropped`, `servfail` and `truncated` hold names to mistreat ("*" for all); `delay_seconds` slows every
-    answer; `queries` counts (name, type) as asked; `tcp_queries` counts those that came over TCP.
+    answer; names in `proved` are answered as proved by DNSSEC; `queries` counts (name, type) as asked;
+    `tcp_queries` counts those that came over TCP.
     """
 
     def __init__(self, records: Records | None = None, *, ttl_seconds: int = 60) -> None:
@@ -36,6 +37,7 @@ class DnsServer:
         self.dropped: set[str] = set()
         self.servfail: set[str] = set()
         self.truncated: set[str] = set()
+        self.proved: set[str] = set()
         self.queries: Counter[tuple[str, str]] = Counter()
         self.tcp_queries = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,6 +118,8 @@ class DnsServer:
             response.set_rcode(dns.rcode.SERVFAIL)
             return response
         record_type = request.question[0].rdtype
+        if self.proved & {name, "*"} and request.flags & dns.flags.AD:
+            response.flags |= dns.flags.AD
         name = self._follow(response, name, record_type)
         texts = self.records.get((name, dns.rdatatype.to_text(record_type)))
         if texts:

@@ -17,7 +17,7 @@ from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.connections.sending_through import SendingThrough
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.tls_policies import TlsPolicies
+from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability import domain_reports
@@ -123,7 +123,9 @@ async def serving(
         caps = descriptors.caps(descriptors.raise_limit())
         config, listener = lock_folder_and_listen(stack, config)
         certificate = await read_certificate(config)
-        resources = await open_resources(stack, config, clock or SystemClock(), resolver or Resolver())
+        resources = await open_resources(
+            stack, config, clock or SystemClock(), resolver or Resolver(trusts_proofs=config.dane)
+        )
         first = await resources.db.write(make_first_account, config, resources.now())
 
         lookup = ThreadResolver(resources.resolver, asyncio.get_running_loop())

@@ -81,6 +81,7 @@ class Config:
     log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
     mta_sts: str  # the mode of the policy that this server gives
+    dane: bool | None  # the resolver's word on DNSSEC counts; None: where it is on this machine
     trusted_sealers: tuple[str, ...]  # forwarders whose word on DMARC counts (ARC)
     block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
     suspend_after: int  # so many mails of an inbox in 7 days decide something
@@ -350,11 +351,7 @@ SETTINGS = (
     Setting("POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", _header_names, "Relay headers to let out."),
     Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
     Setting(
-        "POSTROOM_DRAIN_SECONDS",
-        "drain_seconds",
-        "0",
-        _number(0, MAX_DRAIN_SECONDS),
-        "Not ready before it stops.",
+        "POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _number(0, MAX_DRAIN_SECONDS), "Not ready so long."
     ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
@@ -362,6 +359,7 @@ SETTINGS = (
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
     Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _one_of(*STS_MODES), "Policy: its mode."),
+    Setting("POSTROOM_DANE", "dane", "", _switch, "on or off: DNSSEC of the resolver counts."),
     Setting("POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", _domains, "Forwarders whose ARC seals count."),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
     Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _number(1, 1_000_000), "Fewer decide nothing."),

@@ -39,6 +39,51 @@ def make_certificate(folder: Path, *names: str) -> Path:
     return pem
 
 
+def make_chain(folder: Path, name: str) -> tuple[Path, x509.Certificate, x509.Certificate]:
+    """A PEM file with the key, a certificate for this name and its authority's; both certificates."""
+    top_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    top = _issue("Our authority", top_key, "Our authority", top_key, is_authority=True)
+    own = _issue(name, key, "Our authority", top_key, is_authority=False)
+    pem = folder / f"chain-{name}.pem"
+    pem.write_bytes(_private(key) + b"".join(_pem(each) for each in (own, top)))
+    return pem, own, top
+
+
+def _issue(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    is_authority: bool,
+) -> x509.Certificate:
+    now = datetime.now(UTC)
+    names = [x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, each)]) for each in (name, issuer)]
+    length = 0 if is_authority else None
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(names[0])
+        .issuer_name(names[1])
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=length), critical=True)
+    )
+    if not is_authority:
+        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
 def server_context(pem: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(pem)

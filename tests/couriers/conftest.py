@@ -9,7 +9,7 @@ import pytest
 
 from postroom.couriers.mail import MailLimits, SmtpCourier
 from postroom.couriers.session import Timeouts
-from postroom.couriers.tls_policies import TlsPolicies
+from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.net.dns import Resolver
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.connections.fetching import Fetched, FetchError
-from postroom.couriers.tls_policies import FAILURE_SECONDS, TlsPolicies
+from postroom.couriers.tls.tls_policies import FAILURE_SECONDS, TlsPolicies
 from postroom.mail.proof.mta_sts import POLICY_BYTES, StsPolicy, read_identity, read_policy, write_policy
 from postroom.net.dns import Resolver
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
@@ -166,7 +166,7 @@ async def test_enforce_waits_where_tls_is_not_offered_or_the_host_is_another(
                 mail_to("bob@there.example")
             )
         )
-        assert "allows none of its servers" in error.reason
+        assert "does not name its server mx.there.example" in error.reason
         assert peer.mails == []
         tested = PolicyHost(write_policy("testing", ["mx.other.example"]).encode())
         receipt = await make_courier(peer.port, policies=TlsPolicies(resolver, tested)).deliver(

@@ -277,7 +277,7 @@ export interface Recipient {
   lastCode: number | null;
   lastReply: string;
   nextAttemptAt: string | null;
-  /** How it went to the server that took it: none, opportunistic or mta-sts; null where none outside did. */
+  /** How it went to the server that took it: none, opportunistic, mta-sts or dane; null where none outside did. */
   tls: string | null;
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from postroom.couriers.faults import describe
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
+from postroom.couriers.tls.dane import DaneNeed
 from postroom.couriers.wire import Wire
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError
@@ -34,8 +35,22 @@ class Dialer:
 
     async def open_verified_mx(self, hop: Hop, port: int) -> SmtpSession:
         """With a certificate that proves the host, or not at all (RFC 8461 section 4.2)."""
+        session = await self._open_encrypted(hop, port, self.trusted())
+        session.proof = "mta-sts"
+        return session
+
+    async def open_dane_mx(self, hop: Hop, port: int, need: DaneNeed) -> SmtpSession:
+        """With a certificate that the usable records name; without any such, with whatever certificate."""
+        session = await self._open_encrypted(hop, port, self.opportunistic, need)
+        if need.usable:
+            session.proof = "dane"
+        return session
+
+    async def _open_encrypted(
+        self, hop: Hop, port: int, context: ssl.SSLContext, need: DaneNeed | None = None
+    ) -> SmtpSession:
         session = await self._greeted(hop.host, hop.ip, port)
-        await self._upgrade(session, self.trusted())
+        await self._upgrade(session, context, need)
         if not session.has_tls:
             session.abort()
             reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
@@ -75,10 +90,13 @@ class Dialer:
             await session.greet(self.own_name)
         return session
 
-    async def _upgrade(self, session: SmtpSession, context: ssl.SSLContext) -> None:
+    async def _upgrade(
+        self, session: SmtpSession, context: ssl.SSLContext, need: DaneNeed | None = None
+    ) -> None:
         if session.offers("STARTTLS"):
             with _aborting(session):
                 if await session.start_tls(context):
+                    _require_met(need, session)
                     await session.introduce(self.own_name)  # what was said in the clear no longer counts
 
     async def _connect(self, host: str, address: str, port: int, context: ssl.SSLContext | None) -> Wire:
@@ -142,6 +160,13 @@ class RestingSessions:
         task = asyncio.create_task(session.quit())
         self._goodbyes.add(task)
         task.add_done_callback(self._goodbyes.discard)
+
+
+def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
+    """Before anything is said that another must not hear."""
+    if need is not None and need.usable and not need.is_met_by(session.certificates()):
+        reason = f"the certificate of {session.host} is none of those that its TLSA records (DANE) name"
+        raise TlsFailed(reason, permanent=False, enhanced="4.7.5")
 
 
 @contextmanager

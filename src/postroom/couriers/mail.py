@@ -10,12 +10,13 @@ from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
 from postroom.couriers.routing import Hop, find_hops
 from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts
-from postroom.couriers.tls_policies import TlsPolicies
+from postroom.couriers.tls.dane import DaneNeed, find_need
+from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.mail.proof.mta_sts import ENFORCE, StsPolicy
 from postroom.net.certificate import trusted_authorities
-from postroom.net.dns import Resolver
+from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.relay import Relay
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, TlsState
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
@@ -108,7 +109,7 @@ class SmtpCourier:
             self._resolver, mail.domain, allow_private=self._allow_private, shuffle=self._shuffle
         )
         failures: list[DeliveryError] = []
-        for hop in destination.allowed(hops):
+        for hop in hops:
             try:
                 session = await self._open(destination, hop)
             except DeliveryError as error:
@@ -123,9 +124,22 @@ class SmtpCourier:
         raise min(failures, key=lambda failure: failure.permanent)
 
     async def _open(self, destination: "PolicedDestination", hop: Hop) -> SmtpSession:
+        """DANE counts before MTA-STS, which must not make up for it (RFC 8461 section 2)."""
+        need = await self._find_need(destination.host, hop.host)
+        if need is not None and (need.usable or destination.policy is None):
+            return await self._dialer.open_dane_mx(hop, self._port, need)
         if destination.policy is None:
             return await self._dialer.open_mx(hop, self._port)
+        destination.require_allowed(hop)
         return await self._dialer.open_verified_mx(hop, self._port)
+
+    async def _find_need(self, domain: str, host: str) -> DaneNeed | None:
+        """Where no valid answer comes a record may be kept from us: then the host is left alone."""
+        try:
+            return await find_need(self._resolver, domain, host, self._port)
+        except DnsTemporary as error:
+            reason = f"the DNS gave no valid answer for the TLSA records (DANE) of {host}"
+            raise DeliveryError(reason, permanent=False, enhanced="4.7.5") from error
 
     async def _deliver_to_relay(
         self, destination: "PolicedDestination", relay: Relay, mail: OutgoingMail
@@ -145,12 +159,12 @@ class SmtpCourier:
     async def _hand_over(
         self, destination: "PolicedDestination", session: SmtpSession, mail: OutgoingMail
     ) -> Receipt:
-        has_tls = session.has_tls
+        has_tls, tls = session.has_tls, session.tls
         try:
             reply = await session.send(mail)
         finally:
             self._resting.put(destination.key, session)
-        return Receipt(reply.code, reply.text, session.host, has_tls, tls=destination.tls_of(has_tls))
+        return Receipt(reply.code, reply.text, session.host, has_tls, tls=tls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +179,11 @@ class PolicedDestination:
         """A session that proved nothing is never lent to a mail that asks for proof."""
         return self.host if self.policy is None else f"{self.host} by policy"
 
-    def allowed(self, hops: list[Hop]) -> list[Hop]:
-        """Hosts that the policy names; a mail waits rather than going elsewhere."""
-        if self.policy is None:
-            return hops
-        named = [hop for hop in hops if self.policy.allows(hop.host)]
-        if not named:
-            reason = f"the policy of {self.host} (MTA-STS) allows none of its servers: {hops[0].host}"
+    def require_allowed(self, hop: Hop) -> None:
+        """A mail waits rather than going to a host that the policy does not name."""
+        if self.policy is not None and not self.policy.allows(hop.host):
+            reason = f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}"
             raise DeliveryError(reason, permanent=False, enhanced="4.7.5")
-        return named
-
-    def tls_of(self, has_tls: bool) -> TlsState:
-        if not has_tls:
-            return "none"
-        return "opportunistic" if self.policy is None else "mta-sts"
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:

@@ -11,7 +11,7 @@ from postroom.couriers.envelope import OutgoingEnvelope, make_envelope
 from postroom.couriers.faults import describe
 from postroom.couriers.replies import BadReply, Reply, ReplyLines
 from postroom.couriers.wire import Wire, WireBroken
-from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail, Proof, TlsState
 
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421
@@ -61,6 +61,7 @@ class SmtpSession:
         self.host = host
         self.has_sent_whole_mail = False  # of the last mail: from here on a lost answer may mean success
         self.mails_tried = 0
+        self.proof: Proof = "opportunistic"  # of the host, where there is TLS
         self._wire = wire
         self._timeouts = timeouts
         self._steps = (
@@ -80,6 +81,13 @@ class SmtpSession:
     @property
     def has_tls(self) -> bool:
         return self._wire.has_tls
+
+    @property
+    def tls(self) -> TlsState:
+        return self.proof if self._wire.has_tls else "none"
+
+    def certificates(self) -> list[bytes]:
+        return self._wire.certificates()
 
     def offers(self, keyword: str) -> bool:
         return keyword in self._features

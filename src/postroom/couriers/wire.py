@@ -7,6 +7,7 @@ from typing import cast
 _MAX_LINE_BYTES = 4096
 # More than any reply may hold: a server that says this much unasked is not listened to any longer.
 _MAX_UNREAD_BYTES = 64 * 1024
+_DER = 2  # of Python's own numbers
 
 
 class WireBroken(Exception):
@@ -32,6 +33,15 @@ class Wire(asyncio.Protocol):
     @property
     def has_tls(self) -> bool:
         return self._transport.get_extra_info("ssl_object") is not None
+
+    def certificates(self) -> list[bytes]:
+        """That the other side showed, its own first, as DER; of no authority and unverified."""
+        shown = self._transport.get_extra_info("ssl_object")
+        if shown is None:
+            return []
+        if hasattr(shown, "get_unverified_chain"):  # since Python 3.13
+            return list(shown.get_unverified_chain())
+        return [each.public_bytes(_DER) for each in shown._sslobj.get_unverified_chain() or []]
 
     def write(self, data: bytes) -> None:
         if self._ending is not None:

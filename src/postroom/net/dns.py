@@ -7,8 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from postroom.mail.proof.dane import TlsaRecord
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mail.proof.organization import ascii_domain
 from postroom.processes import pools
@@ -33,6 +35,7 @@ _MAX_NEGATIVE_TTL_SECONDS = 300.0
 # A zone whose servers are dead costs one deadline per this time, not one per mail.
 _FAILURE_TTL_SECONDS = 5.0
 _UDP_PAYLOAD_BYTES = 1232
+_OF_CONTAINERS = "127.0.0.11"
 
 _Key = tuple[str, str]  # a name, and the type of its records
 _T = TypeVar("_T")
@@ -47,6 +50,8 @@ class _Answer:
     size_bytes: int = 0
     exists: bool = True
     failure: str | None = None
+    is_proved: bool = False  # the resolver says that DNSSEC proves it
+    canonical: str = ""  # the name behind all aliases
 
 
 class _AnswerCache:
@@ -97,7 +102,10 @@ class Resolver:
         max_cached_bytes: int = _MAX_CACHED_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
         resolv_conf: str = "/etc/resolv.conf",
+        trusts_proofs: bool | None = None,
     ) -> None:
+        """`trusts_proofs`: whether its word on DNSSEC counts; None where the way to it leaves no machine."""
+        self._trusts_proofs = trusts_proofs
         self._nameservers = nameservers
         self._resolv_conf = resolv_conf
         self._deadline_seconds = deadline_seconds
@@ -147,6 +155,26 @@ class Resolver:
             return ()
         answer = await self._ask(name, "PTR")
         return tuple(_host(record.target) for record in answer.records)
+
+    async def tlsa(self, name: str) -> tuple[TlsaRecord, ...]:
+        answer = await self._ask(name, "TLSA")
+        return tuple(TlsaRecord(each.usage, each.selector, each.mtype, each.cert) for each in answer.records)
+
+    async def proves(self, name: str, record_type: str) -> bool:
+        """Whether DNSSEC proves the answer, also that there is none, by a resolver whose word counts."""
+        return self.trusts_proofs and (await self._ask(name, record_type)).is_proved
+
+    async def canonical(self, host: str) -> str:
+        """The name that its addresses have; itself where it is no alias."""
+        answer = await self._ask(host, "A")
+        return answer.canonical or host
+
+    @property
+    def trusts_proofs(self) -> bool:
+        if self._trusts_proofs is None:
+            servers = [str(getattr(each, "address", each)) for each in self._stub.nameservers]
+            return bool(servers) and all(_is_on_this_machine(server) for server in servers)
+        return self._trusts_proofs
 
     async def exists(self, name: str) -> bool:
         """Whether the name is in the DNS at all, with whatever records: NXDOMAIN holds for every type."""
@@ -253,6 +281,7 @@ _NO_SUCH_NAME = _Answer((), _MAX_NEGATIVE_TTL_SECONDS, exists=False)
 def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncresolver.Resolver":
     """dnspython's resolver without its cache. Without any nameserver every lookup fails as temporary."""
     import dns.asyncresolver
+    import dns.flags
     import dns.resolver
 
     stub = dns.asyncresolver.Resolver(configure=False)
@@ -264,7 +293,13 @@ def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncreso
     else:
         stub.nameservers = [_nameserver(address) for address in nameservers]
     stub.use_edns(0, 0, _UDP_PAYLOAD_BYTES)
+    stub.set_flags(dns.flags.RD | dns.flags.AD)  # AD asks to be told what is proved (RFC 6840 section 5.7)
     return stub
+
+
+def _is_on_this_machine(server: str) -> bool:
+    """The resolver of a container engine has such an address, and passes on what any other said."""
+    return ip_address(server).is_loopback and server != _OF_CONTAINERS
 
 
 def _nameserver(address: str) -> "dns.nameserver.Do53Nameserver":
@@ -296,12 +331,20 @@ def _host(name: "dns.name.Name") -> str:
 
 
 def _answer(answer: "dns.resolver.Answer") -> _Answer:
+    is_proved, canonical = _is_proved(answer.response), _host(answer.canonical_name)
     if answer.rrset is None:
         ttl = _clamp(answer.chaining_result.minimum_ttl, _MAX_NEGATIVE_TTL_SECONDS)
-        return _Answer((), ttl)
+        return _Answer((), ttl, is_proved=is_proved, canonical=canonical)
     records = tuple(answer.rrset)
     size = sum(len(record.to_wire() or b"") for record in records)
-    return _Answer(records, _clamp(answer.chaining_result.minimum_ttl, _MAX_TTL_SECONDS), size)
+    ttl = _clamp(answer.chaining_result.minimum_ttl, _MAX_TTL_SECONDS)
+    return _Answer(records, ttl, size, is_proved=is_proved, canonical=canonical)
+
+
+def _is_proved(response: "dns.message.Message") -> bool:
+    import dns.flags
+
+    return bool(response.flags & dns.flags.AD)
 
 
 def _no_such_name(error: "dns.resolver.NXDOMAIN", name: "dns.name.Name") -> _Answer:
@@ -312,7 +355,8 @@ def _no_such_name(error: "dns.resolver.NXDOMAIN", name: "dns.name.Name") -> _Ans
         ttl = response.resolve_chaining().minimum_ttl
     except dns.exception.DNSException:
         ttl = 0
-    return _Answer((), _clamp(ttl, _MAX_NEGATIVE_TTL_SECONDS), exists=False)
+    proved = _is_proved(response)
+    return _Answer((), _clamp(ttl, _MAX_NEGATIVE_TTL_SECONDS), exists=False, is_proved=proved)
 
 
 def _failure(reason: str) -> _Answer:

@@ -58,8 +58,8 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
     tls: Annotated[
         str | None,
         Meta(
-            description="How it went to the server that took it: none, opportunistic or mta-sts; null where"
-            " none outside did."
+            description="How it went to the server that took it: none, opportunistic, mta-sts or dane; null"
+            " where none outside did."
         ),
     ] = None
 

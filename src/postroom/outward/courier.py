@@ -13,7 +13,8 @@ from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome
 
 REPLY_MAX_CHARACTERS = 500
-TlsState = Literal["none", "opportunistic", "mta-sts"]
+Proof = Literal["opportunistic", "mta-sts", "dane"]
+TlsState = Literal["none"] | Proof
 
 
 @dataclass(frozen=True, slots=True)

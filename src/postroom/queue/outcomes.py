@@ -25,7 +25,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     enhanced: str = ""
     host: str = ""
     has_tls: bool = False
-    tls: str = ""  # none, opportunistic or mta-sts; "" where it never left this server
+    tls: str = ""  # none, opportunistic, mta-sts or dane; "" where it never left this server
     captured: bytes | None = None
     retry_after_seconds: int | None = None
 
