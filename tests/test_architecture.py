@@ -81,6 +81,7 @@ ROOMS: dict[str, list[str]] = {
             "received_reports",
             "idempotency",
             "deliveries",
+            "tls",
             "suppressions",
             "claims",
             "retries",
@@ -119,7 +120,8 @@ ROOMS: dict[str, list[str]] = {
         *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send", "finished"),
         *("sign_mail", "simulate", "deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
     ],
-    "outward/notices": ["letters", "tell_people", "deliver_notice"],
+    "outward/notices": ["letters", "tell_people", "tls_reports", "deliver_notice"],
+    "queue/tls": ["tls_sessions", "tls_reports"],
     "outward/holding": [
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],

@@ -43,7 +43,7 @@ from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import watch_holds
-from postroom.outward.notices import deliver_notice
+from postroom.outward.notices import deliver_notice, tls_reports
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
@@ -235,6 +235,8 @@ def start_deliveries(
     run(stack, resources, "holds", partial(watch_holds, resources))
     run(stack, resources, "drafts", partial(send_due_drafts, resources))
     tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
+    if resources.config.tls_reports:
+        run(stack, resources, "TLS reports", partial(tls_reports.write_reports, resources))
     run(stack, resources, "notices", partial(deliver_all, resources, recorder, deliveries.NOTICE, tell))
 
 
@@ -339,7 +341,12 @@ def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
 
     def make(relay: Relay | None) -> MailCourier:
         return SmtpCourier(
-            resolver, own_name=config.domain, relay=relay, allow_private=allow_private, policies=policies
+            resolver,
+            own_name=config.domain,
+            relay=relay,
+            allow_private=allow_private,
+            policies=policies,
+            notes_sessions=bool(config.tls_reports),
         )
 
     if config.outbound == CAPTURE:

@@ -82,6 +82,7 @@ class Config:
     workers: int  # processes that take mail in; 0: this one does
     mta_sts: str  # the mode of the policy that this server gives
     dane: bool | None  # the resolver's word on DNSSEC counts; None: where it is on this machine
+    tls_reports: bool | None  # domains are told daily how sessions with their servers began
     trusted_sealers: tuple[str, ...]  # forwarders whose word on DMARC counts (ARC)
     block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
     suspend_after: int  # so many mails of an inbox in 7 days decide something
@@ -360,6 +361,7 @@ SETTINGS = (
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
     Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _one_of(*STS_MODES), "Policy: its mode."),
     Setting("POSTROOM_DANE", "dane", "", _switch, "on or off: DNSSEC of the resolver counts."),
+    Setting("POSTROOM_TLS_REPORTS", "tls_reports", "on", _switch, "on or off: domains are told of TLS."),
     Setting("POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", _domains, "Forwarders whose ARC seals count."),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
     Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _number(1, 1_000_000), "Fewer decide nothing."),

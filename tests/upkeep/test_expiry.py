@@ -96,6 +96,22 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         30 * DAY,
     ),
+    "tls_sessions": (
+        {
+            "day": 0,
+            "policy_type": "sts",
+            "policy": "{}",
+            "result": "success",
+            "host": "",
+            "ip": "",
+            "reason": "",
+            "count": 1,
+        },
+        "domain",
+        "noted_at",
+        3 * DAY,
+    ),
+    "tls_reports": ({"id": "tlr_1", "day": 0, "content": b""}, "domain", "created_at", 10 * DAY),
     "check_answers": ({}, "sender", "answered_at", DAY),
     "domain_reports": (
         {

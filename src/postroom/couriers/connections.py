@@ -29,8 +29,20 @@ class Dialer:
         session = await self._greeted(hop.host, hop.ip, port)
         try:
             await self._upgrade(session, self.opportunistic)
-        except TlsFailed:
+            session.fault = "" if session.has_tls else "starttls-not-supported"
+        except TlsFailed as error:
             session = await self._greeted(hop.host, hop.ip, port)
+            session.fault = error.result
+        return session
+
+    async def open_tested_mx(self, hop: Hop, port: int) -> SmtpSession:
+        """As if nothing had been asked for, but told what a policy that is tested would have refused."""
+        try:
+            session = await self.open_verified_mx(hop, port)
+            session.proof = "opportunistic"
+        except TlsFailed as error:
+            session = await self.open_mx(hop, port)
+            session.fault = error.result
         return session
 
     async def open_verified_mx(self, hop: Hop, port: int) -> SmtpSession:
@@ -54,7 +66,7 @@ class Dialer:
         if not session.has_tls:
             session.abort()
             reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
-            raise DeliveryError(reason, permanent=False, enhanced="4.7.5")
+            raise TlsFailed(reason, "starttls-not-supported")
         return session
 
     async def open_relay(self, relay: Relay) -> SmtpSession:
@@ -166,7 +178,7 @@ def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
     """Before anything is said that another must not hear."""
     if need is not None and need.usable and not need.is_met_by(session.certificates()):
         reason = f"the certificate of {session.host} is none of those that its TLSA records (DANE) name"
-        raise TlsFailed(reason, permanent=False, enhanced="4.7.5")
+        raise TlsFailed(reason)
 
 
 @contextmanager

@@ -9,16 +9,18 @@ from postroom.couriers.connections import Dialer, RestingSessions
 from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
 from postroom.couriers.routing import Hop, find_hops
-from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts
+from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts, TlsFailed
 from postroom.couriers.tls.dane import DaneNeed, find_need
+from postroom.couriers.tls.destination import NONE, PolicedDestination
 from postroom.couriers.tls.tls_policies import TlsPolicies
-from postroom.mail.proof.mta_sts import ENFORCE, StsPolicy
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
+from postroom.queue.tls.tls_sessions import TlsSession
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
+NOT_BY_TLS = "not by TLS"  # what ended a session before TLS could
 _SIGN_IN_CODES = {530, 534, 535, 538}
 
 
@@ -49,6 +51,7 @@ class SmtpCourier:
         trusted: ssl.SSLContext | None = None,
         shuffle: Callable[[list[str]], None] = random.shuffle,
         policies: TlsPolicies | None = None,
+        notes_sessions: bool = True,
     ) -> None:
         limits = limits or MailLimits()
         self._resolver = resolver
@@ -57,6 +60,7 @@ class SmtpCourier:
         self._port = port
         self._shuffle = shuffle
         self._policies = policies
+        self._notes_sessions = notes_sessions
         self._dialer = Dialer(
             own_name,
             timeouts or (Timeouts() if relay is None else RELAY_TIMEOUTS),
@@ -76,7 +80,7 @@ class SmtpCourier:
         require_sendable(mail)
         host = self._destination(mail.domain)
         async with self._lanes.enter(host):
-            destination = PolicedDestination(host, await self._find_enforced(host))
+            destination = await self._find_policy(host, mail)
             session = self._resting.take(destination.key)
             if session is None:
                 return await self._deliver_afresh(destination, mail)
@@ -95,43 +99,75 @@ class SmtpCourier:
     def _destination(self, domain: str) -> str:
         return self._relay.host if self._relay else domain.lower()
 
-    async def _find_enforced(self, domain: str) -> StsPolicy | None:
-        """A policy that is only tested changes nothing; a relay has its own rules."""
-        if self._policies is None or self._relay is not None:
-            return None
-        policy = await self._policies.find(domain)
-        return policy if policy is not None and policy.mode == ENFORCE else None
+    async def _find_policy(self, domain: str, mail: OutgoingMail) -> PolicedDestination:
+        """A relay has its own rules; a report about TLS goes whatever TLS comes to."""
+        if self._relay is not None or mail.is_tls_report:
+            return PolicedDestination(domain, None, is_free=True)
+        policy = None if self._policies is None else await self._policies.find(domain)
+        return PolicedDestination(domain, policy)
 
-    async def _deliver_afresh(self, destination: "PolicedDestination", mail: OutgoingMail) -> Receipt:
+    async def _deliver_afresh(self, destination: PolicedDestination, mail: OutgoingMail) -> Receipt:
         if self._relay is not None:
             return await self._deliver_to_relay(destination, self._relay, mail)
         hops = await find_hops(
             self._resolver, mail.domain, allow_private=self._allow_private, shuffle=self._shuffle
         )
         failures: list[DeliveryError] = []
+        seen: list[TlsSession] = []
         for hop in hops:
             try:
-                session = await self._open(destination, hop)
+                session = await self._open(destination, hop, seen)
             except DeliveryError as error:
                 failures.append(error)  # even a 5xx here is about this host, not about the mail
                 continue
             try:
-                return await self._hand_over(destination, session, mail)
+                return await self._hand_over(destination, session, mail, tuple(seen))
             except DeliveryError as error:
+                error.sessions = tuple(seen)
                 if error.permanent or session.has_sent_whole_mail:
                     raise
                 failures.append(error)
-        raise min(failures, key=lambda failure: failure.permanent)
+        failure = min(failures, key=lambda each: each.permanent)
+        failure.sessions = tuple(seen)
+        raise failure
 
-    async def _open(self, destination: "PolicedDestination", hop: Hop) -> SmtpSession:
+    async def _open(self, destination: PolicedDestination, hop: Hop, seen: list[TlsSession]) -> SmtpSession:
+        """Notes how it began, where TLS decided it."""
+        need: DaneNeed | None = None
+        fault, reason = "", ""
+        try:
+            need = None if destination.is_free else await self._find_need(destination.host, hop.host)
+            session = await self._open_as_asked(destination, hop, need)
+            fault = session.fault
+            return session
+        except TlsFailed as error:
+            fault, reason = error.result, error.reason
+            raise
+        except DeliveryError:
+            fault = NOT_BY_TLS
+            raise
+        finally:
+            if fault != NOT_BY_TLS and self._notes_sessions and not destination.is_free:
+                seen.append(destination.to_session(hop, need, fault, reason))
+
+    async def _open_as_asked(
+        self, destination: PolicedDestination, hop: Hop, need: DaneNeed | None
+    ) -> SmtpSession:
         """DANE counts before MTA-STS, which must not make up for it (RFC 8461 section 2)."""
-        need = await self._find_need(destination.host, hop.host)
-        if need is not None and (need.usable or destination.policy is None):
-            return await self._dialer.open_dane_mx(hop, self._port, need)
-        if destination.policy is None:
+        policy = destination.policy
+        if need is not None and (need.usable or not destination.is_enforced):
+            session = await self._dialer.open_dane_mx(hop, self._port, need)
+            session.fault = "" if need.usable else "tlsa-invalid"
+            return session
+        if policy is None or policy.mode == NONE:
             return await self._dialer.open_mx(hop, self._port)
-        destination.require_allowed(hop)
-        return await self._dialer.open_verified_mx(hop, self._port)
+        if destination.is_enforced:
+            destination.require_allowed(hop)
+            return await self._dialer.open_verified_mx(hop, self._port)
+        session = await self._dialer.open_tested_mx(hop, self._port)
+        if not policy.allows(hop.host):
+            session.fault = "validation-failure"
+        return session
 
     async def _find_need(self, domain: str, host: str) -> DaneNeed | None:
         """Where no valid answer comes a record may be kept from us: then the host is left alone."""
@@ -139,10 +175,10 @@ class SmtpCourier:
             return await find_need(self._resolver, domain, host, self._port)
         except DnsTemporary as error:
             reason = f"the DNS gave no valid answer for the TLSA records (DANE) of {host}"
-            raise DeliveryError(reason, permanent=False, enhanced="4.7.5") from error
+            raise TlsFailed(reason, "dnssec-invalid") from error
 
     async def _deliver_to_relay(
-        self, destination: "PolicedDestination", relay: Relay, mail: OutgoingMail
+        self, destination: PolicedDestination, relay: Relay, mail: OutgoingMail
     ) -> Receipt:
         try:
             session = await self._dialer.open_relay(relay)
@@ -157,33 +193,18 @@ class SmtpCourier:
             raise
 
     async def _hand_over(
-        self, destination: "PolicedDestination", session: SmtpSession, mail: OutgoingMail
+        self,
+        destination: PolicedDestination,
+        session: SmtpSession,
+        mail: OutgoingMail,
+        seen: tuple[TlsSession, ...] = (),
     ) -> Receipt:
         has_tls, tls = session.has_tls, session.tls
         try:
             reply = await session.send(mail)
         finally:
             self._resting.put(destination.key, session)
-        return Receipt(reply.code, reply.text, session.host, has_tls, tls=tls)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicedDestination:
-    """Where a mail goes, and the policy that must be kept on the way."""
-
-    host: str  # the recipient's domain, or the relay
-    policy: StsPolicy | None
-
-    @property
-    def key(self) -> str:
-        """A session that proved nothing is never lent to a mail that asks for proof."""
-        return self.host if self.policy is None else f"{self.host} by policy"
-
-    def require_allowed(self, hop: Hop) -> None:
-        """A mail waits rather than going to a host that the policy does not name."""
-        if self.policy is not None and not self.policy.allows(hop.host):
-            reason = f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}"
-            raise DeliveryError(reason, permanent=False, enhanced="4.7.5")
+        return Receipt(reply.code, reply.text, session.host, has_tls, tls=tls, sessions=seen)
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:

@@ -17,6 +17,12 @@ _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421
 _START_INPUT = 354
 _CHALLENGE = 334
+# By the codes of OpenSSL.
+_CERTIFICATE_FAULTS: dict[int | None, str] = {
+    10: "certificate-expired",
+    62: "certificate-host-mismatch",
+    **dict.fromkeys((2, 18, 19, 20, 21), "certificate-not-trusted"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,11 @@ class _Step:
 
 
 class TlsFailed(DeliveryError):
-    """The server agreed to TLS and the handshake came to nothing."""
+    """No TLS came about, or none that proves the server. `result` says it in a word of RFC 8460."""
+
+    def __init__(self, reason: str, result: str = "validation-failure") -> None:
+        super().__init__(reason, permanent=False, enhanced="4.7.5")
+        self.result = result
 
 
 class SmtpSession:
@@ -62,6 +72,7 @@ class SmtpSession:
         self.has_sent_whole_mail = False  # of the last mail: from here on a lost answer may mean success
         self.mails_tried = 0
         self.proof: Proof = "opportunistic"  # of the host, where there is TLS
+        self.fault = ""  # what was wrong with TLS although the session goes on, in a word of RFC 8460
         self._wire = wire
         self._timeouts = timeouts
         self._steps = (
@@ -120,7 +131,7 @@ class SmtpSession:
                 await self._wire.start_tls(context, self.host)
         except (OSError, ValueError, WireBroken) as error:  # ssl.SSLError and TimeoutError are OSErrors
             reason = f"no TLS with {self.host}: {describe(error)}"
-            raise TlsFailed(reason, permanent=False, enhanced="4.7.5") from error
+            raise TlsFailed(reason, result_of(error)) from error
         return True
 
     async def sign_in(self, username: str, password: str) -> None:
@@ -305,6 +316,12 @@ class SmtpSession:
             enhanced="4.4.2",
             unknown_outcome=self.has_sent_whole_mail,
         )
+
+
+def result_of(error: BaseException) -> str:
+    """Why a certificate was refused, in the words of RFC 8460 section 4.3.2."""
+    code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else None
+    return _CERTIFICATE_FAULTS.get(code, "validation-failure")
 
 
 def stuffed_blocks(raw: bytes) -> Iterator[bytes]:

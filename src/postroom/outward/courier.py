@@ -11,6 +11,7 @@ from postroom.connections.sending_through import SendingThrough
 from postroom.inward.mails import AcceptedMail
 from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome
+from postroom.queue.tls.tls_sessions import TlsSession
 
 REPLY_MAX_CHARACTERS = 500
 Proof = Literal["opportunistic", "mta-sts", "dane"]
@@ -26,6 +27,7 @@ class OutgoingMail:
     raw: bytes = field(repr=False)
     domain: str
     signature_bytes: int = 0  # how many of the first bytes are our signature
+    is_tls_report: bool = False  # goes whatever TLS comes to, and is in no report (RFC 8460 section 3)
     outbound: str = field(default="", repr=False)  # the relays of whoever sends it; "": the server's way
 
 
@@ -45,6 +47,7 @@ class DeliveryError(Exception):
         code: int | None = None,
         enhanced: str = "",
         unknown_outcome: bool = False,
+        sessions: tuple[TlsSession, ...] = (),
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -52,6 +55,7 @@ class DeliveryError(Exception):
         self.code = code
         self.enhanced = enhanced
         self.unknown_outcome = unknown_outcome
+        self.sessions = sessions  # how those of the attempt began
 
 
 def domain_of(address: str) -> str:
@@ -79,6 +83,7 @@ class Receipt:
     has_tls: bool = False  # on the way to that server
     tls: TlsState = "none"  # and by what it was asked for
     captured: bytes | None = field(default=None, repr=False)
+    sessions: tuple[TlsSession, ...] = ()  # how those of the attempt began
     answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
 
 
@@ -92,6 +97,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
             ended_at=ended_at,
             is_permanent=answer.permanent,
             enhanced=answer.enhanced,
+            sessions=answer.sessions,
         )
     return Outcome(
         code=answer.code,
@@ -103,6 +109,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
         has_tls=answer.has_tls,
         tls=answer.tls if answer.host else "",
         captured=answer.captured,
+        sessions=answer.sessions,
     )
 
 

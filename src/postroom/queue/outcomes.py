@@ -5,6 +5,8 @@ from msgspec import Struct
 from postroom.clock import SECOND
 from postroom.queue import deliveries, retries
 from postroom.queue.deliveries import CAPTURED, DONE, FAILED, PENDING, Delivery
+from postroom.queue.tls import tls_sessions
+from postroom.queue.tls.tls_sessions import TlsSession
 from postroom.storage.database import Tx
 
 
@@ -27,6 +29,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     has_tls: bool = False
     tls: str = ""  # none, opportunistic, mta-sts or dane; "" where it never left this server
     captured: bytes | None = None
+    sessions: tuple[TlsSession, ...] = ()  # with servers outside, how those of the attempt began
     retry_after_seconds: int | None = None
 
 
@@ -54,6 +57,7 @@ def record(tx: Tx, tried: TriedDelivery) -> str | None:
         has_tls=outcome.has_tls,
     ):
         return None
+    tls_sessions.add_all(tx, outcome.sessions, outcome.ended_at)
     if outcome.is_success:
         return _finish(tx, tried, DONE if outcome.captured is None else CAPTURED)
     wait = None if outcome.is_permanent else retries.wait_after(delivery.kind, delivery.waits_used)

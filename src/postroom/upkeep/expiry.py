@@ -6,6 +6,7 @@ from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.outward.notices import letters
 from postroom.queue import idempotency
+from postroom.queue.tls import tls_reports, tls_sessions
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
 
@@ -31,6 +32,13 @@ EXPIRING = (
     ("check_answers", "sender", "answered_at", DAY),
     ("domain_reports", "owner, domain, kind, report_hash, position", "received_at", domain_reports.LIFETIME),
     ("dkim_keys", "owner, domain, selector", "retired_at", dkim_keys.REMEMBERED),
+    (
+        "tls_sessions",
+        "day, domain, policy_type, policy, result, host, ip, reason",
+        "noted_at",
+        tls_sessions.LIFETIME,
+    ),
+    ("tls_reports", "domain, day", "created_at", tls_reports.LIFETIME),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),

@@ -1,10 +1,10 @@
-"""A claimed notice: to a reviewer of a held mail, a letter to a user, or a notification."""
+"""A claimed notice: to a reviewer of a held mail, a letter to a user, a notification, or a report."""
 
 from postroom import ids
 from postroom.outward import reviewers
 from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters, tell_people
+from postroom.outward.notices import letters, tell_people, tls_reports
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
@@ -17,6 +17,8 @@ async def deliver_notice(
         await tell_people.deliver_notification(resources, courier, outbound.recorder, delivery)
     elif ids.is_id(ids.LETTER, delivery.message_id):
         await letters.deliver_letter(resources, outbound, delivery)
+    elif ids.is_id(ids.TLS_REPORT, delivery.message_id):
+        await tls_reports.deliver_report(resources, outbound, courier, delivery)
     else:
         await reviewers.deliver_notice(resources, outbound, delivery)
 
@@ -27,4 +29,6 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
         return await tell_people.write_tried(resources, tried)
     if ids.is_id(ids.LETTER, tried.delivery.message_id):
         return await letters.write_tried(resources, tried)
+    if ids.is_id(ids.TLS_REPORT, tried.delivery.message_id):
+        return await tls_reports.write_tried(resources, tried)
     return await reviewers.write_tried(resources, tried)

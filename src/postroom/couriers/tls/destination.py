@@ -1,0 +1,51 @@
+"""Where a mail goes, and what must be kept on the way."""
+
+from dataclasses import dataclass
+
+from postroom.couriers.routing import Hop
+from postroom.couriers.session import TlsFailed
+from postroom.couriers.tls.dane import DaneNeed
+from postroom.mail.proof.mta_sts import ENFORCE, StsPolicy, write_policy
+from postroom.queue.tls.tls_sessions import SUCCESS, TlsPolicyKept, TlsSession
+
+NONE = "none"  # the mode of a policy that is none
+REASON_CHARACTERS = 200
+NO_POLICY = TlsPolicyKept("no-policy-found")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicedDestination:
+    host: str  # the recipient's domain, or the relay
+    policy: StsPolicy | None
+    is_free: bool = False  # nothing is asked of TLS, and nobody told of it
+
+    @property
+    def is_enforced(self) -> bool:
+        return self.policy is not None and self.policy.mode == ENFORCE
+
+    @property
+    def key(self) -> str:
+        """A session that proved nothing is never lent to a mail that asks for proof."""
+        if self.is_free:
+            return f"{self.host} freely"
+        return f"{self.host} by policy" if self.is_enforced else self.host
+
+    def require_allowed(self, hop: Hop) -> None:
+        """A mail waits rather than going to a host that the policy does not name."""
+        if self.policy is not None and not self.policy.allows(hop.host):
+            raise TlsFailed(f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}")
+
+    def to_session(self, hop: Hop, need: DaneNeed | None, fault: str, reason: str) -> TlsSession:
+        """Of those that went well the policy counts, and not the host."""
+        policy = self._kept(hop, need)
+        if not fault:
+            return TlsSession(self.host, policy, SUCCESS)
+        return TlsSession(self.host, policy, fault, hop.host, hop.ip, reason[:REASON_CHARACTERS])
+
+    def _kept(self, hop: Hop, need: DaneNeed | None) -> TlsPolicyKept:
+        if need is not None and (need.usable or not self.is_enforced):
+            return TlsPolicyKept("tlsa", tuple(str(record) for record in need.records[:10]), (hop.host,))
+        if self.policy is None or self.policy.mode == NONE:
+            return NO_POLICY
+        text = write_policy(self.policy.mode, self.policy.hosts, self.policy.max_age_seconds)
+        return TlsPolicyKept("sts", tuple(text.split("\r\n")[:-1][:50]), self.policy.hosts[:50])

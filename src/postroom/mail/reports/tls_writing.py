@@ -1,0 +1,133 @@
+"""Writes a report about TLS (RFC 8460 sections 4.4 and 5.3), and reads where a domain wants it."""
+
+import gzip
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from email.policy import SMTP
+from email.utils import format_datetime
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from postroom.clock import DAY, SECOND
+from postroom.mail.proof.tags import readable_tags
+
+MOST_ADDRESSES = 3
+ADDRESS_CHARACTERS = 500
+MEDIA_TYPE = "application/tlsrpt+gzip"
+_UNSAFE = frozenset('<>()[]\\,;:"')
+
+
+class ReportedPolicy(Struct, frozen=True, rename="kebab", omit_defaults=True):
+    policy_type: str
+    policy_domain: str
+    policy_string: tuple[str, ...] = ()
+    mx_host: tuple[str, ...] = ()
+
+
+class Summary(Struct, frozen=True, rename="kebab"):
+    total_successful_session_count: int
+    total_failure_session_count: int
+
+
+class FailureDetail(Struct, frozen=True, rename="kebab"):
+    result_type: str
+    receiving_mx_hostname: str
+    receiving_ip: str
+    failed_session_count: int
+    failure_reason_code: str
+
+
+class PolicyResult(Struct, frozen=True, rename="kebab"):
+    policy: ReportedPolicy
+    summary: Summary
+    failure_details: tuple[FailureDetail, ...]
+
+
+class _DaySpan(Struct, frozen=True, rename="kebab"):
+    start_datetime: str
+    end_datetime: str
+
+
+class _WrittenReport(Struct, frozen=True, rename="kebab"):
+    organization_name: str
+    date_range: _DaySpan
+    contact_info: str
+    report_id: str
+    policies: tuple[PolicyResult, ...]
+
+
+def write_report(own_domain: str, report_id: str, day: int, policies: Sequence[PolicyResult]) -> bytes:
+    """As gzip."""
+    span = _DaySpan(_moment(day * DAY), _moment((day + 1) * DAY - SECOND))
+    contact = f"mailto:postmaster@{own_domain}"
+    document = _WrittenReport(own_domain, span, contact, report_id, tuple(policies))
+    return gzip.compress(msgspec.json.encode(document), mtime=0)
+
+
+def write_mail(
+    own_domain: str, domain: str, sender: str, recipient: str, report_id: str, day: int, content: bytes
+) -> bytes:
+    """Section 5.3, unsigned."""
+    mail = MIMEMultipart("report")
+    mail.set_param("report-type", "tlsrpt")
+    mail["From"] = sender
+    mail["To"] = recipient
+    mail["Date"] = format_datetime(datetime.fromtimestamp((day + 1) * DAY / SECOND, UTC))
+    mail["Subject"] = f"Report Domain: {domain} Submitter: {own_domain} Report-ID: <{report_id}@{own_domain}>"
+    mail["Message-ID"] = f"<{report_id}@{own_domain}>"
+    mail["TLS-Report-Domain"] = domain
+    mail["TLS-Report-Submitter"] = own_domain
+    mail["TLS-Required"] = "No"  # RFC 8689: what it tells may be that TLS fails
+    mail["Auto-Submitted"] = "auto-generated"
+    text = f"This is an aggregate TLS report from {own_domain} about {domain} (RFC 8460).\n"
+    mail.attach(MIMEText(text, "plain", "us-ascii"))
+    begin, end = day * DAY // SECOND, (day + 1) * DAY // SECOND - 1
+    part = MIMEApplication(content, "tlsrpt+gzip")
+    name = f"{own_domain}!{domain}!{begin}!{end}!{report_id}.json.gz"
+    part.add_header("Content-Disposition", "attachment", filename=name)
+    mail.attach(part)
+    return mail.as_bytes(policy=SMTP.clone(max_line_length=200))
+
+
+def read_addresses(texts: Sequence[bytes]) -> list[str]:
+    """Of the one valid record, the first of its addresses that can be used (section 3)."""
+    found = [text for text in texts if text.startswith(b"v=TLSRPTv1")]
+    tags = readable_tags(found[0]) if len(found) == 1 else {}
+    if tags.get("v") != "TLSRPTv1":
+        return []
+    wanted = [each.strip() for each in tags.get("rua", "").split(",")]
+    return [each for each in wanted if lane_of(each)][:MOST_ADDRESSES]
+
+
+def lane_of(address: str) -> str:
+    """The host that takes it; "" for what nothing can be sent to."""
+    if len(address) > ADDRESS_CHARACTERS or not address.isascii() or not address.isprintable():
+        return ""
+    if mailbox := mailbox_of(address):
+        return mailbox.rpartition("@")[2].lower()
+    try:
+        parts = urlsplit(address)
+        return parts.hostname or "" if parts.scheme == "https" else ""
+    except ValueError:
+        return ""
+
+
+def mailbox_of(address: str) -> str:
+    """Of a mailto: URI; "" of any other, and of what is no plain address."""
+    scheme, _, rest = address.partition(":")
+    if scheme.lower() != "mailto":
+        return ""
+    mailbox = unquote(rest.partition("?")[0])
+    is_plain = mailbox.isascii() and mailbox.isprintable() and not _UNSAFE & set(mailbox)
+    local, _, domain = mailbox.rpartition("@")
+    is_whole = bool(local) and bool(domain) and "@" not in local and " " not in mailbox
+    return mailbox if is_plain and is_whole and len(mailbox) <= 254 else ""
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at / SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,154 @@
+"""Tells domains once a day how sessions with their servers began, by mail or HTTPS (RFC 8460)."""
+
+import asyncio
+from itertools import groupby
+
+from postroom import ids, log
+from postroom.accounts import accounts, domains
+from postroom.accounts.dkim_keys import DkimKey
+from postroom.clock import DAY, MINUTE
+from postroom.inward.addressing import NOBODYS_NAME
+from postroom.mail.proof.lookup import DnsTemporary
+from postroom.mail.reports import tls_writing
+from postroom.mail.reports.tls_writing import FailureDetail, PolicyResult, ReportedPolicy, Summary
+from postroom.outward.courier import DeliveryError, OutgoingMail, WebhookCourier, domain_of, to_outcome
+from postroom.outward.deliver_mail import Outbound
+from postroom.outward.notices import letters, tell_people
+from postroom.outward.sign_mail import Unsigned
+from postroom.processes import pools
+from postroom.queue import duties, outcomes
+from postroom.queue.deliveries import Delivery
+from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.tls import tls_reports, tls_sessions
+from postroom.queue.tls.tls_reports import SentTlsReport
+from postroom.queue.tls.tls_sessions import SUCCESS, CountedSession
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+PAUSE_SECONDS = 300.0
+AT_ONCE = 200
+DUTY = "TLS reports"
+DUTY_HELD = 10 * MINUTE
+
+
+async def write_reports(resources: Resources) -> None:
+    """Runs until cancelled, by one node at a time."""
+    me = ids.trace()
+    while True:
+        now = resources.now()
+        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+            await write_due(resources)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def write_due(resources: Resources) -> None:
+    """Of every day that is over and every domain that mail went to."""
+    today = resources.now() // DAY
+    for day, domain in await resources.db.read(tls_sessions.list_days, today, AT_ONCE):
+        try:
+            texts = await resources.resolver.txt(f"_smtp._tls.{domain}")
+        except DnsTemporary:
+            continue  # until its rows expire
+        addresses = tls_writing.read_addresses(texts)
+        await resources.db.write(write_one, domain, day, addresses, resources.config.domain, resources.now())
+
+
+def write_one(tx: Tx, domain: str, day: int, addresses: list[str], own_domain: str, now: int) -> bool:
+    """Counts go and the report comes in one transaction: whichever node was first, and never twice."""
+    counted, first = tls_sessions.take(tx, domain, day), accounts.find_first(tx)
+    if not counted or not addresses or first is None:
+        return False
+    report_id = ids.new(ids.TLS_REPORT, now)
+    content = tls_writing.write_report(own_domain, report_id, day, to_results(counted))
+    targets = [(each, tls_writing.lane_of(each)) for each in addresses]
+    return tls_reports.add(tx, SentTlsReport(report_id, domain, day, content), first.id, targets, now)
+
+
+def to_results(counted: list[CountedSession]) -> list[PolicyResult]:
+    """By policy; `counted` is in order."""
+    ordered = sorted(counted, key=lambda each: str(each.session.policy))
+    return [to_result(list(group)) for _, group in groupby(ordered, key=lambda each: each.session.policy)]
+
+
+def to_result(counted: list[CountedSession]) -> PolicyResult:
+    session = counted[0].session
+    failures = [each for each in counted if each.session.result != SUCCESS]
+    succeeded = sum(each.count for each in counted if each.session.result == SUCCESS)
+    return PolicyResult(
+        ReportedPolicy(session.policy.kind, session.domain, session.policy.lines, session.policy.hosts),
+        Summary(succeeded, sum(each.count for each in failures)),
+        tuple(to_failure(each) for each in failures),
+    )
+
+
+def to_failure(counted: CountedSession) -> FailureDetail:
+    session = counted.session
+    return FailureDetail(session.result, session.host, session.ip, counted.count, session.reason)
+
+
+# --- delivering
+
+
+async def deliver_report(
+    resources: Resources, outbound: Outbound, courier: WebhookCourier, delivery: Delivery
+) -> None:
+    report, keys = await resources.db.read(look_up, delivery.message_id, resources.config.domain)
+    if report is None:
+        await resources.db.write(letters.give_up, delivery, resources.now())
+        return
+    if tls_writing.mailbox_of(delivery.target):
+        outcome = await send_mail(resources, outbound, report, keys, delivery.target)
+    else:
+        headers = {"Content-Type": tls_writing.MEDIA_TYPE}
+        outcome = await tell_people.post(resources, courier, delivery.target, report.content, headers)
+    log.get().info("a TLS report was tried", domain=report.domain, day=report.day, done=outcome.is_success)
+    tried = TriedDelivery(delivery, outcome)
+    await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
+
+
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    await resources.db.write(outcomes.record, tried)
+    return []
+
+
+def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentTlsReport | None, tuple[DkimKey, ...]]:
+    return tls_reports.find(tx, report_id), domains.signing_keys(tx, own_domain, own_domain)
+
+
+async def send_mail(
+    resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
+) -> Outcome:
+    """Whatever goes wrong counts as an attempt."""
+    started_at = resources.now()
+    try:
+        mail = await compose(resources, outbound, report, keys, target)
+        answer = await outbound.courier.deliver(mail)
+    except DeliveryError as error:
+        return to_outcome(error, started_at, resources.now())
+    except Exception:
+        log.get().exception("a TLS report could not be sent", report=report.id)
+        failure = DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+        return to_outcome(failure, started_at, resources.now())
+    return to_outcome(answer, started_at, resources.now())
+
+
+async def compose(
+    resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
+) -> OutgoingMail:
+    own_domain, recipient = resources.config.domain, tls_writing.mailbox_of(target)
+    sender = f"{NOBODYS_NAME}@{own_domain}"
+    raw = await pools.READING.run(
+        tls_writing.write_mail,
+        own_domain,
+        report.domain,
+        sender,
+        recipient,
+        report.id,
+        report.day,
+        report.content,
+    )
+    if not keys:
+        raise DeliveryError("4.7.5 No key signs reports yet.", permanent=False, enhanced="4.7.5")
+    unsigned = Unsigned(f"report {report.id} {recipient}", raw, own_domain, keys, resources.now())
+    signed = await outbound.signers.sign(unsigned) + raw
+    return OutgoingMail("", recipient, signed, domain_of(recipient), is_tls_report=True)

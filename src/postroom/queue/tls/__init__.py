@@ -1,0 +1,1 @@
+"""How sessions with other servers began, and the reports about it (RFC 8460)."""

@@ -1,0 +1,63 @@
+"""TLS reports: what a domain is told of the sessions with its servers, once a day (RFC 8460)."""
+
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.clock import DAY
+from postroom.queue import deliveries
+from postroom.queue.deliveries import NewDelivery
+from postroom.storage.database import Tx
+
+LIFETIME = 10 * DAY  # longer than one is tried
+SPREAD = 4 * 3_600_000  # so far from midnight on reports are spread (section 4.1)
+
+
+@dataclass(frozen=True, slots=True)
+class SentTlsReport:
+    id: str
+    domain: str
+    day: int
+    content: bytes  # gzip
+
+
+def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str, str]], now: int) -> bool:
+    """False where the domain had one of this day. `targets` are addresses, each with its lane."""
+    is_first = tx.run(
+        "insert into tls_reports (id, domain, day, content, created_at)"
+        " values (:id, :domain, :day, :content, :now) on conflict (domain, day) do nothing",
+        id=report.id,
+        domain=report.domain,
+        day=report.day,
+        content=report.content,
+        now=now,
+    )
+    if not is_first:
+        return False
+    due_at = max(now, (report.day + 1) * DAY + spread_of(report.id))
+    new = [
+        NewDelivery(
+            id=ids.new(ids.NOTICE_DELIVERY, now),
+            account_id=account_id,
+            inbox_id="",
+            kind=deliveries.NOTICE,
+            message_id=report.id,
+            target=target,
+            lane=lane,
+            due_at=due_at,
+            created_at=now,
+        )
+        for target, lane in targets
+    ]
+    deliveries.add_all(tx, new)
+    tx.ring(deliveries.NOTICE_BELL)
+    return True
+
+
+def spread_of(report_id: str) -> int:
+    """Another moment for every report."""
+    return int(report_id[-8:], 16) % SPREAD
+
+
+def find(tx: Tx, report_id: str) -> SentTlsReport | None:
+    row = tx.one("select * from tls_reports where id = :id", id=report_id)
+    return None if row is None else SentTlsReport(row["id"], row["domain"], row["day"], bytes(row["content"]))
