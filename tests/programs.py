@@ -111,6 +111,8 @@ NEEDS = {
     "dovecot": debian("dovecot", "dovecot-imapd"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
+    "nsd": debian("nsd", "nsd"),
+    "unbound": debian("unbound", "unbound"),
     "smtp-sink": debian("smtp-sink", "postfix"),
     "smtp-source": debian("smtp-source", "postfix"),
     "curl": debian("curl", "curl"),
