@@ -12,6 +12,7 @@ import dns.name
 import dns.rdatatype
 import dns.zone
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from dns.dnssectypes import Algorithm
 
 from tests.ports import free_port
 from tests.programs import path_of
@@ -87,7 +88,7 @@ def validating_resolver(folder: Path, zones: Mapping[str, Sequence[str]], spoilt
 def _sign(zone: dns.zone.Zone) -> str:
     """By one key, with NSEC; gives the record that a resolver trusts."""
     key = generate_private_key(SECP256R1())
-    public = dns.dnssec.make_dnskey(key.public_key(), dns.dnssec.Algorithm.ECDSAP256SHA256, flags=257)
+    public = dns.dnssec.make_dnskey(key.public_key(), Algorithm.ECDSAP256SHA256, flags=257)
     with zone.writer() as change:
         dns.dnssec.sign_zone(zone, change, keys=[(key, public)], lifetime=LIFETIME_SECONDS, add_dnskey=True)
     assert zone.origin is not None
