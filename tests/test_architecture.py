@@ -45,6 +45,7 @@ ROOMS: dict[str, list[str]] = {
         "grants",
         "device_codes",
         "delayed_actions",
+        "feedback",
     ],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [

@@ -12,7 +12,7 @@ DRAFT, SESSION = "drf", "ses"
 USER, PASSKEY, LETTER, WEBHOOK, NOTIFICATION = "usr", "psk", "ltr", "whk", "ntf"
 POD, AUDIT, RULE = "pod", "aud", "rul"
 CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
-PUSH, DELAYED_ACTION, TLS_REPORT = "psh", "dly", "tlr"
+PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.

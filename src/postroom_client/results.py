@@ -234,6 +234,10 @@ class Verdicts(Struct, frozen=True):
     arc: str | None = None
 
 
+class GivenFeedback(Struct, frozen=True):
+    id: str
+
+
 class Meter(Struct, rename="camel", frozen=True):
     limit: int | None = None
     used: int = 0

@@ -161,7 +161,7 @@ def _texts(kind: types.Type, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield from _texts(kind.value_type, (*steps, VALUE))
         case types.StrType():
             yield steps, kind.max_length
-        case types.BytesType():
+        case types.BytesType() | types.RawType():
             yield steps, None
         case (
             types.BoolType()

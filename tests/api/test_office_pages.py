@@ -23,7 +23,12 @@ PAGES = (
     *("/app/settings", "/app/settings/keys", "/app/settings/pods", "/app/settings/policy"),
     *("/app/settings/suppressions", "/app/settings/domains", "/app/settings/audit", "/app/sessions"),
     *("/app/mail", "/app/compose", "/app/inboxes", "/app/operator/queue", "/app/operator/accounts"),
-    *("/app/operator/deliverability", "/app/settings/connections", "/app/settings/connections?way=gmail"),
+    *(
+        "/app/operator/deliverability",
+        "/app/operator/feedback",
+        "/app/settings/connections",
+        "/app/settings/connections?way=gmail",
+    ),
     *("/app/settings/templates", "/app/activity", "/app/activity?span=24h", "/app/activity?span=30d"),
 )
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'

@@ -16,7 +16,7 @@ from tests.doubles import FakeClock
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
 OTHERS = ("approvals", "drafts", "compose", "agents", "events", "webhooks", "inboxes", "settings", "operator")
-OPERATOR = ("queue", "deliverability", "accounts")
+OPERATOR = ("queue", "deliverability", "accounts", "feedback")
 SETTINGS = (
     *("keys", "pods", "policy", "suppressions", "notifications", "domains", "audit", "people"),
     *("connections", "templates"),

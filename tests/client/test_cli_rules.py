@@ -138,6 +138,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "domains delete": ("dom_1", "--yes"),
     "search": ("word",),
     "threads label": ("thr_1", "--add", "x"),
+    "feedback": ("bug", "It fails"),
     "usage": (),
     "simulate": ("--scenario", str(SCENARIO), *INBOX),
     "record": ("thr_1",),

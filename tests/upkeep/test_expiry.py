@@ -137,6 +137,12 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "retired_at",
         30 * DAY,
     ),
+    "feedback": (
+        {"account_id": "acc", "key_id": "key", "key_name": "n", "type": "bug", "message": "m"},
+        "id",
+        "created_at",
+        365 * DAY,
+    ),
     "policy_audit": (
         {
             "account_id": "acc",

@@ -84,11 +84,16 @@ def _kind(each: Field) -> str:
         return "files"
     if is_addresses(each.kind):
         return "addresses"
-    if each.kind.shape == "InvitationBody":
+    if each.kind.shape == "InvitationBody" or _is_free(each):
         return "object"
     if each.kind.name == "list":
         return "texts" if each.kind.parts[0].name in ("text", "choice") else ""
     return "texts" if each.separator else KINDS.get(each.kind.name, "")
+
+
+def _is_free(each: Field) -> bool:
+    """An object whose values may be any JSON."""
+    return each.kind.name == "map" and each.kind.parts[0].name == "anything"
 
 
 def _help(each: Field) -> str:

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, DomainReports, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, DomainReports, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -363,6 +363,17 @@ export abstract class Operations {
       body,
       answer: "json",
       isRepeatable: true,
+    });
+  }
+
+  /** Tell whoever runs the server of a bug, of friction or of something that is missing. */
+  giveFeedback(body: NewFeedback): Promise<GivenFeedback> {
+    return this.run({
+      method: "POST",
+      path: "/v1/feedback",
+      body,
+      answer: "json",
+      isRepeatable: false,
     });
   }
 

@@ -232,6 +232,10 @@ export interface Verdicts {
   arc?: string;
 }
 
+export interface GivenFeedback {
+  id: string;
+}
+
 export interface Meter {
   /** null: it is off. */
   limit: number | null;
@@ -951,6 +955,15 @@ export interface TargetBody {
   target: string;
   /** Of what it is told. */
   on: ("domain_broken" | "held" | "paused" | "suspicious" | "webhook_disabled")[];
+}
+
+export interface NewFeedback {
+  /** What kind of feedback it is. */
+  type: "bug" | "feature_request" | "friction";
+  /** What happened, what was in the way, or what is missing. */
+  message: string;
+  /** Whatever helps to understand it: an object of at most 8 kB. */
+  context?: Record<string, unknown> | null;
 }
 
 export interface ThreadChange {

@@ -22,6 +22,7 @@ OF_AN_ACCOUNT = (
     ("domain_health", "domain_id"),
     ("letters", "id"),
     ("notifications", "id"),
+    ("feedback", "id"),
 )
 
 

@@ -16,11 +16,11 @@ from postroom.operations import (
     usage,
     webhooks,
 )
-from postroom.operations.people import notifications, users
 from postroom.operations.ways import connections, domain_reports, webhook_list
 from postroom.operations.writing import templates
 from postroom.web import public
 from postroom.web.api.accounts import domains as checks
+from postroom.web.api.accounts import people_routes
 from postroom.web.api.events import events, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import messages as downloads
@@ -40,9 +40,7 @@ NEW_INBOX = (
 NEW_KEY = (errors.ApiKeyLimitReached,)
 OLD_KEY = (errors.LastKey,)
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
-USER = (errors.UserExists,)
 LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached, errors.ClientIdTaken)
-OLD_USER = (errors.LastOwner,)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
 SEND = (
@@ -127,23 +125,7 @@ ROUTES = (
     Route("POST", "/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     Route("GET", "/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
     Route("DELETE", "/v1/pods/{pod_id}/api-keys/{key_id}", keys.delete_pod_key, ACCOUNT, MANAGING, 204),
-    Route("POST", "/v1/users", users.create_user, ACCOUNT, MANAGING, 201, USER),
-    Route("GET", "/v1/users", users.list_users, ACCOUNT, MANAGING),
-    Route("GET", "/v1/users/{user_id}", users.get_user, ACCOUNT, MANAGING),
-    Route("PATCH", "/v1/users/{user_id}", users.change_user, ACCOUNT, MANAGING, 200, OLD_USER),
-    Route("DELETE", "/v1/users/{user_id}", users.delete_user, ACCOUNT, MANAGING, 204, OLD_USER),
-    Route("POST", "/v1/users/{user_id}/invite", users.invite_user, ACCOUNT, MANAGING, 202),
-    Route("GET", "/v1/notifications", notifications.get_notifications, ACCOUNT, MANAGING),
-    Route(
-        "PUT",
-        "/v1/notifications",
-        notifications.put_notifications,
-        ACCOUNT,
-        MANAGING,
-        200,
-        (errors.InvalidWebhookUrl,),
-        prepare=webhook_posts.require_allowed_targets,
-    ),
+    *people_routes.ROUTES,
     Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING, is_kept=True),
     Route(
         "GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING, is_kept=True

@@ -42,6 +42,7 @@ from postroom_client.results import (
     DomainReports,
     Draft,
     EventPage,
+    GivenFeedback,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -452,6 +453,22 @@ def get_notifications() -> Call[Notifications]:
 def set_notifications(targets: Sequence[Mapping[str, Any]]) -> Call[Notifications]:
     """Set who is told outside of the pages; these replace the ones there."""
     return Call("PUT", "/v1/notifications", decoded(Notifications), json=given(targets=repeated(targets)))
+
+
+def give_feedback(
+    type: Literal["bug", "feature_request", "friction"],
+    message: str,
+    *,
+    context: Mapping[str, Any] | None = None,
+) -> Call[GivenFeedback]:
+    """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+    return Call(
+        "POST",
+        "/v1/feedback",
+        decoded(GivenFeedback),
+        json=given(type=type, message=message, context=context),
+        is_repeatable=False,
+    )
 
 
 def list_threads(

@@ -26,6 +26,7 @@ from postroom_client.results import (
     Draft,
     Event,
     EventPage,
+    GivenFeedback,
     Inbox,
     InboxLimits,
     InboxSecret,
@@ -395,6 +396,16 @@ class BlockingMethods(Protocol):
     def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
         """Set who is told outside of the pages; these replace the ones there."""
         return self.run(calls.set_notifications(targets))
+
+    def give_feedback(
+        self,
+        type: Literal["bug", "feature_request", "friction"],
+        message: str,
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> GivenFeedback:
+        """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+        return self.run(calls.give_feedback(type, message, context=context))
 
     def list_threads(
         self,
@@ -1907,6 +1918,16 @@ class AwaitedMethods(Protocol):
     async def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
         """Set who is told outside of the pages; these replace the ones there."""
         return await self.run(calls.set_notifications(targets))
+
+    async def give_feedback(
+        self,
+        type: Literal["bug", "feature_request", "friction"],
+        message: str,
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> GivenFeedback:
+        """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+        return await self.run(calls.give_feedback(type, message, context=context))
 
     async def list_threads(
         self,

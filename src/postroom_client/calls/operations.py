@@ -263,6 +263,22 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "invite_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
     "get_notifications": (),
     "set_notifications": (),
+    "give_feedback": (
+        Parameter(
+            "type",
+            "choice",
+            help="What kind of feedback it is.",
+            is_required=True,
+            choices=("bug", "feature_request", "friction"),
+        ),
+        Parameter(
+            "message",
+            "text",
+            help="What happened, what was in the way, or what is missing.",
+            is_required=True,
+        ),
+        Parameter("context", "object", help="Whatever helps to understand it: an object of at most 8 kB."),
+    ),
     "list_threads": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("is_read", "flag", help="false gives the unread ones."),

@@ -30,6 +30,7 @@ TAGS = {
     "domains": "Domains of your own.",
     "drafts": "Mail that is being written.",
     "events": "What has happened.",
+    "feedback": "What whoever runs the server should know.",
     "inboxes": "Addresses that mail comes to, and sending from them.",
     "me": "Who a key is.",
     "messages": "Mail that came or went.",

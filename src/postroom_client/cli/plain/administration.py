@@ -193,6 +193,13 @@ TENANTS = (
         done="{key_id} is revoked.",
     ),
     Plain(
+        "feedback",
+        "give_feedback",
+        "Tell whoever runs the server of a bug, of friction or of what is missing.",
+        fields=(("id", "id"),),
+        note="Thank you. Whoever runs the server reads it.",
+    ),
+    Plain(
         "audit",
         "list_audit",
         "List what was decided, by whom and from which address, newest first.",

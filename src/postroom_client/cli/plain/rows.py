@@ -69,7 +69,7 @@ class Plain:
 def add(row: Plain, app: typer.Typer) -> None:
     """The command of a row, below the group that its name begins with."""
 
-    def handler(context: CommandContext, **values: Any) -> None:
+    def handler(context: CommandContext, /, **values: Any) -> None:
         run(context, row, values)
 
     handler.__doc__ = row.help

@@ -67,6 +67,7 @@ EXAMPLES = {
     "suppressions list": "",
     "suppressions add": "gone@example.com",
     "suppressions remove": "gone@example.com",
+    "feedback": "bug 'The search finds no mail by the name of a file'",
     "audit": "--limit 20",
     "usage": "--from 2026-11-01",
     "keys create": "--name deploy",

@@ -12,7 +12,17 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("drafts", "templates"),
     ),
     "Who decides": ("approvals", "pause", "resume", "policy", "budget", "suppressions", "audit", "usage"),
-    "Account": ("keys", "pods", "users", "domains", "connections", "connect", "webhook", "webhooks"),
+    "Account": (
+        "keys",
+        "pods",
+        "users",
+        "domains",
+        "connections",
+        "connect",
+        "webhook",
+        "webhooks",
+        "feedback",
+    ),
     "Agents": ("mcp", "bridge", "simulate", "record"),
     "This computer": ("login", "logout", "profiles", "open", "status", "doctor"),
     "Server": (

@@ -1,0 +1,97 @@
+"""Feedback: what programs and people tell whoever runs the server."""
+
+from dataclasses import dataclass, fields
+
+from postroom import ids
+from postroom.accounts import accounts
+from postroom.accounts.keys import Caller
+from postroom.clock import DAY, seconds_until, start_of_day
+from postroom.errors import NotFound, RateLimitExceeded
+from postroom.storage.database import Row, Tx
+
+TYPES = ("bug", "friction", "feature_request")
+A_DAY_AND_KEY = 20
+MESSAGE_CHARACTERS = 10_000
+CONTEXT_BYTES = 8 * 1024
+LIFETIME = 365 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    id: str
+    account_id: str
+    key_id: str
+    key_name: str
+    type: str
+    message: str
+    context: str | None  # an object in JSON
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Feedback":
+        return cls(*[row[field.name] for field in fields(cls)])
+
+
+def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, now: int) -> Feedback:
+    accounts.lock(tx, caller.account_id)
+    _require_room(tx, caller.key_id, now)
+    made = Feedback(
+        id=ids.new(ids.FEEDBACK, now),
+        account_id=caller.account_id,
+        key_id=caller.key_id,
+        key_name=caller.key_name,
+        type=kind,
+        message=message,
+        context=context,
+        created_at=now,
+    )
+    tx.run(
+        "insert into feedback (id, account_id, key_id, key_name, type, message, context, created_at)"
+        " values (:id, :account_id, :key_id, :key_name, :type, :message, :context, :now)",
+        id=made.id,
+        account_id=made.account_id,
+        key_id=made.key_id,
+        key_name=made.key_name,
+        type=kind,
+        message=message,
+        context=context,
+        now=now,
+    )
+    return made
+
+
+def _require_room(tx: Tx, key_id: str, now: int) -> None:
+    today = start_of_day(now)
+    row = tx.one(
+        "select count(*) as told from feedback where key_id = :key_id and created_at >= :today",
+        key_id=key_id,
+        today=today,
+    )
+    if row is not None and row["told"] >= A_DAY_AND_KEY:
+        raise RateLimitExceeded(
+            f"A key can give feedback {A_DAY_AND_KEY} times a day (UTC). Try again tomorrow.",
+            retry_after=seconds_until(today + DAY, now),
+        )
+
+
+def list_newest(tx: Tx, kind: str | None, limit: int) -> list[Feedback]:
+    """Of all accounts: it is for whoever runs the server."""
+    rows = tx.all(
+        "select * from feedback where (:all = 1 or type = :type)"
+        " order by created_at desc, id desc limit :limit",
+        all=int(kind is None),
+        type=kind or "",
+        limit=limit,
+    )
+    return [Feedback.from_row(row) for row in rows]
+
+
+def get(tx: Tx, feedback_id: str) -> Feedback:
+    row = tx.one("select * from feedback where id = :id", id=feedback_id)
+    if row is None:
+        raise NotFound("There is no such feedback.")
+    return Feedback.from_row(row)
+
+
+def remove(tx: Tx, feedback_id: str) -> None:
+    tx.run("delete from feedback where id = :id", id=feedback_id)
