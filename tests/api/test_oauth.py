@@ -248,6 +248,9 @@ async def test_a_redirect_is_https_or_loopback_and_compared_exactly(server: Serv
     for body in bodies:
         answer = await server.api.post("/oauth/register", json=body)
         assert answer.status_code == 400
+    for raw in (b"[" * 60_000, b'{"redirect_uris": ["\xff"]}', b"{"):
+        answer = await server.api.post("/oauth/register", content=raw)
+        assert told(answer) == (400, "invalid_client_metadata"), raw[:20]
     client_id = await register(server, "https://good.example/cb?a=1", REDIRECT)
     async with person(server) as page:
         for wrong in (

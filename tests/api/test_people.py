@@ -278,3 +278,24 @@ async def test_where_no_mail_leaves_the_page_shows_it(tmp_path: Any, clock: Any)
             assert found
             await page.post("/app/sign-in", data={"invitation": found[1]})
             assert "olga@example.org: You are invited" not in (await page.get("/app/settings/people")).text
+
+
+async def test_a_person_signs_out_everywhere_else_and_nobody_else_is_touched(server: Server) -> None:
+    await invite(server, role="viewer")
+    told = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+    async with browser(server) as left, browser(server, **{"User-Agent": told}) as here:
+        await join(server, left, name="Ann")
+        await here.post("/app/sign-in", data={"address": "ann@example.org"})
+        token = (await links_of(server, "mail"))[-1]
+        assert (await here.post("/app/sign-in", data={"mail": token})).status_code == 303
+        async with signed_in(server) as other:
+            shown = (await here.get("/app/sessions")).text
+            assert "Firefox on Linux" in shown
+            assert "Sign out everywhere else" in shown
+            assert (await here.post("/app/sessions/others/end")).status_code == 303
+            assert (await here.get("/app/sessions")).status_code == 200
+            assert (await left.get("/app/sessions")).headers["location"].startswith("/app/sign-in")
+            assert "Sign out everywhere else" not in (await other.get("/app/sessions")).text
+            assert (await other.post("/app/sessions/others/end")).status_code == 403
+    [ended] = await audit_of(server, "sessions.ended")
+    assert (ended["actor"]["name"], ended["after"]) == ("Ann", {"sessions": 1})

@@ -226,6 +226,13 @@ def remove(tx: Tx, reach: Reach, session_id: str) -> None:
     tx.run("delete from sessions where id = :id", id=session_id)
 
 
+def remove_others(tx: Tx, user_id: str, session_id: str) -> int:
+    """All of a user but this one."""
+    return tx.run(
+        "delete from sessions where user_id = :user_id and id <> :id", user_id=user_id, id=session_id
+    )
+
+
 def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -> None:
     """For the oldest key of the account that may do everything."""
     key = _find_full_key(tx, account_id, now)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.actors import USER, Actor
+from postroom.accounts.keys import Caller
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import ACTIVE, OWNER, User
@@ -161,6 +162,15 @@ def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
     if proof.user_id is not None:
         return Offer(user=users.find(tx, proof.user_id))
     return Offer(asks_for_owner=not users.has_owner(tx, proof.account_id))
+
+
+def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
+    """For who has left a browser somewhere. Of a key or a printed link nobody knows whose others are."""
+    if caller.user_id is None or caller.session_id is None:
+        raise Forbidden("This session is of a key or of a printed link, and of no user.")
+    ended = sessions.remove_others(tx, caller.user_id, caller.session_id)
+    audit.record_by(tx, caller, "sessions.ended", caller.user_id, now, after={"sessions": ended})
+    return ended
 
 
 def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:

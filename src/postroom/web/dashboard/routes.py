@@ -81,6 +81,7 @@ PAGES = (
     change("/app/search/remove", found.remove_search, ACCOUNT, MANAGING),
     page("/app/sessions", people.list_sessions, POD, READING),
     change("/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
+    change("/app/sessions/others/end", people.end_others, POD, NOTHING),
     page("/app/approvals", approvals.show_approvals, POD, READING),
     change("/app/approvals/several", approvals.reject_several, POD, APPROVING),
     change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),

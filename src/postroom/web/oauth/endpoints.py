@@ -109,7 +109,7 @@ def describe_resource(resource: str, config: Config) -> dict[str, object]:
 async def register(resources: Resources, request: Request) -> Response:
     try:
         body: Any = msgspec.json.decode(await read_bytes(request, BODY_LIMIT_BYTES))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OauthError("The body must be JSON.", oauth="invalid_client_metadata") from None
     address, now = client_address(request), resources.now()
     client = await resources.db.write(programs.register, body, address, now)

@@ -1,4 +1,4 @@
-"""Who wrote a mail, or to whom it goes, in the few words that a row has room for."""
+"""Who wrote a mail, to whom it goes, and where somebody signed in, in the few words of a row."""
 
 from postroom.mail.address import parse_list
 
@@ -7,3 +7,34 @@ def name_of(field: str) -> str:
     """Names, or addresses where there are none."""
     found = parse_list(field[:2000])
     return ", ".join(each.name or each.address for each in found[:3]) or field[:100] or "nobody"
+
+
+# By a word that a browser sends and those before it do not: each names the browsers that it wants to be like.
+_BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "CriOS/": "Chrome",
+    "Chrome/": "Chrome",
+    "Safari/": "Safari",
+}
+_SYSTEMS = {
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Android": "Android",
+    "Windows": "Windows",
+    "Mac OS X": "Mac",
+    "CrOS": "Chromebook",
+    "Linux": "Linux",
+}
+
+
+def device_of(user_agent: str) -> str:
+    """The browser and what it runs on, in the words of its owner; a program by what it says of itself."""
+    browser = next((name for word, name in _BROWSERS.items() if word in user_agent), "")
+    system = next((name for word, name in _SYSTEMS.items() if word in user_agent), "")
+    if browser and system:
+        return f"{browser} on {system}"
+    return browser or user_agent[:100] or "A browser"

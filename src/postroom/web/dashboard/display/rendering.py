@@ -13,6 +13,7 @@ from postroom.clock import from_iso, to_iso
 from postroom.mail.writing.markup.fields import FIELD
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.attributes import Attributes
+from postroom.web.dashboard.display.people import device_of
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -54,7 +55,7 @@ class Renderer:
             fielded=fielded,
         )
         self._environment.filters.update(
-            size=size, count=count, seconds=seconds, path=path_part, json=json_text
+            size=size, count=count, seconds=seconds, path=path_part, json=json_text, device=device_of
         )
 
     def page(self, template: str, status: int = 200, /, **values: Any) -> Response:

@@ -34,6 +34,7 @@ KINDS = {
     "ses": "a session",
     "psk": "a passkey",
     "psh": "a device",
+    "fbk": "feedback",
 }
 
 

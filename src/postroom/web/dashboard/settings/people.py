@@ -3,13 +3,20 @@
 from starlette.responses import Response
 
 from postroom.accounts import sessions
+from postroom.operations.people import sign_in
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.desk import Desk, go
 
 
 async def list_sessions(desk: Desk) -> Response:
     found = await desk.call.resources.db.read(sessions.list_within, desk.call.reach, desk.call.now())
     return await desk.show("people.html", "settings", title="Sessions", sessions=found)
+
+
+async def end_others(desk: Desk) -> Response:
+    call = desk.call
+    ended = await call.resources.db.write(sign_in.end_other_sessions, call.decider, call.now())
+    return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
 
 
 async def end_session(desk: Desk, session_id: str) -> Response:
