@@ -118,6 +118,14 @@ async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server:
         [failed] = await targets_of(server)
         assert failed["lastError"].startswith("503")
         assert failed["failedAt"] is not None
+        await set_targets(
+            server,
+            {"kind": "slack", "target": endpoint.url, "on": ["held", "paused"]},
+            {"kind": "email", "target": "ann@example.org", "on": ["paused"]},
+        )
+        kept, new = await targets_of(server)  # what stays keeps its failure, and is tried again
+        assert (kept["lastError"], kept["on"]) == (failed["lastError"], ["held", "paused"])
+        assert new["lastError"] is None
         server.clock.turn(2 * 60 * SECOND)
         await endpoint.wait_for(2)
         server.clock.turn(HOUR)

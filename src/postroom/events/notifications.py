@@ -84,18 +84,24 @@ def list_targets(tx: Tx, account_id: str) -> list[NotificationTarget]:
 
 
 def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) -> None:
-    """In place of those that were there."""
+    """In place of those that were there. One that stays keeps its failures, and what still has to be told."""
+    before = {(each.kind, each.target): each for each in list_targets(tx, account_id)}
     tx.run("delete from notification_targets where account_id = :id", id=account_id)
-    for position, each in enumerate(targets):
+    for position, asked in enumerate(targets):
+        known = before.pop((asked.kind, asked.target), asked)  # named twice, the second is new
         tx.run(
-            "insert into notification_targets (id, account_id, position, kind, target, wanted) values"
-            " (:id, :account_id, :position, :kind, :target, :wanted)",
-            id=each.id,
+            "insert into notification_targets (id, account_id, position, kind, target, wanted, last_error,"
+            " failed_at, told_at) values (:id, :account_id, :position, :kind, :target, :wanted, :last_error,"
+            " :failed_at, :told_at)",
+            id=known.id,
             account_id=account_id,
             position=position,
-            kind=each.kind,
-            target=each.target,
-            wanted=" ".join(each.wanted),
+            kind=asked.kind,
+            target=asked.target,
+            wanted=" ".join(asked.wanted),
+            last_error=known.last_error,
+            failed_at=known.failed_at,
+            told_at=known.told_at,
         )
 
 
