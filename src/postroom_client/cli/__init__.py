@@ -7,7 +7,7 @@ import typer
 
 from postroom_client.cli import bridge, doctor, login, mcp, status
 from postroom_client.cli import version as versions
-from postroom_client.cli.accounts import approval_rules, budget, pause
+from postroom_client.cli.accounts import approval_rules, budget, notifications, pause
 from postroom_client.cli.command import in_order, narrowed
 from postroom_client.cli.events import listen, webhook
 from postroom_client.cli.groups import GROUPS
@@ -27,7 +27,7 @@ app = typer.Typer(
     cls=SectionedHelp,
     epilog=EPILOG,
 )
-BY_HAND = (inbox, threads, budget, webhook)  # they have put themselves below their nouns
+BY_HAND = (inbox, threads, budget, notifications, webhook)  # they have put themselves below their nouns
 
 for name, noun in GROUPS.items():
     if " " not in name:

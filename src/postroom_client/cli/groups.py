@@ -15,6 +15,7 @@ GROUPS = {
         "pods": "Tenants of the account, each with inboxes, domains and keys of its own.",
         "keys": "Keys of the account and of its pods.",
         "users": "People of the account: invited, with a role, and removed.",
+        "notifications": "Who is told outside of the pages that something waits.",
         "threads": "Threads, and what of them is unread.",
         "messages": "Messages, in and out.",
         "attachments": "Attachments, and the text in them.",

@@ -21,6 +21,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "connect",
         "webhook",
         "webhooks",
+        "notifications",
         "feedback",
     ),
     "Agents": ("mcp", "bridge", "simulate", "record"),

@@ -1,0 +1,83 @@
+"""postroom notifications list, add, remove: who is told outside of the pages, and whether that works."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import command
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
+
+if TYPE_CHECKING:
+    from postroom_client.results import Notifications, ShownTarget
+
+app = GROUPS["notifications"]
+
+Kind = Annotated[
+    Literal["slack", "discord", "ntfy", "email", "webhook"], typer.Argument(help="How the target is told.")
+]
+Target = Annotated[str, typer.Argument(help="A URL, or for email an address.")]
+Occasions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on",
+        help="held, paused, webhook_disabled, domain_broken or suspicious (repeatable); held by default.",
+    ),
+]
+
+
+@command(app, "list")
+def list_all(context: CommandContext) -> None:
+    """List who is told outside of the pages, of what, and whether that works."""
+    from postroom_client.calls import calls
+
+    context.show(calls.get_notifications(), _show)
+
+
+@command(app, "add")
+def add(context: CommandContext, kind: Kind, target: Target, on: Occasions = None) -> None:
+    """Tell one more; a target that is there already is told of these instead."""
+    asked = {"kind": kind, "target": target, "on": on or ["held"]}
+    others = [each for each in _targets(context) if (each["kind"], each["target"]) != (kind, target)]
+    _put(context, [*others, asked])
+
+
+@command(app, "remove")
+def remove(context: CommandContext, target: Target) -> None:
+    """Tell a target nothing any more."""
+    from postroom_client.errors import NotFound
+
+    known = _targets(context)
+    others = [each for each in known if each["target"] != target]
+    if len(others) == len(known):
+        raise NotFound(f"'{target}' is told nothing. See: postroom notifications list")
+    _put(context, others)
+
+
+def _targets(context: CommandContext) -> list[dict[str, Any]]:
+    from postroom_client.calls import calls
+
+    found = context.ask(calls.get_notifications()).targets
+    return [{"kind": each.kind, "target": each.target, "on": each.on} for each in found]
+
+
+def _put(context: CommandContext, targets: Sequence[dict[str, Any]]) -> None:
+    from postroom_client.calls import calls
+
+    context.show(calls.set_notifications(targets), _show)
+
+
+def _show(found: "Notifications") -> None:
+    if not found.targets:
+        output.note("Nobody is told. Add somebody: postroom notifications add email ann@example.org")
+        return
+    rows = [(each.kind, each.target, ", ".join(each.on), _state(each)) for each in found.targets]
+    output.print_human(output.table(["KIND", "TARGET", "ON", "LAST"], rows))
+
+
+def _state(target: "ShownTarget") -> str:
+    if target.last_error:
+        return f"failed {output.ago(target.failed_at)}: {target.last_error}"
+    return f"told {output.ago(target.told_at)}" if target.told_at else "nothing told yet"

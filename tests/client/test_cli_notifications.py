@@ -1,0 +1,25 @@
+"""postroom notifications: targets are added one by one, changed and removed."""
+
+from tests.client.live import Shell
+
+
+def test_targets_are_added_changed_listed_and_removed(shell: Shell) -> None:
+    nobody = shell.run("notifications", "list", "--no-json")
+    assert "Nobody is told" in nobody.stderr
+    shell.json("notifications", "add", "email", "ann@example.org")
+    url = "http://127.0.0.1:9/hook"
+    shell.json("notifications", "add", "webhook", url, "--on", "paused", "--on", "suspicious")
+    found = shell.json("notifications", "add", "email", "ann@example.org", "--on", "domain_broken")
+    told = [(each["kind"], each["target"], each["on"]) for each in found["targets"]]
+    assert told == [
+        ("webhook", url, ["paused", "suspicious"]),
+        ("email", "ann@example.org", ["domain_broken"]),
+    ]
+    shown = shell.run("notifications", "list", "--no-json")
+    assert "nothing told yet" in shown.stdout
+    assert shell.run("notifications", "add", "email", "ann@example.org", "--on", "never").exit_code == 1
+    assert [each["kind"] for each in shell.json("notifications", "remove", url)["targets"]] == ["email"]
+    gone = shell.run("notifications", "remove", url, "--no-json")
+    assert gone.exit_code == 1
+    assert "is told nothing" in gone.stderr
+    assert shell.json("notifications", "remove", "ann@example.org") == {"targets": []}
