@@ -120,3 +120,20 @@ async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
         await page.post(f"/app/drafts/{draft['id']}/delete", data={"version": str(draft["version"] + 1)})
         await do_it_now(page)
     assert (await server.api.get(path)).status_code == 404
+
+
+async def test_a_recipient_is_always_allowed_from_the_page_of_what_waits(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"approval": {"when": ["strangers"]}})
+    first = await send(server, inbox_id, "carol@there.example")
+    async with signed_in(server, link=await new_link(server)) as page:
+        shown = (await page.get("/app/approvals")).text
+        assert "Always allow carol@there.example for this inbox" in shown
+        form = {"address": "carol@there.example", "back": "/app/approvals?state=held"}
+        answer = await page.post(f"/app/approvals/{first}/trust", data=form)
+        assert answer.headers["location"] == f"/app/approvals?state=held&message={first}"
+        rules = (await page.get(f"/app/settings/policy?inboxId={inbox_id}")).text
+        assert "<code>carol@there.example</code>" in rules
+    assert (await message_of(server, first))["hold"]["state"] == "held"
+    second = await send(server, inbox_id, "carol@there.example", subject="Again")
+    assert (await message_of(server, second)).get("hold") is None

@@ -422,3 +422,39 @@ async def test_the_rule_of_an_account_is_asked_about_every_send_the_first_and_th
         message_id = await send(sender, inbox_id, f"c{number}@there.example", bodyHtml=html)
         hold = (await message_of(sender, message_id)).get("hold")
         assert (hold and hold["reasons"]) == (["links"] if number else None)
+
+
+async def test_mail_to_trusted_recipients_alone_is_not_held_but_for_what_moved_the_agent(
+    sender: Server, agent: tuple[str, str]
+) -> None:
+    inbox_id, _ = agent
+    path, rule = f"/v1/policy/rules?inboxId={inbox_id}", {"direction": "outbound", "type": "trust"}
+    wrong = await sender.api.post(path, json={**rule, "direction": "inbound", "value": "ann@there.example"})
+    assert wrong.status_code == 400
+    assert (await sender.api.post(path, json={**rule, "value": "ann@there.example"})).status_code == 201
+    whole = {**rule, "value": "*.partner.example"}
+    assert (await sender.api.post("/v1/policy/rules", json=whole)).status_code == 201
+    both = ("ann@there.example", "bea@eu.partner.example")
+    free = await message_of(sender, await send(sender, inbox_id, *both))
+    assert free.get("hold") is None
+    await held(sender, inbox_id, "ann@there.example", "eve@there.example")
+    await sender.resources.db.write(set_rule, "inboxes", inbox_id, "always", OverPerDay(0))
+    waits = await held(sender, inbox_id, *both)
+    assert waits["hold"]["reasons"] == ["overPerDay"]
+
+
+async def test_only_who_may_change_every_rule_trusts_a_recipient(
+    sender: Server, agent: tuple[str, str]
+) -> None:
+    inbox_id, _ = agent
+    rule = {"direction": "outbound", "type": "trust", "value": "ann@there.example"}
+    pod_id = (await sender.api.get(f"/v1/inboxes/{inbox_id}")).json()["podId"]
+    of_pod = (await sender.api.post(f"/v1/pods/{pod_id}/api-keys", json={})).json()["token"]
+    bound = (await sender.api.post("/v1/api-keys", json={"approval": {"when": ["links"]}})).json()["token"]
+    for token in (of_pod, bound):
+        async with sender.client(token) as api:
+            refused = await api.post(f"/v1/policy/rules?inboxId={inbox_id}", json=rule)
+            assert refused.status_code == 403
+            whole = {"outbound": {"rules": [{"type": "trust", "value": "ann@there.example"}]}}
+            assert (await api.put(f"/v1/policy?inboxId={inbox_id}", json=whole)).status_code == 403
+    assert (await sender.api.get(f"/v1/policy?inboxId={inbox_id}")).json()["outbound"]["rules"] == []

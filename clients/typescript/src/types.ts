@@ -1311,8 +1311,8 @@ export interface GivenPolicy {
 }
 
 export interface GivenRule {
-  /** An allow rule counts where the mode is allowlist. */
-  type: "allow" | "block";
+  /** An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links. */
+  type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;
 }
@@ -1325,8 +1325,8 @@ export interface ModeChange {
 }
 
 export interface NewRule {
-  /** An allow rule counts where the mode is allowlist. */
-  type: "allow" | "block";
+  /** An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links. */
+  type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;
   /** Mail in, or mail out. */

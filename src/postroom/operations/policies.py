@@ -1,14 +1,16 @@
 """Operations on policies: who may write to an inbox, and whom it may write to."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from postroom.accounts import audit
+from postroom.accounts import audit, key_rules
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
 from postroom.clock import to_iso
+from postroom.errors import Forbidden
 from postroom.fields import AskedMoment, InboxFilter, Limit, Offset, PodFilter, Timestamp, read_asked
 from postroom.storage.database import Tx
 
@@ -17,7 +19,11 @@ Mode = Annotated[
     Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only whom a rule allows.")
 ]
 RuleType = Annotated[
-    Literal["allow", "block"], Meta(description="An allow rule counts where the mode is allowlist.")
+    Literal["allow", "block", "trust"],
+    Meta(
+        description="An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is"
+        " for nobody but whom such rules name is held by no always, strangers, attachments or links."
+    ),
 ]
 RuleValue = Annotated[
     str,
@@ -130,6 +136,10 @@ def get_policy(tx: Tx, within: Reach) -> ShownPolicy:
 def put_policy(tx: Tx, caller: Caller, within: Reach, body: PolicyChange, now: int) -> ShownPolicy:
     """Replace the directions that are given"""
     before = show(tx, within)
+    given_rules = [
+        rule for given in (body.inbound, body.outbound) if given is not UNSET for rule in given.rules
+    ]
+    require_may_trust(caller, [rule.type for rule in given_rules])
     for direction, given in ((policy.INBOUND, body.inbound), (policy.OUTBOUND, body.outbound)):
         if given is not UNSET:
             rules = [(rule.type, rule.value) for rule in given.rules]
@@ -146,10 +156,19 @@ def put_policy_mode(tx: Tx, caller: Caller, within: Reach, body: ModeChange, now
 
 def add_policy_rule(tx: Tx, caller: Caller, within: Reach, body: NewRule, now: int) -> ShownRule:
     """Add a rule; one that is there already is answered as it is"""
+    require_may_trust(caller, [body.type])
     shown = ShownRule.of(policy.add_rule(tx, within, body.direction, body.type, body.value, now))
     target = policy.scope_of(within)
     audit.record_by(tx, caller, "policy.rule_added", target, now, within=within, after=shown)
     return shown
+
+
+def require_may_trust(caller: Caller, types: Sequence[str]) -> None:
+    """It weakens rules of approval of every level: only who may change all of them, and is bound by none."""
+    if policy.TRUST in types:
+        if not caller.reach.is_account:
+            raise Forbidden("Rules of type trust are for keys of the whole account.")
+        key_rules.require_may_bind(caller)
 
 
 def delete_policy_rule(tx: Tx, caller: Caller, within: Reach, rule_id: str, now: int) -> None:

@@ -1513,7 +1513,7 @@ def set_policy_mode(
 
 def add_policy_rule(
     direction: Literal["inbound", "outbound"],
-    type: Literal["allow", "block"],
+    type: Literal["allow", "block", "trust"],
     value: str,
     *,
     inbox_id: str | None = None,

@@ -1361,7 +1361,7 @@ class BlockingMethods(Protocol):
     def add_policy_rule(
         self,
         direction: Literal["inbound", "outbound"],
-        type: Literal["allow", "block"],
+        type: Literal["allow", "block", "trust"],
         value: str,
         *,
         inbox_id: str | None = None,
@@ -2889,7 +2889,7 @@ class AwaitedMethods(Protocol):
     async def add_policy_rule(
         self,
         direction: Literal["inbound", "outbound"],
-        type: Literal["allow", "block"],
+        type: Literal["allow", "block", "trust"],
         value: str,
         *,
         inbox_id: str | None = None,

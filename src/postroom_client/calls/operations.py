@@ -1038,9 +1038,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "type",
             "choice",
-            help="An allow rule counts where the mode is allowlist.",
+            help="An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links.",
             is_required=True,
-            choices=("allow", "block"),
+            choices=("allow", "block", "trust"),
         ),
         Parameter(
             "value",

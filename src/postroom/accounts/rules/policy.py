@@ -14,8 +14,8 @@ INBOUND, OUTBOUND = "inbound", "outbound"
 DIRECTIONS = (INBOUND, OUTBOUND)
 NONE, ALLOWLIST, INHERIT = "none", "allowlist", "inherit"
 MODES = (NONE, ALLOWLIST, INHERIT)
-ALLOW, BLOCK = "allow", "block"
-TYPES = (ALLOW, BLOCK)
+ALLOW, BLOCK, TRUST = "allow", "block", "trust"
+TYPES = (ALLOW, BLOCK, TRUST)
 RULES_LIMIT = 1000  # of one level and direction
 VALUES_AT_ONCE = 500
 BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
@@ -83,7 +83,7 @@ def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
 
 def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> PolicyRule:
     """One that is there already stays as it is."""
-    rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind), require_value(value), now)
+    rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
     _keep(tx, within, direction, added=1)
     tx.run(
         "insert into policy_rules (id, account_id, scope_id, direction, type, value, created_at)"
@@ -142,9 +142,11 @@ def replace(
         add_rule(tx, within, direction, kind, value, now)
 
 
-def require_type(kind: str) -> str:
+def require_type(kind: str, direction: str) -> str:
     if kind not in TYPES:
-        raise BadRequest("type is allow or block.", field="type")
+        raise BadRequest("type is allow, block or trust.", field="type")
+    if kind == TRUST and direction != OUTBOUND:
+        raise BadRequest("A rule of type trust is for mail out: its direction is outbound.", field="type")
     return kind
 
 
@@ -209,6 +211,16 @@ def find_refusals(
         for inbox, address in pairs
     )
     return [refusal for refusal in refusals if refusal is not None]
+
+
+def are_trusted(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> bool:
+    """Whether each of the addresses has a rule at some level by which nobody has to look at mail to it."""
+    levels = sorted(find_modes(tx, OUTBOUND, [inbox]))
+    met = [address_rules.met_by(address) for address in addresses]
+    rules = _find_rules(tx, OUTBOUND, levels, sorted({value for found in met for value in found}))
+    return bool(met) and all(
+        any(TRUST in rules[level, value] for level in levels for value in found) for found in met
+    )
 
 
 Rules = dict[tuple[str, str], set[str]]  # the types of the rules of a level for a value

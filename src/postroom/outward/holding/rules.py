@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from postroom.accounts.accounts import IS_FULL
 from postroom.accounts.keys import Caller
-from postroom.accounts.rules import approval, pauses
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval, pauses, policy
 from postroom.accounts.rules.approval import Conditions
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
@@ -14,6 +15,8 @@ from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, threads
 from postroom.storage.database import Tx, one_of
 
+# What somebody to whom an inbox may always write is excused from. What moved the agent to write is not.
+LIFTED = frozenset((approval.ALWAYS, approval.STRANGERS, approval.ATTACHMENTS, approval.LINKS))
 LEVELS = ("of_account", "of_pod", "of_inbox")
 
 
@@ -76,6 +79,8 @@ def find_reasons(tx: Tx, sending: Sending, rules: InboxRules) -> list[str]:
     """In the order in which the interface lists them; empty: nobody has to approve it."""
     wanted = conditions(rules, sending.caller)
     reasons = [word for word in approval.WORDS if word in wanted.words and _applies(tx, word, sending)]
+    if rules.has_policy and not LIFTED.isdisjoint(reasons) and _is_to_trusted(tx, sending):
+        reasons = [word for word in reasons if word not in LIFTED]
     if wanted.over_per_day is not None and _has_sent_today(tx, sending, wanted.over_per_day):
         reasons.append(approval.OVER_PER_DAY)
     return reasons
@@ -91,6 +96,13 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
     if word == approval.RISK:
         return sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
     return True
+
+
+def _is_to_trusted(tx: Tx, sending: Sending) -> bool:
+    row = tx.one("select account_id, pod_id from inboxes where id = :id", id=sending.inbox_id)
+    assert row is not None
+    inbox = Reach(row["account_id"], row["pod_id"], sending.inbox_id)
+    return policy.are_trusted(tx, inbox, sending.addresses)
 
 
 def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:

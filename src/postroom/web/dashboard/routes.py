@@ -85,6 +85,7 @@ PAGES = (
     page("/app/approvals", approvals.show_approvals, POD, READING),
     change("/app/approvals/several", approvals.reject_several, POD, APPROVING),
     change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),
+    change("/app/approvals/{message_id}/trust", approvals.trust, ACCOUNT, MANAGING),
     change("/app/approvals/{message_id}/edit", approvals.edit, POD, WRITING),
     page("/app/drafts", drafts.show_drafts, POD, READING),
     page("/app/drafts/{draft_id}", draft.show_draft, POD, READING),

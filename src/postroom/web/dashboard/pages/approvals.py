@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from postroom.accounts import keys
 from postroom.accounts.people import delayed_actions
-from postroom.fields import Offset
+from postroom.fields import Boundary, Offset
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.writing.content_view import ContentView, view
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.message_json import Told
-from postroom.operations import holds
+from postroom.operations import holds, policies
 from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
 from postroom.queue import deliveries
@@ -53,6 +53,11 @@ class Decision(Struct, rename="camel", frozen=True):
     content_hash: str
     note: str = ""
     next: str = ""  # the message to go on with
+    back: str = PATH
+
+
+class TrustForm(Struct, frozen=True):
+    address: str
     back: str = PATH
 
 
@@ -223,18 +228,18 @@ async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
     if body.decision == "reject":
         said = f"Rejected in {undo.SECONDS} seconds. It will not leave."
         wanted = {"message_id": message_id, "body": Reject(note)}
-        return await undo.delay(desk, holds.reject_message, on_to(body), said, **wanted)
+        return await undo.delay(desk, holds.reject_message, on_to(body.back, body.next), said, **wanted)
     asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
     answer = await undo.try_out(desk.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
     said = told_of(msgspec.json.decode(answer)["hold"])
-    return await undo.keep(desk, holds.approve_message, asked, on_to(body), said)
+    return await undo.keep(desk, holds.approve_message, asked, on_to(body.back, body.next), said)
 
 
-def on_to(body: Decision) -> str:
-    """The same list, with the next of it open."""
-    path, _, query = own_path(body.back).partition("?")
+def on_to(back: str, message_id: str) -> str:
+    """The same list, with this one open."""
+    path, _, query = own_path(back).partition("?")
     kept = {name: value for name, value in parse_qsl(query) if name not in ("message", "offset")}
-    return link(path, **kept, message=body.next)
+    return link(path, **kept, message=message_id)
 
 
 def told_of(hold: dict[str, Any]) -> str:
@@ -251,6 +256,15 @@ async def reject_several(desk: Desk, body: Rejections) -> Response:
     trial = await undo.try_all(desk, holds.reject_message, asked)
     said = " ".join([f"{len(trial.asked)} rejected in {undo.SECONDS} seconds.", *trial.refused])
     return await undo.keep(desk, holds.reject_message, trial.asked, own_path(body.back), said)
+
+
+async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
+    """A rule from here, for what comes. What waits goes on waiting until somebody decides."""
+    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
+    await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
+    said = f"From now on mail of this inbox to {body.address} alone is not held. Decide about this one."
+    return go(on_to(body.back, message_id), said)
 
 
 async def edit(desk: Desk, message_id: str) -> Response:

@@ -52,7 +52,7 @@ class ModeForm(Struct, rename="camel", frozen=True):
 
 
 class RuleForm(Struct, rename="camel", frozen=True):
-    type: Literal["allow", "block"]
+    type: Literal["allow", "block", "trust"]
     value: str
     direction: Literal["inbound", "outbound"]
     inbox_id: str = ""
