@@ -230,3 +230,21 @@ async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_the
         assert wrong.status_code == 400
         assert (await page.post("/app/search/remove", data={"name": "Mondays"})).status_code == 303
         assert ">Mondays</a>" not in (await page.get("/app/mail")).text
+
+
+async def test_a_thread_says_who_its_sender_is_to_the_inbox_and_what_the_agent_gets(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.deliver(letter("Your code is 482913.", subject="One", message_id="<1@x>"), "bob")
+    server.clock.turn(1000)
+    await server.deliver(letter(subject="Two", message_id="<2@x>"), "bob")
+    found = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    paths = {each["subject"]: f"/app/mail/{each['threadId']}?message={each['id']}" for each in found}
+    async with signed_in(server) as page:
+        first, second = [(await page.get(paths[subject])).text for subject in ("One", "Two")]
+        assert "This address never wrote to this inbox before." in first
+        assert "Writes to this inbox since" in second
+        assert "Never verified." in second
+        assert "q=from%3Aalice%40example.com" in second
+        agent = (await page.get(f"{paths['One']}&tab=agent")).text
+        assert "What the agent gets" in agent
+        assert "482913" in agent.partition("What the agent gets")[2]

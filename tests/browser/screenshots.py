@@ -53,6 +53,7 @@ def pages(running: House) -> dict[str, str]:
     [invited] = [each["id"] for each in threads if each["subject"].startswith("Invitation")]
     found |= {"trick": f"/app/mail/{trick}?inboxId={support}", "invitation": f"/app/mail/{invited}"}
     found |= {"html": f"/app/mail/{trick}?tab=html", "files": f"/app/mail/{trick}?tab=events"}
+    found["views"] = f"/app/mail/{trick}?tab=agent"
     [draft] = running.api.get(f"/v1/inboxes/{support}/drafts").json()["data"]
     found |= {"draft": f"/app/drafts/{draft['id']}", "one-inbox": f"/app/inboxes/{support}"}
     [template] = running.api.get("/v1/templates").json()["data"]

@@ -146,3 +146,27 @@ def test_the_log_of_events_holds_still_while_somebody_reads_it(
     assert page.locator("[data-row]").count() == before
     page.keyboard.press("p")
     expect(page.locator("[data-row]")).to_have_count(before + 1)
+
+
+def test_rows_are_as_dense_as_the_reader_chose_and_both_views_of_a_mail_stand_side_by_side(
+    running: House, open_page: Open, inboxes: dict[str, str]
+) -> None:
+    page = open_page("/app/mail")
+    row = page.locator("[data-row]").first
+    roomy = row.bounding_box()
+    page.keyboard.press("v")
+    expect(page.get_by_role("button", name="Compact", pressed=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Compact", pressed=True)).to_be_visible()
+    dense = row.bounding_box()
+    assert roomy is not None
+    assert dense is not None
+    assert dense["height"] < roomy["height"]
+    page.goto(running.base_url + pages(running)["views"])
+    agent = page.get_by_role("region", name="What the agent gets")
+    person = page.get_by_role("region", name="What a person sees")
+    left, right = agent.bounding_box(), person.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert left["x"] + left["width"] <= right["x"]
+    expect(person.locator("iframe")).to_be_visible()

@@ -9,6 +9,7 @@ from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mailbox import correspondents, messages
+from postroom.mailbox.correspondents import Known
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -53,9 +54,27 @@ async def test_only_whose_mail_did_not_fail_dmarc_is_trusted(
 async def test_namesakes_are_those_who_bear_the_name_and_no_others(db: Database, inbox: Inbox) -> None:
     def know(tx: Tx) -> None:
         for address, name in (("ann@x.example", "ann"), ("ann@y.example", "ann"), ("ben@x.example", "ben")):
-            correspondents.add(tx, [(inbox.id, address, True)])
+            correspondents.add(tx, [(inbox.id, address, True)], START)
             correspondents.note_name(tx, inbox.id, address, name, is_proven=True)
 
     await db.write(know)
     namesakes = await db.read(correspondents.find_namesakes, inbox.id, "ann")
     assert namesakes == ["ann@x.example", "ann@y.example"]
+
+
+async def test_since_when_somebody_writes_and_is_proven_is_kept_from_the_first_time(
+    db: Database, inbox: Inbox
+) -> None:
+    def know(tx: Tx) -> None:
+        for moment in (START, START + 1):
+            correspondents.add(tx, [(inbox.id, "ann@x.example", True)], moment)
+        for moment in (START + 2, START + 3):
+            correspondents.note_verified(tx, inbox.id, "ann@x.example", moment)
+        correspondents.add(tx, [(inbox.id, "ben@x.example", False)], START + 4)
+
+    await db.write(know)
+    asked = ["ann@x.example", "ben@x.example", "cy@x.example"]
+    assert await db.read(correspondents.list_known, inbox.id, asked) == {
+        "ann@x.example": Known(START, START + 2),
+        "ben@x.example": Known(START + 4, None),
+    }

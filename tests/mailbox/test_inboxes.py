@@ -84,6 +84,6 @@ async def test_deleting_ends_the_keys_and_frees_the_address_and_the_count(db: Da
 async def test_whoever_wrote_to_an_inbox_is_known_to_it_alone(db: Database, inbox: Inbox) -> None:
     names = ("bob", "bob", "eve")
     pairs = [(inbox.id, f"{name}@x.example", True) for name in names]
-    await db.write(correspondents.add, pairs)
+    await db.write(correspondents.add, pairs, START)
     asked = [(inbox.id, "bob@x.example"), ("inb_other", "bob@x.example"), (inbox.id, "dan@x.example")]
     assert await db.read(correspondents.find, asked) == {(inbox.id, "bob@x.example")}

@@ -75,7 +75,7 @@ def let_in(
     into_thread.store_new_threads(tx, [place])
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
-    correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))])
+    correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))], came_at)
     suspicion.note_name(tx, names.from_address, document)
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant

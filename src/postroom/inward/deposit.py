@@ -238,6 +238,7 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
             for copy in copies
             if not copy.is_blocked
         ],
+        copies[0].addressed.mail.now if copies else 0,
     )
     return [
         with_sender(tx, copy, copy.read.findings)

@@ -225,7 +225,9 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
     if message.is_blocked:
         return admit.decide(tx, inbox, message, document, base_url, now)
     if document.auth is not None and document.auth.dmarc != "fail":
-        correspondents.add(tx, [(inbox.id, sender_of(document), True)])
+        correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
+        if document.auth.dmarc == "pass":
+            correspondents.note_verified(tx, inbox.id, sender_of(document), now)
         suspicion.note_name(tx, sender_of(document), document)
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)

@@ -1,29 +1,63 @@
 """Correspondents: who has written to an inbox, by which name, and with a mail that is known to be genuine."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, one_of
 
 KNOWN_LIMIT = 300
 NAMESAKES_LIMIT = 10
 
 
-def add(tx: Tx, found: Iterable[tuple[str, str, bool]]) -> set[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Since when somebody writes to an inbox, and is proven to; None: before this was kept, or never."""
+
+    first_at: int | None
+    verified_at: int | None
+
+
+def add(tx: Tx, found: Iterable[tuple[str, str, bool]], now: int) -> set[tuple[str, str]]:
     """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger.
 
     Gives those pairs of which the address is new to the inbox, or genuine for the first time.
     """
     rows = tx.many(
-        "insert into correspondents (inbox_id, address, is_trusted) values :rows"
+        "insert into correspondents (inbox_id, address, is_trusted, first_at) values :rows"
         " on conflict (inbox_id, address) do update set is_trusted = 1"
         " where excluded.is_trusted = 1 and correspondents.is_trusted = 0 returning inbox_id, address",
-        [(*pair, trusted) for pair, trusted in sorted(_most_trusted(found).items())],
+        [(*pair, trusted, now) for pair, trusted in sorted(_most_trusted(found).items())],
     )
     return {(row["inbox_id"], row["address"]) for row in rows}
 
 
 def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str], int]:
     return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
+
+
+def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Known]:
+    """What an inbox knows of those who wrote to it."""
+    if not addresses:
+        return {}
+    is_asked, asked = one_of("address", addresses)
+    rows = tx.all(
+        "select address, first_at, verified_at from correspondents"
+        f" where inbox_id = :inbox_id and {is_asked}",
+        inbox_id=inbox_id,
+        **asked,
+    )
+    return {row["address"]: Known(row["first_at"], row["verified_at"]) for row in rows}
+
+
+def note_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
+    """A mail of this address has passed DMARC."""
+    tx.run(
+        "update correspondents set verified_at = :now"
+        " where inbox_id = :inbox_id and address = :address and verified_at is null",
+        inbox_id=inbox_id,
+        address=address,
+        now=now,
+    )
 
 
 def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:

@@ -8,11 +8,14 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.clock import from_iso
 from postroom.errors import ApiError
 from postroom.events import events, webhook_log
 from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
-from postroom.mailbox import labels, message_json, messages, raw_mails, related, threads
+from postroom.mail.address import normalize, parse_list
+from postroom.mailbox import correspondents, labels, message_json, messages, raw_mails, related, threads
+from postroom.mailbox.correspondents import Known
 from postroom.mailbox.messages import INBOUND, ListedMessage
 from postroom.mailbox.threads import Thread
 from postroom.operations.messages import get_message
@@ -37,7 +40,7 @@ WHOLE_CHARACTERS = 2_000_000
 # What not every message has.
 MISSING: dict[str, Any] = {"hold": None, "verdict": None, "signals": [], "linkDetails": [], "calendar": None}
 
-Tab = Literal["text", "html", "headers", "raw", "files", "delivery", "events"]
+Tab = Literal["text", "agent", "html", "headers", "raw", "files", "delivery", "events"]
 
 
 class ThreadPageQuery(Struct, rename="camel", frozen=True):
@@ -59,6 +62,19 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote a mail, and since when the inbox knows them."""
+
+    address: str
+    known: Known
+    came_at: int
+
+    @property
+    def is_first(self) -> bool:
+        return self.known.first_at is not None and self.came_at <= self.known.first_at
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     thread: Thread
     labels: list[str]
@@ -67,6 +83,7 @@ class Conversation:
     offset: int
     beside: list[ThreadRow]
     behind: Behind
+    senders: dict[str, Sender]  # by the id of a mail in
 
     @property
     def last_inbound(self) -> dict[str, Any] | None:
@@ -116,7 +133,25 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
         offset,
         beside,
         read_behind(tx, chosen, query.tab if is_here else "text"),
+        read_senders(tx, thread, shown),
     )
+
+
+def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, Sender]:
+    """Who wrote each mail in, and what the inbox knows of them."""
+    wrote = {each["id"]: address_of(each) for each in shown if each["direction"] == INBOUND}
+    known = correspondents.list_known(tx, thread.inbox_id, sorted(set(wrote.values())))
+    came = {each["id"]: from_iso(each["createdAt"]) for each in shown}
+    return {
+        message_id: Sender(address, known[address], came[message_id])
+        for message_id, address in wrote.items()
+        if address in known
+    }
+
+
+def address_of(message: dict[str, Any]) -> str:
+    found = parse_list(message["fromAddr"])
+    return normalize(found[0].address) if found else ""
 
 
 def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], int]:

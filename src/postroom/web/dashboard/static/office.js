@@ -258,6 +258,17 @@ for (const notice of all(".notice:has([data-undo])")) {
   for (const row of leaving) row.classList.add("leaving");
   setTimeout(() => { for (const each of [notice.dataset.delayed ? notice : $("[data-undo]", notice), ...leaving]) each.remove() }, 1000 * (notice.dataset.seconds || 10));
 }
+// Density: the reader's own choice, on this device.
+const isDense = () => localStorage.getItem("density") === "dense";
+document.documentElement.classList.toggle("dense", isDense());
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-density]");
+  if (!button) return;
+  localStorage.setItem("density", isDense() ? "" : "dense");
+  document.documentElement.classList.toggle("dense", isDense());
+  button.setAttribute("aria-pressed", isDense());
+});
+for (const button of all("[data-density]")) { button.hidden = false; button.setAttribute("aria-pressed", isDense()) }
 refresh(document);
 restoreRow();
 fillInAgain();
