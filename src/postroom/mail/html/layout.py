@@ -16,10 +16,14 @@ BLOCKS = PARAGRAPHS | names(
 )
 CELLS = frozenset({"td", "th"})
 LISTS = frozenset({"ul", "ol", "menu", "dir"})
+LAID_OUT = BLOCKS | CELLS | {"br"}
+# The breaks around those that do nothing else to the text.
+SIMPLE_BLOCKS = {
+    name: 2 if name in PARAGRAPHS else 1 for name in BLOCKS - LISTS - {"li", "blockquote", "pre", "hr"}
+}
 
 _BLANKS = " \t\r\n\f"
 _SPACES = re.compile(r"[ \t\r\n\f]+")
-_MORE_SPACE = re.compile(r"[\t\r\n\f]| {2}")
 
 
 @dataclass(slots=True)
@@ -44,11 +48,13 @@ class TextPage:
             return
         core = data.strip(_BLANKS)
         if not core:
-            self.space = self.space or bool(data)
+            if data:
+                self.space = True
             return
         if core[0] != data[0]:
             self.space = True
-        self._put(core if _MORE_SPACE.search(core) is None else _SPACES.sub(" ", core))
+        is_single_spaced = "  " not in core and core.isprintable()
+        self._put(core if is_single_spaced else _SPACES.sub(" ", core))
         self.space = core[-1] != data[-1]
 
     def doubt(self, is_doubtful: bool) -> None:
@@ -69,18 +75,19 @@ class TextPage:
                 self._put(line)
 
     def _put(self, text: str) -> None:
-        at_start = not self.parts
-        if at_start or self.breaks:
-            self.parts.append("" if at_start else "\n" * self.breaks)
-            self.parts.append(self._prefix())
+        parts = self.parts
+        if self.breaks or not parts:
+            parts.append("\n" * self.breaks if parts else "")
+            if self.lists or self.quotes or self.mark:
+                parts.append(self._prefix())
         elif self.cell:
-            self.parts.append("\t")
+            parts.append("\t")
         elif self.space:
-            self.parts.append(" ")
+            parts.append(" ")
         if self.opening:
-            self.parts.append(self.opening)
+            parts.append(self.opening)
             self.opening = ""
-        self.parts.append(text)
+        parts.append(text)
         self.chars += len(text)
         self.breaks, self.space, self.cell, self.mark = 0, False, False, ""
 

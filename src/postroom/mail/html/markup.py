@@ -45,6 +45,7 @@ class MarkupTokens(Struct):
 
     pieces: list[Piece]
     comments: list[str]
+    start_tags: list[Open]  # those that are written alike once
 
 
 VOID = names("area base br col embed hr img input link meta param source track wbr")
@@ -114,39 +115,47 @@ def tokens(html: str) -> MarkupTokens:
     """Brackets divide the whole at once; a tag that goes on beyond the next one is read letter by letter."""
     html = html[:MAX_MARKUP_CHARS]
     first, *parts = html.split("<")
-    found = MarkupTokens([unescape(first)] if first else [], [])
+    found = MarkupTokens([unescape(first)] if first else [], [], [])
     add, known = found.pieces.append, dict[str, Open | Close]()
-    begin, number, tags = len(first), 0, 0  # `begin` is where the bracket of the part stands
-    while number < len(parts) and tags < MAX_TAGS:
-        part = parts[number]
+    behind, tags = len(first), 0  # `behind` is where the part ends
+    remaining = iter(parts)
+    for part in remaining:
         written, closing, text = part.partition(">")
         tag = known.get(written) if closing else None
-        number += 1
-        if tag is not None:
-            begin += len(part) + 1
-        else:
+        begin = behind
+        behind += len(part) + 1
+        if tag is None:
             usual = _USUAL_TAG.fullmatch(written) if closing else None
             if usual is not None and (usual[2] or "").lower() not in _RAW_END:
                 tag = known[written] = _usual_tag(usual)
-                begin += len(part) + 1
+                if type(tag) is Open:
+                    found.start_tags.append(tag)
             else:
-                piece, raw, end = _unusual(html, begin, found.comments)
-                begin += len(part) + 1
-                while begin < end:
-                    begin += len(parts[number]) + 1
-                    number += 1
-                text = html[end:begin]
-                if piece is not None:
-                    add(piece)
-                    tags += 1
-                if raw:
-                    add(raw)
+                end, tags = _add_unusual(html, begin, found, tags)
+                while behind < end:
+                    behind += len(next(remaining)) + 1
+                text = html[end:behind]
         if tag is not None:
             add(tag)
             tags += 1
         if text:
             add(unescape(text) if "&" in text else text)
+        if tags >= MAX_TAGS:
+            break
     return found
+
+
+def _add_unusual(html: str, begin: int, found: MarkupTokens, tags: int) -> tuple[int, int]:
+    """Where it ends, and how many tags there are now."""
+    piece, raw, end = _unusual(html, begin, found.comments)
+    if type(piece) is Open:
+        found.start_tags.append(piece)
+    if piece is not None:
+        found.pieces.append(piece)
+        tags += 1
+    if raw:
+        found.pieces.append(raw)
+    return end, tags
 
 
 def _usual_tag(usual: re.Match[str]) -> Open | Close:
@@ -270,17 +279,21 @@ class Nesting:
         self._places: defaultdict[str, list[int]] = defaultdict(list)
 
     def open(self, element: Open) -> None:
+        places = self._places
         for name in element.closes:
-            if self._places[name]:
+            if places[name]:
                 self._close_if_open(name)
         if not element.is_void:
-            self._push(element)
+            stack = self._stack
+            places[element.name].append(len(stack))
+            stack.append(element)
         self._opened(element)
 
     def close(self, name: str) -> None:
         stack = self._stack
         if stack and stack[-1].name == name:
-            self._closed(self._pop())
+            self._places[name].pop()
+            self._closed(stack.pop())
         elif name == "br":
             self._opened(Open("br", {}))
         else:

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from postroom.mail.html.css import conditions
 from postroom.mail.html.css.selectors import PlacedElement
-from postroom.mail.html.layout import BLOCKS, CELLS, TextPage
+from postroom.mail.html.layout import BLOCKS, LAID_OUT, SIMPLE_BLOCKS, TextPage
 from postroom.mail.html.look import Look
-from postroom.mail.html.markup import Nesting, Open, Piece, tokens
+from postroom.mail.html.markup import MarkupTokens, Nesting, Open, Piece, tokens
 from postroom.mail.html.visibility import ElementKind, Wardrobe
 
 MAX_ASIDE_CHARS = 20_000
@@ -22,8 +22,8 @@ REACH_BEHIND = 80
 MAX_LABEL_CHARS = 200
 FEWEST_SPOKEN_CHARS = 12
 
-_LAID_OUT = BLOCKS | CELLS | {"br"}
 _UNSPOKEN = ("script", "style")
+_STYLING = ("style", "link")
 _SPOKEN = ("alt", "title", "aria-label", "content")
 _DOCTYPE = re.compile(r"\s*+(?:<!--(?:(?!-->).){0,2000}+-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
 _HTML, _BODY, _TBODY = Open("html", {}), Open("body", {}), Open("tbody", {})  # written or not
@@ -66,10 +66,11 @@ def read_page(html: str) -> HtmlPage:
         return NO_PAGE
     found = tokens(html)
     wardrobe = Wardrobe(is_old_page=_DOCTYPE.match(html) is None)
-    for css in style_sheets(found.pieces):
-        wardrobe.sheet.read(css)
-    wardrobe.forget_impossible(found.pieces)
-    walk = _Walk(wardrobe, found.pieces)
+    if any(tag.name in _STYLING for tag in found.start_tags):
+        for css in style_sheets(found.pieces):
+            wardrobe.sheet.read(css)
+        wardrobe.forget_impossible(found.start_tags)
+    walk = _Walk(wardrobe, found)
     walk.over_all()
     return HtmlPage(walk.page.text(), walk.anchors, walk.hidden_texts(), walk.aside + found.comments)
 
@@ -77,7 +78,7 @@ def read_page(html: str) -> HtmlPage:
 def style_sheets(pieces: list[Piece]) -> Iterator[str]:
     """Of those that hold for screens."""
     for place, piece in enumerate(pieces):
-        if type(piece) is not Open or piece.name not in ("style", "link"):
+        if type(piece) is not Open or piece.name not in _STYLING:
             continue
         attributes = piece.attributes
         kind = attributes.get("type", "").strip().lower()
@@ -106,9 +107,9 @@ def _sheet_in_address(url: str) -> str:
 class _Element:
     """An element in the page. Those that nothing tells apart, neither declared nor around them, are one."""
 
-    __slots__ = ("attributes", "before", "children", "classes", "counts", "identity", "inner", "last",
-    "look", "name",
-                 "number", "number_of_type", "outer", "parent", "tbody")  # fmt: skip
+    __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "identity", "inner",
+                 "last", "look", "name", "number", "number_of_type", "outer", "parent", "tagged",
+                 "tbody")  # fmt: skip
 
     def __init__(self, kind: ElementKind, outer: "_Element | None", parent: "_Element | None") -> None:
         self.name = kind.name
@@ -119,7 +120,9 @@ class _Element:
         self.outer = outer if outer is not None else self  # where the walk goes on behind its end
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
+        self.breaks = 0  # before and behind it, if that is all it does to the text
         self.inner: dict[ElementKind, _Element] = {}
+        self.tagged: dict[Open, _Element] = {}  # the same, by what is written
         self.children = 0
         self.counts: dict[str, int] = {}
         self.last: _Element | None = None
@@ -134,9 +137,10 @@ class _Element:
 
 
 class _Walk:
-    def __init__(self, wardrobe: Wardrobe, pieces: list[Piece]) -> None:
+    def __init__(self, wardrobe: Wardrobe, found: MarkupTokens) -> None:
         self.wardrobe = wardrobe
-        self.pieces = pieces
+        self.pieces = found.pieces
+        self.start_tags = found.start_tags
         self.page = TextPage()
         self.anchors: list[Anchor] = []
         self.aside: list[str] = []
@@ -145,16 +149,15 @@ class _Walk:
         self.hidden_after = -1  # so many parts were written when text was hidden last
         self.anchor: Anchor | None = None
         self.is_in_anchor = False
-        self.before: list[str] = []
+        self.place = 0  # of the piece that is read
+        self.outside_from = 0  # the place behind the last link
         self.nesting = Nesting(self.opened, self.closed)
         self.body = self._outermost()
         self.element = self.body
 
     def _outermost(self) -> _Element:
         """A page has its outermost elements, written or not."""
-        written = (
-            {piece.name for piece in self.pieces if type(piece) is Open} if self.wardrobe.has_rules else ()
-        )
+        written = {tag.name for tag in self.start_tags} if self.wardrobe.has_rules else ()
         look, outer = self.wardrobe.bare_page(), None
         for tag in (_HTML, _BODY):
             element = _Element(self.wardrobe.kind(tag), None, outer)
@@ -166,7 +169,8 @@ class _Walk:
     def over_all(self) -> None:
         open_one, close_one, write = self.nesting.open, self.nesting.close, self.write
         is_unspoken = False
-        for piece in self.pieces:
+        for place, piece in enumerate(self.pieces):
+            self.place = place
             if isinstance(piece, str):
                 if not is_unspoken:
                     write(piece)
@@ -176,27 +180,35 @@ class _Walk:
             else:
                 is_unspoken = False
                 close_one(piece.name)
-                if piece.name == "a":
-                    self.is_in_anchor = False
+                if piece.name == "a" and self.is_in_anchor:
+                    self._leave_anchor()
+        self.place = len(self.pieces)
+        self._end_anchor()
         self.nesting.close_all()
 
     def opened(self, tag: Open) -> None:
-        name = tag.name
-        if name == "br":
+        if tag.name == "br":
             self.page.open(tag)
             return
         outer = self.element
-        kind = self.wardrobe.kind(tag)
-        element = outer.inner.get(kind)
-        if element is None:
-            element = self._entered(outer, tag, kind)
+        element = outer.tagged.get(tag) or self._find(outer, tag)
         if not tag.is_void:
             self.element = element
-        if name in _LAID_OUT:
+        if element.breaks:
+            if self.page.breaks < element.breaks:
+                self.page.breaks = element.breaks
+        elif tag.name in LAID_OUT:
             if not element.look.removed:
                 self.page.open(tag)
         elif tag.attributes:
             self._opened_other(tag, element.look)
+
+    def _find(self, outer: _Element, tag: Open) -> _Element:
+        kind = self.wardrobe.kind(tag)
+        element = outer.inner.get(kind) or self._entered(outer, tag, kind)
+        if not self.wardrobe.sheet.asks_siblings:
+            outer.tagged[tag] = element
+        return element
 
     def _entered(self, outer: _Element, tag: Open, kind: ElementKind) -> _Element:
         parent, look = outer, outer.look
@@ -208,6 +220,8 @@ class _Walk:
         else:
             outer.inner[kind] = element
         element.look = self.wardrobe.dress(tag, look, element)
+        if not element.look.removed:
+            element.breaks = SIMPLE_BLOCKS.get(tag.name, 0)
         return element
 
     def _parent(self, outer: _Element, tag: Open) -> tuple[_Element, Look]:
@@ -244,12 +258,41 @@ class _Walk:
                 self.aside_chars += min(len(said), 1_000)
 
     def _link(self, url: str, title: str, is_open: bool) -> None:
+        self._end_anchor()
         if len(self.anchors) >= MAX_ANCHORS:
             self.anchor = None
             return
-        self.anchor = Anchor(url, title, "".join(self.before)[-REACH_BEFORE:])
+        self.anchor = Anchor(url, title, "" if self.is_in_anchor else self._words_before())
         self.anchors.append(self.anchor)
-        self.is_in_anchor, self.before = is_open, []
+        self.is_in_anchor, self.outside_from = is_open, self.place + 1
+
+    def _leave_anchor(self) -> None:
+        self.is_in_anchor, self.outside_from = False, self.place + 1
+
+    def _end_anchor(self) -> None:
+        """The first words behind the last link, as far as the next one."""
+        if self.anchor is None or self.is_in_anchor:
+            return
+        for place in range(self.outside_from, self.place):
+            self.anchor.behind += self._spoken(place)[:REACH_BEHIND]
+            if len(self.anchor.behind) >= REACH_BEHIND:
+                return
+
+    def _words_before(self) -> str:
+        """The last words before a link, back to the one before it."""
+        words = ""
+        for place in range(self.place - 1, self.outside_from - 1, -1):
+            words = self._spoken(place) + words
+            if len(words) >= REACH_BEFORE:
+                return words[-REACH_BEFORE:]
+        return words
+
+    def _spoken(self, place: int) -> str:
+        piece = self.pieces[place]
+        if type(piece) is not str:
+            return ""
+        before = self.pieces[place - 1] if place else ""
+        return "" if type(before) is Open and before.name in _UNSPOKEN else piece
 
     def _picture(self, attributes: dict[str, str], look: Look) -> None:
         alternative = attributes.get("alt", "").strip()
@@ -262,7 +305,10 @@ class _Walk:
     def closed(self, tag: Open) -> None:
         element = self.element
         self.element = element.outer
-        if tag.name in BLOCKS and not element.look.removed:
+        if element.breaks:
+            if self.page.breaks < element.breaks:
+                self.page.breaks = element.breaks
+        elif tag.name in BLOCKS and not element.look.removed:
             self.page.close(tag.name)
 
     def write(self, data: str) -> None:
@@ -274,22 +320,8 @@ class _Walk:
                 self.page.write(data)
         elif not data.isspace():
             self._hide(data, is_doubtful=False)
-        anchor = self.anchor
-        if anchor is None:
-            self._note_before(data)
-        elif self.is_in_anchor:
-            if len(anchor.label) < MAX_LABEL_CHARS:
-                anchor.label = f"{anchor.label}{data}"[:MAX_LABEL_CHARS]
-        else:
-            if len(anchor.behind) < REACH_BEHIND:
-                anchor.behind = f"{anchor.behind}{data[:REACH_BEHIND]}"
-            self._note_before(data)
-
-    def _note_before(self, data: str) -> None:
-        """The last words before the next link."""
-        self.before.append(data)
-        if len(self.before) > 2 * REACH_BEFORE:
-            self.before = self.before[-REACH_BEFORE:]
+        if self.is_in_anchor and self.anchor is not None and len(self.anchor.label) < MAX_LABEL_CHARS:
+            self.anchor.label = f"{self.anchor.label}{data}"[:MAX_LABEL_CHARS]
 
     def _show(self, data: str, look: Look) -> None:
         if look.doubt != self.page.is_doubtful and not data.isspace():

@@ -1,7 +1,7 @@
 """What a reader would see: the look of each element, from style sheets, its own style and the browser's."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from postroom.mail.html import look as looks
 from postroom.mail.html.css import colors
@@ -17,7 +17,7 @@ from postroom.mail.html.css.selectors import MatchBudget, PlacedElement
 from postroom.mail.html.css.sheet import Sheet, StyleRule
 from postroom.mail.html.css.values import words
 from postroom.mail.html.look import Look
-from postroom.mail.html.markup import Open, Piece, names
+from postroom.mail.html.markup import Open, names
 
 # No honest mail has more; what stands behind so many is not shown, since it might be meant to be hidden.
 MAX_LOOKS = 4_000
@@ -96,11 +96,10 @@ class Wardrobe:
         look.doubt = self.sheet.is_cut
         return look
 
-    def forget_impossible(self, pieces: Iterable[Piece]) -> None:
+    def forget_impossible(self, tags: Sequence[Open]) -> None:
         """Rules that ask for what is nowhere in the mail, as those for single programs that show mail."""
         if not self.sheet.count:
             return
-        tags = {piece for piece in pieces if type(piece) is Open}
         classes = " ".join(tag.attributes.get("class", "") for tag in tags)
         identities = {tag.attributes.get("id", "").strip() for tag in tags}
         if self.is_old_page:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -11,6 +12,9 @@ from postroom.mail.html.page import REACH_BEFORE, REACH_BEHIND, Anchor, HtmlPage
 from postroom.mail.languages.patterns import one_of
 from postroom.mail.meaning import link_words
 
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
+
 MAX_LINKS = 100
 MAX_LINK_CHARS = 2_000
 MAX_MENTIONS = 2
@@ -18,6 +22,10 @@ MAX_MENTIONS = 2
 Purpose = Literal["verify", "signin", "unsubscribe", "other"]
 
 _URL = re.compile(r"[hH][tT]{2}[pP][sS]?://[^\s<>\"\x00-\x20\x7f\\^`{|}]+")
+# What nearly all addresses look like.
+_USUAL_URL = re.compile(
+    r"https?://[a-z0-9-]++(?:\.[a-z0-9-]++)*+(?::[0-9]{1,5}+)?+(?:[/?#][!-~]*+)?+", re.ASCII | re.IGNORECASE
+)
 _IGNORED_IN_URL = re.compile(r"[\t\r\n]")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
 _SPOKEN: tuple[tuple[Purpose, re.Pattern[str]], ...] = (
@@ -32,11 +40,14 @@ _URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
     ("verify", link_words.URLS_TO_VERIFY),
     ("signin", link_words.URLS_TO_SIGN_IN),
 )
+_URL_NAMES = frozenset().union(*(names for _, names in _URL_PURPOSES))
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n")
 # Labels that leave it to the sentence: "here", "click here", "this link".
 _POINTING = re.compile(
     rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
 )
+_WORD = re.compile(r"\w+")
+_FIRST_POINTING = frozenset(match[0] for words in link_words.POINTING if (match := _WORD.match(words)))
 _SHORT_LABEL = 40
 _WRITTEN_URL = re.compile(r"https?://|www\.|\S+\.\S+/")
 
@@ -69,7 +80,7 @@ def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
     found: dict[str, list[Anchor]] = {}
     for mentions in (page.anchors, _in_text(text) if "://" in text else ()):
         for mention in mentions:
-            url = _IGNORED_IN_URL.sub("", mention.url[: 2 * MAX_LINK_CHARS]).strip()
+            url = _as_followed(mention.url)
             known = found.get(url)
             if known is not None:
                 if len(known) < MAX_MENTIONS:
@@ -77,6 +88,12 @@ def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
             elif len(found) < MAX_LINKS and len(url) <= MAX_LINK_CHARS and _is_web_address(url):
                 found[url] = [mention]
     return found
+
+
+def _as_followed(written: str) -> str:
+    """Without the breaks and the blanks around it that browsers leave out."""
+    url = written[: 2 * MAX_LINK_CHARS]
+    return (url if url.isprintable() else _IGNORED_IN_URL.sub("", url)).strip()
 
 
 def _in_text(text: str) -> Iterator[Anchor]:
@@ -97,6 +114,8 @@ def _without_punctuation(url: str) -> str:
 
 
 def _is_web_address(url: str) -> bool:
+    if _USUAL_URL.fullmatch(url):
+        return True
     if not url[:8].lower().startswith(("http://", "https://")) or _NOT_IN_URL.search(url):
         return False
     try:
@@ -127,11 +146,32 @@ def _judged(mention: Anchor) -> Purpose:
 def _says_nothing(label: str) -> bool:
     if not label or _WRITTEN_URL.match(label):
         return True
-    return len(label) <= _SHORT_LABEL and _POINTING.search(label) is not None
+    if len(label) > _SHORT_LABEL or (label.isascii() and _FIRST_POINTING.isdisjoint(_WORD.findall(label))):
+        return False
+    return _POINTING.search(label) is not None
 
 
 def _spoken(words: str) -> Purpose | None:
+    if words.isascii() and not _finder().find_matches_as_indexes(words):
+        return None
     return next((purpose for purpose, pattern in _SPOKEN if pattern.search(words)), None)
+
+
+@cache
+def _finder() -> "AhoCorasick":
+    """Of a word of each phrase in ASCII, asked first: few labels have any, and it goes over them once."""
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    phrases = (*link_words.UNSUBSCRIBING, *link_words.VERIFYING, *link_words.SIGNING_IN)
+    longest = {max(phrase.split(), key=len) for phrase in phrases if phrase.isascii()}
+    return AhoCorasick(sorted(longest), implementation=Implementation.DFA)
+
+
+@cache
+def _finder_in_urls() -> "AhoCorasick":
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    return AhoCorasick(sorted(_URL_NAMES), implementation=Implementation.DFA)
 
 
 def _sentence(before: str, label: str, behind: str) -> str:
@@ -147,11 +187,23 @@ def _sentence(before: str, label: str, behind: str) -> str:
 
 
 def _named_by_url(url: str) -> Purpose | None:
+    if url.isprintable():
+        letters = url.lower().replace("-", "").replace("_", "")
+        if not _finder_in_urls().find_matches_as_indexes(letters):
+            return None
+    words = _words_behind_host(url).lower()
+    said = _URL_WORD.findall(words)
+    if "-" in words or "_" in words:
+        said += _URL_WORD.findall(words.replace("-", "").replace("_", ""))
+    found = next((purpose for purpose, names in _URL_PURPOSES if not names.isdisjoint(said)), None)
+    is_other = found == "verify" and not link_words.URLS_OF_OTHER_MATTERS.isdisjoint(said)
+    return None if is_other else found
+
+
+def _words_behind_host(url: str) -> str:
+    """The beginnings of path, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return None
-    words = f"{parts.path[:200]} {parts.query[:200]} {parts.fragment[:100]}".lower()
-    said = {*_URL_WORD.findall(words), *_URL_WORD.findall(words.replace("-", "").replace("_", ""))}
-    found = next((purpose for purpose, names in _URL_PURPOSES if said & names), None)
-    return None if found == "verify" and said & link_words.URLS_OF_OTHER_MATTERS else found
+        return ""
+    return f"{parts.path[:200]} {parts.query[:200]} {parts.fragment[:100]}"

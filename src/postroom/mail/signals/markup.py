@@ -27,20 +27,27 @@ _SHOWN_DOMAIN = re.compile(
 def words_beside(page: HtmlPage, body_text: str) -> str:
     """The words of the HTML that are not in the text: what it hides, its comments and descriptions."""
     text = body_text[:MAX_COMPARED_CHARS]
-    paragraphs = [hidden.text for hidden in page.hidden] + page.aside
-    if body_text is not page.text:
-        paragraphs[len(page.hidden) : len(page.hidden)] = page.text[:MAX_READ_CHARS].split("\n")
-    if not paragraphs:
+    hidden = [" ".join(unescape(each.text).split()) for each in page.hidden]
+    shown = _paragraphs(page.text[:MAX_READ_CHARS]) if body_text is not page.text else []
+    aside = [" ".join(unescape(each).split()) for each in page.aside]
+    if not (hidden or shown or aside):
         return ""
     lines = {" ".join(line.split()) for line in text.split("\n")}
-    spoken = dict.fromkeys(" ".join(unescape(paragraph).split()) for paragraph in paragraphs)
-    beside = [paragraph for paragraph in spoken if paragraph not in lines]
+    beside = [each for each in dict.fromkeys([*hidden, *shown, *aside]) if each not in lines]
     if not beside:
         return ""
     joined = " ".join(text.split())
     # A text that is wrapped otherwise than the HTML has the same words in other lines.
     first = [paragraph for paragraph in beside[:MAX_COMPARED] if paragraph not in joined]
     return "\n\n".join(first + beside[MAX_COMPARED:])
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Its lines, with one blank between words; most texts have no other, and need not be taken apart."""
+    is_single_spaced = not any(each in text for each in ("  ", " \n", "\n ", "&"))
+    if is_single_spaced and text.replace("\n", "").isprintable():
+        return text.strip(" ").split("\n")
+    return [" ".join(unescape(line).split()) for line in text.split("\n")]
 
 
 def hidden_text(page: HtmlPage) -> str:
