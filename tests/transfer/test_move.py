@@ -15,6 +15,7 @@ import pytest
 
 from postroom.assembly import serving
 from postroom.clock import SystemClock
+from postroom.commands import backups
 from postroom.inward.journal import places
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import Arrival, Destination
@@ -24,7 +25,7 @@ from postroom.storage.database import StorageError
 from postroom.storage.database_copy import list_tables
 from postroom.storage.engines.postgres import UNFINISHED_MOVE, open_postgres
 from postroom.storage.segments import SegmentWriter
-from postroom.transfer import move_server
+from postroom.transfer import backup_file, move_server
 from tests.api.test_deletion import mail
 from tests.conftest import (
     Server,
@@ -35,13 +36,14 @@ from tests.conftest import (
     signing_key,
 )
 from tests.doubles import FakeClock
+from tests.transfer.test_backup import back_up
 
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 MAILS = 5
 # In batches of three rows, until so many rows are copied and compared; then it is killed.
 KILLED = """
 import os, pathlib, signal, sys
-from postroom.transfer import move_server
+from postroom.transfer import backup_file, move_server
 move_server.BATCH_ROWS = 3
 left = int(sys.argv[3])
 def tell(by):
@@ -231,3 +233,29 @@ async def test_what_cannot_be_moved_is_said_in_one_line_and_nothing_is_changed(
     lock.release()
     with pytest.raises(StorageError, match="other tables"):
         move_server.move_rows(folder / "postroom.db", target, clock.now(), lambda by: None)
+
+
+async def test_a_backup_can_be_restored_where_a_move_was_never_finished(
+    tmp_path: Path, clock: FakeClock, target: str
+) -> None:
+    moved, kept, empty = (tmp_path / name for name in ("moved", "kept", "empty"))
+    for folder in (moved, kept, empty):
+        folder.mkdir()
+    async with running_server(settings(moved), clock) as server:
+        await server.new_inbox("moved")
+    kill_after(move_server.count_rows(moved / "postroom.db"), moved, target)  # all are copied, none compared
+    with new_postgres_database("template1") as of_backup:
+        async with running_server(settings(kept, DATABASE_URL=of_backup), clock) as server:
+            await server.new_inbox("kept")
+            await back_up(server, tmp_path / "all.backup")
+    config = settings(empty, DATABASE_URL=target)
+    manifest = backup_file.verify(tmp_path / "all.backup")
+    with closing(move_server.open_target(target)), pytest.raises(StorageError, match="another move"):
+        await asyncio.to_thread(backups._restore, config, tmp_path / "all.backup", manifest)
+    assert rows_reached(target) > 0
+    await asyncio.to_thread(backups._restore, config, tmp_path / "all.backup", manifest)
+    there = rows_there(target)
+    assert UNFINISHED_MOVE not in there
+    assert [("kept" in row, "moved" in row) for row in there["inboxes"]] == [(True, False)]
+    db = await open_postgres(target, clock.now())
+    await db.close()

@@ -89,6 +89,7 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     from postroom.storage.database_copy import make_schema
     from postroom.storage.migrate import FIRST, all_migrations
     from postroom.transfer import backup_file
+    from postroom.transfer.move_server import drop_unfinished
 
     database = copy_of(config)
     try:
@@ -102,6 +103,8 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
             )
         if manifest.schema > all_migrations(database.engine)[-1].number:
             raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")
+        if config.database_url and drop_unfinished(config.database_url):
+            print("postroom: a move into this database was never finished, and is dropped", file=sys.stderr)
         database.require_empty()
         if config.database_url:
             make_schema(config.database_url, SystemClock().now(), manifest.schema)

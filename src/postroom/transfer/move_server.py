@@ -127,17 +127,30 @@ def origin_of(path: Path) -> str:
     return f"{found.st_size}-{found.st_mtime_ns}"
 
 
-def open_target(url: str) -> PostgresRows:
+def open_target(url: str, setting: str = "--to") -> PostgresRows:
     try:
         target = psycopg.connect(url, autocommit=True, application_name="postroom move")
     except psycopg.Error as error:
-        raise StorageError(f"--to: PostgreSQL cannot be reached: {in_one_line(error)}") from error
+        raise StorageError(f"{setting}: PostgreSQL cannot be reached: {in_one_line(error)}") from error
     row = target.execute("select pg_try_advisory_lock(%s)", (MOVE_LOCK,)).fetchone()
     if row is None or not row[0]:
         target.close()
-        raise StorageError("--to: another move into this database runs.")
+        raise StorageError(f"{setting}: another move into this database runs. Wait for its end.")
     target.execute("set synchronous_commit = off")  # the last commit, which counts, waits for all before it
     return target
+
+
+def drop_unfinished(url: str) -> bool:
+    """What a move left that never came to its end; the server it came from has all of it. False: nothing."""
+    with closing(open_target(url, "POSTROOM_DATABASE_URL")) as target:
+        tables = list_tables(target)
+        if UNFINISHED_MOVE not in tables:
+            return False
+        names = sql.SQL(", ").join(sql.Identifier(table) for table in tables if is_moved(table))
+        with target.transaction():
+            target.execute(sql.SQL("truncate {}").format(names))
+            target.execute(f"drop table {UNFINISHED_MOVE}")
+    return True
 
 
 def begin_or_go_on(move: ServerMove, url: str, now: int) -> list[Table]:
