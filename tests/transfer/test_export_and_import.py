@@ -1,6 +1,9 @@
 """An account taken out into files, and brought into another inbox: threads, dates and files stay."""
 
+import asyncio
+import gc
 import json
+import sys
 from collections.abc import Sequence
 from email.message import EmailMessage
 from functools import partial
@@ -16,9 +19,10 @@ from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes import pools
+from postroom.processes.pools import ProcessPool
 from postroom.transfer import exported, mbox, sources
 from postroom.transfer.export_mail import export_account
-from postroom.transfer.import_mail import import_all, known_ids
+from postroom.transfer.import_mail import import_all, known_ids, read_all
 from postroom.transfer.mbox import FiledMail
 from tests.conftest import Server
 from tests.connections.dovecot import PASSWORD, running_dovecot
@@ -217,3 +221,20 @@ async def listed(server: Server, path: str) -> list[dict[str, Any]]:
     assert page["total"] == len(page["data"]), page
     found: list[dict[str, Any]] = page["data"]
     return found
+
+
+def what_a_process_has() -> tuple[bool, int]:
+    return "postroom.transfer.reading_processes" in sys.modules, gc.get_freeze_count()
+
+
+async def test_processes_that_read_begin_with_all_that_reading_needs() -> None:
+    old = sources.OldMail(question(), 1_800_000_000_000, "ann@example.com")
+    readers = ProcessPool("postroom.transfer.reading_processes")
+    try:
+        async with asyncio.timeout(120):
+            assert await readers.run(read_all, "inb_1", [old]) == read_all("inb_1", [old])
+            is_loaded, frozen = await readers.run(what_a_process_has)
+    finally:
+        readers.close()
+    assert is_loaded
+    assert frozen > 0

@@ -1,6 +1,8 @@
 """`postroom import` and `postroom accounts export`: mail from elsewhere, and into files."""
 
 import asyncio
+import gc
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,7 +169,8 @@ def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = [(find, await resources.db.read(_require_inbox, inbox)) for find, inbox in wanted]
-        extractor, readers = ExtractionPool(), ProcessPool("postroom.transfer.import_mail")
+        extractor, readers = ExtractionPool(), ProcessPool("postroom.transfer.reading_processes")
+        gc.freeze()  # everything loaded so far stays
         imported = left_out = 0
         try:
             for find, inbox in found:
@@ -231,11 +234,13 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | Non
 @contextmanager
 def progress(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar for a person at a terminal, nothing for a program."""
+    if not sys.stderr.isatty():
+        yield lambda by: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(unit, total=total)
         yield lambda by: bar.advance(task, by)

@@ -15,13 +15,16 @@ from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
+from postroom.inward.suspicion import Suspicion
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, inboxes, labels, messages, raw_mails, threads
+from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
+from postroom.processes import pools
 from postroom.processes.pools import Pool, ProcessPool
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
@@ -84,7 +87,7 @@ async def read_batch(
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
     pairs = zip(fitting, (found for part in read for found in part), strict=True)
     return [
-        LabelledMail(await _accept(resources, extractor, inbox, old, found), old.labels)
+        LabelledMail(await _accept(resources, pool, extractor, inbox, old, found), old.labels)
         for old, found in pairs
         if found is not None
     ]
@@ -109,7 +112,7 @@ async def import_new(
 ) -> T:
     """A mail that a mail program hands over: always a new message. `then` belongs to its transaction."""
     old = OldMail(raw, at, "")
-    mail = await _accept(resources, extractor, inbox, old, _read(inbox.id, old))
+    mail = await _accept(resources, pools.READING, extractor, inbox, old, _read(inbox.id, old))
 
     def work(tx: Tx) -> T:
         inboxes.lock(tx, inbox.id)
@@ -153,22 +156,26 @@ def _read(inbox_id: str, old: OldMail) -> ReadMail:
 
 
 async def _accept(
-    resources: Resources, extractor: Extractor, inbox: Inbox, old: OldMail, found: ReadMail
+    resources: Resources,
+    pool: Pool | ProcessPool,
+    extractor: Extractor,
+    inbox: Inbox,
+    old: OldMail,
+    found: ReadMail,
 ) -> AcceptedMail:
     if any(map(is_unread, found.attachments)):
-        found = await _with_files(resources, extractor, inbox, old, found)
+        files = await read_files(extractor, parse_mail(old.raw), list(found.attachments))
+        known = await resources.db.read(
+            correspondents.list_trusted, inbox.id, suspicion.name_of(found.mail.from_addr)
+        )
+        findings = await pool.run(_judge_with_files, old.raw, files, known)
+        found = structs.replace(found, attachments=tuple(files), findings=findings)
     blob = await raw_mails.put_if_large(resources, found.kept.content)
     return AcceptedMail(found, resources.config.base_url, old.at, blob)
 
 
-async def _with_files(
-    resources: Resources, extractor: Extractor, inbox: Inbox, old: OldMail, found: ReadMail
-) -> ReadMail:
-    mail = parse_mail(old.raw)
-    files = await read_files(extractor, mail, list(found.attachments))
-    known = await resources.db.read(correspondents.list_trusted, inbox.id, suspicion.name_of(mail.from_addr))
-    findings = look_for_signals(mail, files, NOT_JUDGED, known)
-    return structs.replace(found, attachments=tuple(files), findings=findings)
+def _judge_with_files(raw: bytes, files: Sequence[Attachment], known: Sequence[str]) -> Suspicion:
+    return look_for_signals(parse_mail(raw), files, NOT_JUDGED, known)
 
 
 def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]:

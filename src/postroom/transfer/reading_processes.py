@@ -1,0 +1,9 @@
+"""What the processes that read old mail have from their start: made once, in the process they fork from."""
+
+import gc
+
+from postroom.inward import receive
+from postroom.transfer import import_mail  # noqa: F401 (loaded here for all of them)
+
+receive.warm_up()
+gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
