@@ -98,3 +98,23 @@ async def test_what_is_missing_is_asked_for_by_its_option(server: Server) -> Non
     assert result.exit_code == 2
     assert "--username" in result.output
     assert (await run(server, "elsewhere")).exit_code == 2
+
+
+async def test_a_mailbox_that_takes_oauth_is_connected_without_a_password(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    named = {
+        "--host": "127.0.0.1",
+        "--port": "1",
+        "--username": USER,
+        "--client-id": "c",
+        "--client-secret": "s",
+        "--refresh-token": "r",
+        "--token-url": "https://127.0.0.1:1/token",
+        "--inbox-id": inbox_id,
+    }
+    result = await run(server, "imap", *(word for pair in named.items() for word in pair))
+    assert (result.exit_code, verdicts(result)) == (1, {"sign in": "fail"})
+    assert len((await server.api.get("/v1/connections")).json()["data"]) == 1
+    missing = await run(server, "microsoft", "--username", USER, "--inbox-id", inbox_id)
+    assert missing.exit_code == 2
+    assert "--client-id" in missing.output

@@ -18,6 +18,25 @@ def test_page_and_command_know_the_same_services() -> None:
     hosts = {name: each[:3] for name, each in page_of.MAILBOXES.items()}
     known = services.MAILBOXES
     assert hosts == {name: (known[name].host, known[name].smtp_host, known[name].smtp_port) for name in known}
+    assert {
+        name: each.token_url for name, each in known.items() if not each.takes_passwords
+    } == page_of.TOKEN_URLS
+
+
+def test_a_mailbox_at_microsoft_is_signed_in_to_by_oauth() -> None:
+    form = page_of.ConnectionForm(
+        way="microsoft",
+        inbox_id="inb_1",
+        username="ann@acme.example",
+        client_id="c",
+        client_secret="s",
+        refresh_token="r",
+    )
+    made = page_of.to_new_connection(form)
+    assert (made.host, made.password, made.smtp and made.smtp.port) == ("outlook.office365.com", None, 587)
+    assert made.oauth is not None
+    assert made.oauth.token_url == "https://login.microsoftonline.com/common/oauth2/v2.0/token"
+    assert (made.oauth.client_id, made.oauth.client_secret, made.oauth.refresh_token) == ("c", "s", "r")
 
 
 async def test_a_service_is_connected_and_its_url_shown_once(server: Server) -> None:
@@ -55,3 +74,6 @@ async def test_what_the_interface_refuses_the_page_refuses(server: Server) -> No
             assert answer.status_code == (400 if change else 303), change
         listed = await page.get(PATH)
         assert "a@x.y" in listed.text
+        with_oauth = await page.get(PATH, params={"way": "microsoft"})
+        assert 'name="refreshToken"' in with_oauth.text
+        assert 'name="password"' not in with_oauth.text

@@ -27,6 +27,14 @@ def connect(
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="993 is TLS, others STARTTLS.")] = None,
     smtp_host: Annotated[str | None, typer.Option(help="By which mail leaves (imap).")] = None,
     smtp_port: Annotated[int, typer.Option(min=1, max=65535, help="465 is TLS, others STARTTLS.")] = 465,
+    client_id: Annotated[
+        str | None, typer.Option(help="Of your app, for OAuth instead of a password.")
+    ] = None,
+    client_secret: Annotated[str | None, typer.Option(help="Of your app (OAuth).")] = None,
+    refresh_token: Annotated[str | None, typer.Option(help="That your app was given (OAuth).")] = None,
+    token_url: Annotated[
+        str | None, typer.Option(help="Where OAuth gives access, if it is none of gmail or microsoft.")
+    ] = None,
     signing_key: Annotated[str | None, typer.Option(help="By which a service proves its posts.")] = None,
     service_key: Annotated[str | None, typer.Option(help="Key of the service's interface (resend).")] = None,
     to: Annotated[
@@ -52,7 +60,11 @@ def connect(
         tell_url(way, made)
     else:
         inbox = context.require_inbox_id(inbox_id)
-        asked = mailbox_fields(way, username, password, host, port, smtp_host, smtp_port)
+        asked = mailbox_fields(way, username, host, port, smtp_host, smtp_port)
+        if client_id or refresh_token or not takes_passwords(way):
+            asked["oauth"] = oauth_fields(way, token_url, client_id, client_secret, refresh_token)
+        else:
+            asked["password"] = password or ask("--password", "Password", is_hidden=True)
         made = context.client.create_connection("imap", inbox_id=inbox, **asked)
     findings = []
     for finding in checks.examine(context.client, made, inbox, to, timeout):
@@ -64,7 +76,6 @@ def connect(
 def mailbox_fields(
     way: str,
     username: str | None,
-    password: str | None,
     host: str | None,
     port: int | None,
     smtp_host: str | None,
@@ -77,13 +88,33 @@ def mailbox_fields(
     fields: dict[str, Any] = {
         "host": host or ask("--host", "IMAP server"),
         "username": username or ask("--username", "User name, mostly the address"),
-        "password": password or ask("--password", "Password", is_hidden=True),
     }
     if port is not None and way == OWN_MAILBOX:
         fields["port"] = port
     if smtp_host:
         fields["smtp"] = {"host": smtp_host, "port": smtp_port}
     return fields
+
+
+def takes_passwords(way: str) -> bool:
+    return way not in MAILBOXES or MAILBOXES[way].takes_passwords
+
+
+def oauth_fields(
+    way: str,
+    token_url: str | None,
+    client_id: str | None,
+    client_secret: str | None,
+    refresh_token: str | None,
+) -> dict[str, str]:
+    """Instead of a password."""
+    known = MAILBOXES[way].token_url if way in MAILBOXES else ""
+    return {
+        "tokenUrl": token_url or known or ask("--token-url", "Where OAuth gives access"),
+        "clientId": client_id or ask("--client-id", "Client id of your app"),
+        "clientSecret": client_secret or ask("--client-secret", "Its secret", is_hidden=True),
+        "refreshToken": refresh_token or ask("--refresh-token", "Refresh token", is_hidden=True),
+    }
 
 
 def ask(option: str, question: str, is_hidden: bool = False) -> str:

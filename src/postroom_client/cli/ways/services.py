@@ -9,6 +9,8 @@ class Mailbox:
     smtp_host: str
     smtp_port: int
     password: str  # which one it takes, and where it is made
+    token_url: str = ""  # where OAuth gives access
+    takes_passwords: bool = True
 
 
 MAILBOXES = {
@@ -17,6 +19,7 @@ MAILBOXES = {
         "smtp.gmail.com",
         465,
         "An app password (2-Step Verification must be on): https://myaccount.google.com/apppasswords",
+        "https://oauth2.googleapis.com/token",
     ),
     "fastmail": Mailbox(
         "imap.fastmail.com",
@@ -29,6 +32,15 @@ MAILBOXES = {
         "smtp.mail.me.com",
         587,
         "An app-specific password, made at https://account.apple.com.",
+    ),
+    "microsoft": Mailbox(
+        "outlook.office365.com",
+        "smtp.office365.com",
+        587,
+        "No password, but OAuth: an app registered at https://entra.microsoft.com with IMAP.AccessAsUser.All,"
+        " SMTP.Send and offline_access, and a refresh token that it was given.",
+        "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+        takes_passwords=False,
     ),
 }
 OWN_MAILBOX = "imap"

@@ -28,7 +28,10 @@ MAILBOXES = {
     "gmail": ("imap.gmail.com", "smtp.gmail.com", 465, "an app password (Google account, Security)"),
     "fastmail": ("imap.fastmail.com", "smtp.fastmail.com", 465, "an app password (Privacy & Security)"),
     "icloud": ("imap.mail.me.com", "smtp.mail.me.com", 587, "an app-specific password"),
+    "microsoft": ("outlook.office365.com", "smtp.office365.com", 587, "no password, but OAuth"),
 }
+# Those that take OAuth alone, and where it gives access.
+TOKEN_URLS = {"microsoft": "https://login.microsoftonline.com/common/oauth2/v2.0/token"}
 OWN_MAILBOX = "imap"
 SERVICES = ("mailgun", "sendgrid", "postmark", "ses", "cloudflare", "resend", "raw")
 WAYS = (*MAILBOXES, OWN_MAILBOX, *SERVICES)
@@ -44,6 +47,9 @@ class ConnectionForm(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
     username: str = ""
     password: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    refresh_token: str = ""
     host: str = ""
     port: str = ""
     smtp_host: str = ""
@@ -69,6 +75,7 @@ async def show_connections(desk: Desk, query: WayQuery) -> Response:
         ways=WAYS,
         mailboxes=MAILBOXES,
         services=SERVICES,
+        with_oauth=TOKEN_URLS,
         **paging.of(page["total"]),
     )
 
@@ -111,8 +118,20 @@ def fields_of_mailbox(form: ConnectionForm) -> dict[str, Any]:
         "port": read_number(form.port, "port"),
         "username": form.username,
         "password": form.password,
+        "oauth": oauth_of(form),
         "smtp": {"host": smtp_host, "port": smtp_port} if smtp_host else None,
         "inboxId": form.inbox_id,
+    }
+
+
+def oauth_of(form: ConnectionForm) -> dict[str, str] | None:
+    if form.way not in TOKEN_URLS:
+        return None
+    return {
+        "tokenUrl": TOKEN_URLS[form.way],
+        "clientId": form.client_id,
+        "clientSecret": form.client_secret,
+        "refreshToken": form.refresh_token,
     }
 
 
