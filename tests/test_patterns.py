@@ -20,6 +20,7 @@ BOUNDED: dict[str | bytes, str] = {
 }
 # What is only known when it is asked for.
 MADE_LATE = {
+    "postroom.imap.reading.fetching._pattern_of": "at most 30 names, tried at the beginnings of lines alone",
     "postroom.mail.languages.patterns._compiled": "those of modules, which `held` sees",
     "postroom.mail.bounces.reason_words._patterns": "of word lists, which `held` sees",
     "postroom.mail.search.snippet._pattern": "tokens between spaces; every repetition is possessive",

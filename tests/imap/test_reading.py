@@ -11,8 +11,8 @@ from postroom.accounts import keys
 from postroom.imap.dialogue import commands
 from postroom.imap.dialogue.cursor import Cursor
 from postroom.imap.dialogue.reader import CommandText
-from postroom.imap.dialogue.requests import LogIn, SearchKey, SelectFolder
-from postroom.imap.reading import searching
+from postroom.imap.dialogue.requests import LogIn, MailSection, SearchKey, SelectFolder
+from postroom.imap.reading import fetching, searching
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
@@ -50,6 +50,16 @@ HEADS = (
 @pytest.mark.parametrize("raw", HEADS)
 def test_a_header_ends_where_the_structure_says(raw: bytes) -> None:
     assert raw_mails.head_end(raw) == structure.scan([raw]).body_start
+
+
+@pytest.mark.parametrize("names", [("From",), ("TO", "a"), ("b",), ("text", "From", "to")])
+@pytest.mark.parametrize(
+    "raw", [*HEADS, b"to : b\r\n c\r\nTop: x\r\nno field\r\n\tFrom: y\r\nFROM:z\r\n\r\n"]
+)
+def test_few_header_fields_are_chosen_as_many_are(raw: bytes, names: tuple[str, ...]) -> None:
+    few = MailSection(kind="HEADER.FIELDS", fields=names)
+    many = MailSection(kind="HEADER.FIELDS", fields=names * (fetching.MOST_NAMES_OF_A_PATTERN + 1))
+    assert fetching._chosen(few, raw) == fetching._chosen(many, raw)
 
 
 @pytest.fixture

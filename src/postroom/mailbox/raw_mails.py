@@ -4,6 +4,7 @@ Text and HTML that stand in a small mail as in its document are left out of the 
 """
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -27,6 +28,8 @@ WORTH_CUTTING_CHARACTERS = 256
 LINKED_BYTES = 1024 * 1024  # of a smaller file another way costs more than it saves
 LOOKED_FOR_BYTES = 64
 HEAD_BYTES = 32 * 1024
+USUAL_HEAD_BYTES = 8 * 1024
+_EMPTY_LINE = re.compile(rb"^\r*+\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +102,34 @@ def get(tx: Tx, message_id: str) -> RawMail:
 
 def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
     """The header of each with the empty line behind it; of a large mail or a long header nothing."""
+    found = _heads(tx, message_ids, USUAL_HEAD_BYTES)
+    return found | _heads(tx, [each for each in message_ids if each not in found], HEAD_BYTES)
+
+
+def _heads(tx: Tx, message_ids: Sequence[str], most: int) -> dict[str, bytes]:
     if not message_ids:
         return {}
     is_asked, asked = one_of("message_id", message_ids)
     rows = tx.tuples(
         "select message_id, substr(content, 1, :most), text_at, html_at from raw_mails"
         f" where content is not null and {is_asked}",
-        most=HEAD_BYTES,
+        most=most,
         **asked,
     )
     found: dict[str, bytes] = {}
     for message_id, content, text_at, html_at in rows:
-        head = head_of(Cut(bytes(content), text_at, html_at))
+        head = head_of(Cut(bytes(content), text_at, html_at), most)
         if head is not None:
             found[message_id] = head
     return found
 
 
-def head_of(kept: Cut) -> bytes | None:
+def head_of(kept: Cut, most: int = HEAD_BYTES) -> bytes | None:
     """The header with the empty line behind it; None if it is long, or a text was cut out of it."""
-    head = kept.content[:HEAD_BYTES]
+    head = kept.content[:most]
     end = head_end(head)
     is_cut = any(at is not None and at < end for at in (kept.text_at, kept.html_at))
-    return None if is_cut or (end == HEAD_BYTES == len(head)) else head[:end]
+    return None if is_cut or (end == most == len(head)) else head[:end]
 
 
 def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
@@ -137,12 +145,11 @@ def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
 
 def head_end(content: bytes) -> int:
     """Behind the first empty line, or the end."""
-    start = 0
-    while (end := content.find(b"\n", start)) != -1:
-        if not content[start:end].strip(b"\r"):
-            return end + 1
-        start = end + 1
-    return len(content)
+    if content[:1] in b"\r\n" or b"\n\r\r" in content:
+        found = _EMPTY_LINE.search(content)
+        return len(content) if found is None else found.end()
+    ends = [at + len(mark) for mark in (b"\n\r\n", b"\n\n") if (at := content.find(mark)) != -1]
+    return min(ends, default=len(content))
 
 
 def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import date
 from functools import lru_cache
 
 from postroom.mail import address, headers
@@ -11,6 +11,8 @@ from postroom.mail.headers import Headers
 from postroom.mail.imap.structure import BodyPart
 
 NIL = b"NIL"
+SECONDS_OF_A_DAY = 86_400
+FIRST_DAY = date(1970, 1, 1).toordinal()
 MAX_QUOTED_BYTES = 1_000
 MAX_ADDRESSES_SHOWN = 500
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -36,9 +38,15 @@ def flag_list(flags: frozenset[str]) -> bytes:
 
 
 def internal_date(at: int) -> bytes:
-    moment = datetime.fromtimestamp(at // 1000, UTC)
-    month = MONTHS[moment.month - 1]
-    return f'"{moment.day:02d}-{month}-{moment.year:04d} {moment:%H:%M:%S} +0000"'.encode()
+    days, seconds = divmod(at // 1000, SECONDS_OF_A_DAY)
+    minutes, second = divmod(seconds, 60)
+    return b'"%s %02d:%02d:%02d +0000"' % (_day(days), minutes // 60, minutes % 60, second)
+
+
+@lru_cache(4096)
+def _day(days: int) -> bytes:
+    day = date.fromordinal(FIRST_DAY + days)
+    return f"{day.day:02d}-{MONTHS[day.month - 1]}-{day.year:04d}".encode()
 
 
 def numbers(found: Iterable[int]) -> bytes:
