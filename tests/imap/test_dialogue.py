@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.imap.dialogue.effects import (
+    DropMail,
     Effect,
     EndIdle,
     EndSession,
@@ -16,6 +17,7 @@ from postroom.imap.dialogue.effects import (
 )
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.dialogue.protocol import ImapDialogue
+from postroom.imap.dialogue.reader import MailPiece
 from postroom.imap.dialogue.requests import (
     STAR,
     AppendMail,
@@ -142,8 +144,10 @@ def test_a_command_may_come_byte_by_byte() -> None:
 def test_a_literal_is_asked_for_and_may_hold_anything() -> None:
     dialogue = selected()
     assert said(dialogue.feed(b"a APPEND Sent (\\Seen) {12}\r\n")) == b"+ Go ahead.\r\n"
-    request = asked(dialogue.feed(b"a: b\r\n\r\n\0\n{3\r\n"))
-    assert request == AppendMail("Sent", frozenset({"\\Seen"}), None, b"a: b\r\n\r\n\0\n{3")
+    assert dialogue.feed(b"a: b\r\n") == [MailPiece(b"a: b\r\n", is_first=True)]
+    effects = dialogue.feed(b"\r\n\0\n{3\r\n")
+    assert effects[0] == MailPiece(b"\r\n\0\n{3", is_first=False)
+    assert asked(effects) == AppendMail("Sent", frozenset({"\\Seen"}), None)
     dialogue = new()
     assert asked(dialogue.feed(b"a LOGIN {3+}\r\nx y {4}\r\n")) is None
     assert asked(dialogue.feed(b"p\r\nq\r\n")) == LogIn("x y", "p\r\nq")
@@ -158,6 +162,24 @@ def test_a_literal_that_is_too_large_is_refused_before_it_is_read() -> None:
     effects = dialogue.feed(b"c APPEND INBOX {5001+}\r\n")
     assert said(effects).startswith(b"* BYE [TOOBIG]")
     assert isinstance(effects[-1], EndSession)
+
+
+def test_a_mail_is_handed_on_as_it_comes_and_dropped_with_its_command() -> None:
+    dialogue = selected()
+    assert said(dialogue.feed(b"a APPEND {3}\r\n")) == b"+ Go ahead.\r\n"
+    assert dialogue.feed(b"Old {4000+}\r\n") == []
+    for number in range(4):
+        assert dialogue.feed(b"x" * 1000) == [MailPiece(b"x" * 1000, is_first=number == 0)]
+    assert asked(dialogue.feed(b"\r\n")) == AppendMail("Old", frozenset(), None)
+    dialogue = selected()
+    effects = dialogue.feed(b"b APPEND Old {0+}\r\n {2+}\r\nxx\r\n")
+    assert effects[:2] == [MailPiece(b"", is_first=True), MailPiece(b"xx", is_first=True)]
+    assert isinstance(effects[2], DropMail)
+    assert said(effects).startswith(b"b BAD ")
+
+
+def test_the_name_of_a_folder_is_no_mail() -> None:
+    assert b"[TOOBIG]" in said(selected().feed(b"a APPEND {201}\r\n"))
 
 
 def test_only_who_is_logged_in_may_bring_a_mail() -> None:

@@ -203,6 +203,33 @@ async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:
     assert [event for event in events if event["type"] == "message.received"] == []
 
 
+@pytest.mark.sqlite_alone
+async def test_a_large_mail_is_filed_as_it_is_and_half_a_one_leaves_nothing(
+    server: Server, tmp_path: Path
+) -> None:
+    inbox_id = await server.new_inbox("agent")
+    text = b"".join(b"%058d\r\n" % number for number in range(20_000))
+    raw = letter("", subject="Large").rstrip(b"\r\n") + b"\r\n\r\n" + text
+
+    def give_up() -> None:
+        client = log_in(server, "agent")
+        client.send(b"a APPEND INBOX {%d+}\r\n%s" % (len(raw), raw[: len(raw) // 2]))
+        client.sock.close()
+
+    def file() -> None:
+        client = log_in(server, "agent")
+        ok(client.append("INBOX", None, None, raw))
+        assert ok(client.select("INBOX")) == [b"1"]
+        assert ok(client.fetch("1", "(BODY.PEEK[])"))[0][1] == raw
+        client.logout()
+
+    await aside(give_up)
+    await aside(file)
+    assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 1
+    (spool,) = tmp_path.rglob("spool")
+    assert list(spool.iterdir()) == []
+
+
 async def test_who_waits_hears_of_a_mail_and_of_a_flag(server: Server) -> None:
     inbox_id = await three_mails(server)
     assert server.imap_port is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from postroom.net.spool import InMemory
 from postroom.smtp.dialogue.effects import (
     AcceptMail,
     AskRecipient,
@@ -27,7 +28,6 @@ from postroom.smtp.dialogue.effects import (
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.limits import SessionLimits
-from postroom.smtp.spool import InMemory
 from tests.smtp.doubles import verdict_on
 
 

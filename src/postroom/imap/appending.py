@@ -31,11 +31,15 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     db = client.resources.db
     folder = await db.read(names.require_folder, inbox_id, request.folder, is_target=True)
     _require_possible(folder, request)
+    assert client.mail is not None, "the mail came before the command was whole"
+    raw = await pools.FILES.run(client.mail.read)
+    if not raw.strip():
+        raise FolderRefused("CANNOT", "An empty mail is none.")
     if folder == places.DRAFTS:
-        uid = await _draft(client, request)
+        uid = await _draft(client, request, raw)
     else:
-        found = await _find_sent(client, folder, request.raw)
-        uid = await _import(client, folder, request) if found is None else found
+        found = await _find_sent(client, folder, raw)
+        uid = await _import(client, folder, request, raw) if found is None else found
     validity = await db.read(places.find_validity, inbox_id)
     if client.view is not None:
         await listing.tell_changes(client)
@@ -45,15 +49,13 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
 def _require_possible(folder: str, request: AppendMail) -> None:
     if folder == places.JUNK:
         raise FolderRefused("CANNOT", "Nothing is put into this folder.")
-    if not request.raw.strip():
-        raise FolderRefused("CANNOT", "An empty mail is none.")
     mails.read_flags(request.flags)
 
 
-async def _draft(client: ImapState, request: AppendMail) -> int:
+async def _draft(client: ImapState, request: AppendMail, raw: bytes) -> int:
     caller, inbox_id = client.who
     resources = client.resources
-    read = await pools.READING.run(draft_mail.read, request.raw)
+    read = await pools.READING.run(draft_mail.read, raw)
     require_files_fit(len(file.content) for file in read.files)
     files = await pools.FILES.run(_put_files, resources, read.files)
     try:
@@ -87,7 +89,7 @@ async def _find_sent(client: ImapState, folder: str, raw: bytes) -> int | None:
     return await client.resources.db.read(mails.find_sent, inbox_id, found[0] if found else "")
 
 
-async def _import(client: ImapState, folder: str, request: AppendMail) -> int:
+async def _import(client: ImapState, folder: str, request: AppendMail, raw: bytes) -> int:
     caller, inbox_id = client.who
     assert client.inbox is not None
     now = client.resources.now()
@@ -97,6 +99,6 @@ async def _import(client: ImapState, folder: str, request: AppendMail) -> int:
 
     at = now if request.at is None else max(0, min(request.at, now))
     try:
-        return await import_new(client.resources, client.extractor, client.inbox, request.raw, at, file)
+        return await import_new(client.resources, client.extractor, client.inbox, raw, at, file)
     except TooManyHops:
         raise FolderRefused("CANNOT", "This mail has passed too many servers.") from None

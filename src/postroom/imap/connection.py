@@ -5,11 +5,13 @@ import ipaddress
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from postroom import log
 from postroom.imap.admission import TOO_MANY, Admissions
 from postroom.imap.dialogue.effects import (
+    DropMail,
     Effect,
     EndIdle,
     EndSession,
@@ -20,7 +22,8 @@ from postroom.imap.dialogue.effects import (
 )
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.dialogue.protocol import ImapDialogue
-from postroom.imap.dialogue.requests import LogIn, Request
+from postroom.imap.dialogue.reader import MailPiece
+from postroom.imap.dialogue.requests import AppendMail, LogIn, Request
 from postroom.imap.output import ClientGone
 from postroom.imap.reading.fetching import BrokenAnswer
 from postroom.imap.session import ImapSession
@@ -28,12 +31,14 @@ from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
 from postroom.net.failed_logins import FailedLogins
+from postroom.net.spool import Spool
 from postroom.net.tls_start import start_tls
 from postroom.resources import Resources
 
 WRITE_AHEAD_BYTES = 256 * 1024
 TOO_SLOW = b"* BYE You took too long to log in.\r\n"
 SILENT = b"* BYE You said nothing for too long.\r\n"
+NO_ROOM = b"NO [UNAVAILABLE] There is no room for this mail now."
 SOMETHING_BROKE = b"NO [SERVERBUG] Something went wrong here. Try again."
 TOO_FAST_SECONDS = 1.0
 MINUTE_SECONDS = 60.0
@@ -51,6 +56,8 @@ class ImapContext:
     admissions: Admissions
     failures: FailedLogins
     watch: InboxWatch
+    spool_folder: Path
+    large_mails: asyncio.Semaphore
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
@@ -75,6 +82,7 @@ class ImapConnection(asyncio.Protocol):
         self._closing_since: float | None = None
         self._minute_began = self._connected_at
         self._commands = 0
+        self._spool: Spool | None = None
 
     # Called by the transport
 
@@ -106,6 +114,7 @@ class ImapConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._drop_mail()
         self._context.admissions.release(self)
         self._context.watch.leave(self.state)
         self._has_room.set()
@@ -180,6 +189,10 @@ class ImapConnection(asyncio.Protocol):
                 case Write(data):
                     if transport is not None:
                         transport.write(data)
+                case MailPiece():
+                    self._keep(effect)
+                case DropMail():
+                    self._drop_mail()
                 case PerformRequest(request):
                     self._start(self._perform(request))
                 case EndIdle():
@@ -189,6 +202,23 @@ class ImapConnection(asyncio.Protocol):
                     self._start(self._go_on_over_tls())
                 case EndSession():
                     self._close()
+
+    def _keep(self, piece: MailPiece) -> None:
+        if piece.is_first:
+            self._drop_mail()
+            self._spool = Spool(self._context.spool_folder, self._context.limits.spool_over_bytes)
+        if self._spool is None:
+            return
+        try:
+            self._spool.write(piece.data)
+        except OSError:
+            log.get().exception("a mail could not be spooled")
+            self._drop_mail()
+
+    def _drop_mail(self) -> None:
+        if self._spool is not None:
+            self._spool.discard()
+            self._spool = None
 
     def _close(self) -> None:
         self._closing_since = self._loop.time()
@@ -222,7 +252,23 @@ class ImapConnection(asyncio.Protocol):
             if not self._dialogue.is_asking or self._dialogue.is_idling:
                 self._resume_reading()
 
+    async def _append(self, request: AppendMail) -> Performed:
+        spool, self._spool = self._spool, None
+        if spool is None:
+            return Performed(NO_ROOM, True, self.state.view is not None)
+        try:
+            self.state.mail = mail = spool.finish()
+            if mail.size_bytes <= self._context.limits.spool_over_bytes:
+                return await self._session.perform(request)
+            async with self._context.large_mails:
+                return await self._session.perform(request)
+        finally:
+            self.state.mail = None
+            spool.discard()
+
     async def _answer(self, request: Request) -> Performed:
+        if isinstance(request, AppendMail):
+            return await self._append(request)
         if not isinstance(request, LogIn):
             return await self._session.perform(request)
         failures = self._context.failures

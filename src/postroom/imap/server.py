@@ -50,6 +50,8 @@ class ImapServer:
             self._admissions,
             FailedLogins(),
             self.watch,
+            resources.config.data_dir / "spool",
+            asyncio.Semaphore(self._limits.max_large_mails),
         )
         # The server speaks first: without a header, a proxy looks like a client that waits for the greeting.
         proxies = Proxies(resources.config.trusted_proxies)
@@ -65,6 +67,7 @@ class ImapServer:
 
     async def start(self, endpoint: Endpoint) -> None:
         loop = asyncio.get_running_loop()
+        self._context.spool_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._listener = await loop.create_server(
                 self._connection, endpoint.host, endpoint.port, backlog=BACKLOG

@@ -9,6 +9,7 @@ from postroom.imap.view import FolderView
 from postroom.inward.examine import Extractor
 from postroom.mail.imap.structure import StructureCache
 from postroom.mailbox.inboxes import Inbox
+from postroom.net.spool import SpooledContent
 from postroom.resources import Resources
 
 
@@ -22,6 +23,7 @@ class ImapState:
     caller: Caller | None = None
     inbox: Inbox | None = None
     view: FolderView | None = None
+    mail: SpooledContent | None = None  # that APPEND brings
     is_utf8: bool = False
     wants_modseq: bool = False
     idle_ended: asyncio.Event = field(default_factory=asyncio.Event)

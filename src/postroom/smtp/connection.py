@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from postroom import ids, log
 from postroom.errors import Unavailable
+from postroom.net.spool import Spool, SpooledContent
 from postroom.smtp.backend import (
     MailIntake,
     MailLoop,
@@ -38,7 +39,6 @@ from postroom.smtp.dialogue.effects import (
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
-from postroom.smtp.spool import Spool, SpooledContent
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

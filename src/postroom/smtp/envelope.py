@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from postroom.smtp.spool import Readable, SpooledContent
+from postroom.net.spool import Readable, SpooledContent
 
 _UNSAFE_IN_TRACE = re.compile(r"[^A-Za-z0-9.:_\[\]-]")
 

@@ -112,7 +112,8 @@ async def import_new(
 ) -> T:
     """A mail that a mail program hands over: always a new message. `then` belongs to its transaction."""
     old = OldMail(raw, at, "")
-    mail = await _accept(resources, pools.READING, extractor, inbox, old, _read(inbox.id, old))
+    read = await pools.READING.run(_read, inbox.id, old)
+    mail = await _accept(resources, pools.READING, extractor, inbox, old, read)
 
     def work(tx: Tx) -> T:
         inboxes.lock(tx, inbox.id)

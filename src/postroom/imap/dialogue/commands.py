@@ -178,7 +178,8 @@ def _append(cursor: Cursor) -> AppendMail:
     if cursor.stands_at(b'"'):
         at = search_keys.moment(cursor.bytes_string().decode("ascii", "replace"))
         cursor.require(b" ")
-    return AppendMail(folder, flags, at, cursor.literal())
+    cursor.require_mail()
+    return AppendMail(folder, flags, at)
 
 
 def _enable(cursor: Cursor) -> EnableExtensions:

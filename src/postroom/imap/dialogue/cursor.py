@@ -91,16 +91,16 @@ class Cursor:
         self._at = found.end()
         return _ESCAPED.sub(rb"\1", found[1])
 
-    def literal(self) -> bytes:
-        """A mail."""
+    def require_mail(self) -> None:
+        """Where it stood: it was kept as it came."""
         if self.take(b"UTF8 ("):
-            raw = self.literal()
+            self.require_mail()
             self.require(b")")
-            return raw
+            return
         self.take(b"~")
-        if self._text[self._at : self._at + 1] != LITERAL_MARK:
+        if not self.stands_at(LITERAL_MARK):
             raise BadCommand("the mail is missing: send it as a literal")
-        return self.bytes_string()
+        self.bytes_string()
 
     def astring(self) -> bytes:
         return self.bytes_string() if self.stands_at(b'"', LITERAL_MARK) else self.match(_ASTRING, "a string")

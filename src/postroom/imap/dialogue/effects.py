@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from postroom.imap.dialogue.reader import MailPiece
 from postroom.imap.dialogue.requests import Request
 
 
@@ -25,11 +26,15 @@ class EndIdle:
     """The client has ended its IDLE, whose question is still open."""
 
 
+class DropMail:
+    """The command that brought a mail was refused."""
+
+
 class EndSession:
     """Nothing is said or heard from now on."""
 
 
-Effect = Write | PerformRequest | UpgradeToTls | EndIdle | EndSession
+Effect = Write | MailPiece | DropMail | PerformRequest | UpgradeToTls | EndIdle | EndSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ class ImapLimits:
     # A literal inside a command; only APPEND brings a mail.
     max_literal_bytes: int = 16 * 1024
     max_mail_bytes: int = 35 * 1024 * 1024
+    # A larger mail goes to a file as it comes; so many of them are read at once.
+    spool_over_bytes: int = 256 * 1024
+    max_large_mails: int = 4
     max_literals: int = 50
     max_depth: int = 20
     max_errors: int = 20

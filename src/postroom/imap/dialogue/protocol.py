@@ -5,6 +5,7 @@ import binascii
 from postroom.imap.dialogue import commands, search_keys
 from postroom.imap.dialogue.cursor import BadCommand, Cursor
 from postroom.imap.dialogue.effects import (
+    DropMail,
     Effect,
     EndIdle,
     EndSession,
@@ -19,6 +20,7 @@ from postroom.imap.dialogue.reader import (
     CommandText,
     LineTooLong,
     LiteralRefused,
+    MailPiece,
     WantsMore,
 )
 from postroom.imap.dialogue.requests import (
@@ -116,6 +118,8 @@ class ImapDialogue:
                 return None
             case WantsMore():
                 return [Write(GO_ON)]
+            case MailPiece():
+                return [read]
             case LineTooLong():
                 return self.end(BYE_TOO_LONG)
             case LiteralRefused(text, was_sent):
@@ -127,20 +131,22 @@ class ImapDialogue:
         if was_sent:
             return self.end(b"* BYE [TOOBIG] This literal is too large.\r\n")
         self._tag = text.split(b" ", 1)[0][:100] or b"*"
-        return self._count_error([self._tagged(b"NO [TOOBIG] This literal is too large.")])
+        return self._count_error([DropMail(), self._tagged(b"NO [TOOBIG] This literal is too large.")])
 
     def _command(self, command: CommandText) -> list[Effect]:
         cursor = Cursor(command, self.is_utf8)
+        dropped: list[Effect] = [DropMail()] if command.literals else []
         self._tag = b"*"
         try:
             self._tag = cursor.tag().encode()[:100]
             cursor.require(b" ")
             name = cursor.word()
             if (refusal := self._find_refusal(name)) is not None:
-                return self._count_error([self._tagged(refusal)])
+                return self._count_error([*dropped, self._tagged(refusal)])
             return self._obey(commands.read(name, cursor, self._limits.max_depth))
         except BadCommand as error:
-            return self._count_error([self._tagged(b"BAD " + str(error).encode("ascii", "replace") + b".")])
+            reply = b"BAD " + str(error).encode("ascii", "replace") + b"."
+            return self._count_error([*dropped, self._tagged(reply)])
         except search_keys.UnknownCharset:
             return [self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")]
 
@@ -259,5 +265,6 @@ class ImapDialogue:
         return b" ".join(words)
 
     def _may_bring_mail(self, text: bytes) -> bool:
-        words = text.split(b" ", 2)
-        return self.is_logged_in and len(words) > 1 and words[1].upper() == b"APPEND"
+        """Behind the name of the folder, which may be a literal itself."""
+        words = text.split(b" ", 3)
+        return self.is_logged_in and len(words) > 3 and words[1].upper() == b"APPEND"

@@ -14,10 +14,18 @@ _LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
 
 @dataclass(frozen=True, slots=True)
 class CommandText:
-    """A whole command; each of its literals is a mark in the text."""
+    """A whole command; each of its literals is a mark in the text. Of a mail the literal is empty."""
 
     text: bytes
     literals: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MailPiece:
+    """Of the mail that APPEND brings, as it comes: no command holds a mail."""
+
+    data: bytes
+    is_first: bool
 
 
 class WantsMore:
@@ -36,7 +44,7 @@ class LineTooLong:
     """Nothing that follows can be read."""
 
 
-Read = CommandText | WantsMore | LiteralRefused | LineTooLong
+Read = CommandText | MailPiece | WantsMore | LiteralRefused | LineTooLong
 
 
 class CommandReader:
@@ -50,6 +58,8 @@ class CommandReader:
         self._text = bytearray()
         self._literals: list[bytes] = []
         self._literal_bytes: int | None = None
+        self._mail_bytes: int | None = None  # that are still to come
+        self._is_first_piece = True
 
     def feed(self, data: bytes) -> None:
         self._buffer += data
@@ -63,7 +73,11 @@ class CommandReader:
 
     def next(self) -> Read | None:
         """None while more has to come."""
-        while self._take_literal():
+        while True:
+            if self._mail_bytes is not None:
+                return self._piece()
+            if not self._take_literal():
+                return None
             end = self._buffer.find(b"\n", self._scanned)
             if end == -1:
                 self._scanned = len(self._buffer)
@@ -72,7 +86,15 @@ class CommandReader:
                 return LineTooLong()
             if (read := self._line(self._take(end + 1).rstrip(b"\r\n"))) is not None:
                 return read
-        return None
+
+    def _piece(self) -> MailPiece | None:
+        assert self._mail_bytes is not None
+        if self._mail_bytes and not self._buffer:
+            return None
+        piece = MailPiece(self._take(min(self._mail_bytes, len(self._buffer))), self._is_first_piece)
+        self._mail_bytes = self._mail_bytes - len(piece.data) or None
+        self._is_first_piece = False
+        return piece
 
     def _take_literal(self) -> bool:
         """False while one that has begun is not whole."""
@@ -114,15 +136,21 @@ class CommandReader:
             return read
         self._text += line[: found.start()].replace(LITERAL_MARK, b"\x01")
         size, is_sent = int(found[1]), bool(found[2])
-        if size > self._allowed() or len(self._literals) >= self._limits.max_literals:
+        is_mail = self._may_bring_mail(bytes(self._text))
+        if size > self._allowed(is_mail) or len(self._literals) >= self._limits.max_literals:
             text = bytes(self._text)
             self._reset()
             return LiteralRefused(text, is_sent)
-        self._literal_bytes = size
+        if is_mail:
+            self._literals.append(b"")
+            self._text += LITERAL_MARK
+            self._mail_bytes, self._is_first_piece = size, True
+        else:
+            self._literal_bytes = size
         return None if is_sent else WantsMore()
 
-    def _allowed(self) -> int:
-        if self._may_bring_mail(bytes(self._text[:100])):
+    def _allowed(self, is_mail: bool) -> int:
+        if is_mail:
             return self._limits.max_mail_bytes
         return self._limits.max_literal_bytes - sum(map(len, self._literals))
 

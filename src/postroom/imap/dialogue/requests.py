@@ -53,10 +53,11 @@ class RenameFolder(Struct, frozen=True):
 
 
 class AppendMail(Struct, frozen=True):
+    """The mail itself came in pieces before."""
+
     folder: str
     flags: frozenset[str]
     at: int | None
-    raw: bytes
 
 
 class MailSection(Struct, frozen=True):

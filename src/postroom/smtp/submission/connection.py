@@ -15,6 +15,7 @@ from postroom.errors import ApiError
 from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.failed_logins import FailedLogins
+from postroom.net.spool import Spool
 from postroom.net.tls_start import start_tls
 from postroom.operations.folders import names
 from postroom.outward.finished.finished_mail import FinishedMail, send_finished
@@ -37,7 +38,6 @@ from postroom.smtp.dialogue.effects import (
     StartTls,
 )
 from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
-from postroom.smtp.spool import Spool
 from postroom.smtp.submission.dialogue import AskLogin, SubmissionDialogue, SubmissionEffect
 
 MAX_REPLY_CHARACTERS = 450
