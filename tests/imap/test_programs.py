@@ -20,6 +20,7 @@ from tests.doubles import FakeClock
 from tests.imap.live import HasImap, aside, log_in, ok
 from tests.letters import letter
 from tests.programs import path_of
+from tests.stored import SERVICE
 
 OWN = "agent@postroom.localhost"
 SYNCED = int(os.environ.get("POSTROOM_TEST_SYNCED_MAILS", "60"))
@@ -59,8 +60,8 @@ def write_private(path: Path, text: str) -> Path:
     return path
 
 
-def append_all(server: HasImap, raws: list[bytes]) -> None:
-    client = log_in(server, "agent")
+def append_all(server: HasImap, raws: list[bytes], name: str = "agent") -> None:
+    client = log_in(server, name)
     for raw in raws:
         ok(client.append("INBOX", None, None, raw))
     client.logout()
@@ -116,8 +117,8 @@ CopyArrivalDate yes
 class Sides:
     """What both sides hold, by subject: how often, with which flags, and which text."""
 
-    def __init__(self, server: HasImap, home: Path, folder: str = "INBOX") -> None:
-        self.server, self.home, self.folder = server, home, folder
+    def __init__(self, server: HasImap, home: Path, folder: str = "INBOX", name: str = "agent") -> None:
+        self.server, self.home, self.folder, self.name = server, home, folder, name
 
     def near(self) -> dict[str, tuple[frozenset[str], bytes]]:
         box = mailbox.Maildir(str(self.home / "mail" / self.folder), create=False)
@@ -130,7 +131,7 @@ class Sides:
         return dict(found)
 
     def far(self) -> dict[str, tuple[frozenset[str], bytes]]:
-        client = log_in(self.server, "agent")
+        client = log_in(self.server, self.name)
         ok(client.select(self.folder, readonly=True))
         answered: list[Any] = ok(client.uid("FETCH", "1:*", "(FLAGS BODY.PEEK[])"))
         client.logout()
@@ -209,21 +210,19 @@ async def test_mbsync_keeps_both_sides_in_step(server: Server, tmp_path: Path) -
     assert sides.near() == await aside(sides.far), said
 
 
-# --- the others
+# --- the others, all with one server
 
 
-@pytest.mark.needs("offlineimap")
-@pytest.mark.sqlite_alone
-async def test_offlineimap_takes_and_brings(server: Server, tmp_path: Path) -> None:
-    await server.new_inbox("agent")
-    await aside(lambda: append_all(server, mails(0, 7)))
+async def offlineimap_takes_and_brings(server: Server, home: Path) -> None:
+    await server.new_inbox("offlineimap")
+    await aside(lambda: append_all(server, mails(0, 7), "offlineimap"))
     rc = write_private(
-        tmp_path / "offlineimaprc",
+        home / "offlineimaprc",
         f"""
 [general]
 accounts = agent
 ui = quiet
-metadata = {tmp_path}/meta
+metadata = {home}/meta
 
 [Account agent]
 localrepository = here
@@ -231,41 +230,39 @@ remoterepository = there
 
 [Repository here]
 type = Maildir
-localfolders = {tmp_path}/mail
+localfolders = {home}/mail
 
 [Repository there]
 type = IMAP
 remotehost = 127.0.0.1
 remoteport = {server.imap_port}
-remoteuser = {OWN}
+remoteuser = offlineimap@{SERVICE}
 remotepass = {server.token}
 ssl = no
 starttls = no
 folderfilter = lambda name: name == 'INBOX'
 """,
     )
-    await run(tmp_path, "offlineimap", "-c", str(rc), "-o")
-    box = mailbox.Maildir(str(tmp_path / "mail" / "INBOX"), create=False)
+    await run(home, "offlineimap", "-c", str(rc), "-o")
+    box = mailbox.Maildir(str(home / "mail" / "INBOX"), create=False)
     assert len(box) == 7
     box.add(mails(100, 1)[0].replace(b"\r\n", b"\n"))
-    await run(tmp_path, "offlineimap", "-c", str(rc), "-o")
-    sides = Sides(server, tmp_path)
+    await run(home, "offlineimap", "-c", str(rc), "-o")
+    sides = Sides(server, home, name="offlineimap")
     assert sides.near() == await aside(sides.far)
     assert len(sides.near()) == 8
 
 
-@pytest.mark.needs("neomutt")
-@pytest.mark.sqlite_alone
-async def test_neomutt_opens_marks_and_files(server: Server, tmp_path: Path) -> None:
-    await server.new_inbox("agent")
-    await aside(lambda: append_all(server, mails(0, 5)))
+async def neomutt_opens_marks_and_files(server: Server, home: Path) -> None:
+    await server.new_inbox("neomutt")
+    await aside(lambda: append_all(server, mails(0, 5), "neomutt"))
     commands = "push '<tag-pattern>~s Mail<enter><tag-prefix><set-flag>!<sync-mailbox><quit>'"
     rc = write_private(
-        tmp_path / "neomuttrc",
+        home / "neomuttrc",
         f"""
 set folder = "imap://127.0.0.1:{server.imap_port}/"
 set spool_file = "+INBOX"
-set imap_user = "{OWN}"
+set imap_user = "neomutt@{SERVICE}"
 set imap_pass = "{server.token}"
 set imap_authenticators = "login"
 set ssl_starttls = no
@@ -275,34 +272,30 @@ set quit = yes
 """,
     )
     shell = f"script -qec '{path_of('neomutt')} -n -F {rc}' /dev/null"
-    await run(tmp_path, "sh", "-c", shell)
-    flagged = [flags for flags, _ in (await aside(Sides(server, tmp_path).far)).values()]
+    await run(home, "sh", "-c", shell)
+    flagged = [flags for flags, _ in (await aside(Sides(server, home, name="neomutt").far)).values()]
     assert all("F" in flags for flags in flagged)
     assert len(flagged) == 5
 
 
-@pytest.mark.needs("fetchmail")
-@pytest.mark.sqlite_alone
-async def test_fetchmail_takes_what_is_unread(server: Server, tmp_path: Path) -> None:
-    await server.new_inbox("agent")
-    await server.deliver(letter("By fetchmail", subject="Fetched"), "agent")
+async def fetchmail_takes_what_is_unread(server: Server, home: Path) -> None:
+    await server.new_inbox("fetchmail")
+    await server.deliver(letter("By fetchmail", subject="Fetched"), "fetchmail")
     rc = write_private(
-        tmp_path / "fetchmailrc",
+        home / "fetchmailrc",
         f"poll 127.0.0.1 service {server.imap_port} protocol imap auth password\n"
-        f'user "{OWN}" password "{server.token}" sslproto "" keep mda "cat >> {tmp_path}/got"\n',
+        f'user "fetchmail@{SERVICE}" password "{server.token}" sslproto "" keep mda "cat >> {home}/got"\n',
     )
-    await run(tmp_path, "fetchmail", "-f", str(rc), "--pidfile", str(tmp_path / "pid"), "--nodetach")
-    assert b"By fetchmail" in (tmp_path / "got").read_bytes()
+    await run(home, "fetchmail", "-f", str(rc), "--pidfile", str(home / "pid"), "--nodetach")
+    assert b"By fetchmail" in (home / "got").read_bytes()
 
 
-@pytest.mark.needs("getmail")
-@pytest.mark.sqlite_alone
-async def test_getmail_takes_all(server: Server, tmp_path: Path) -> None:
-    await server.new_inbox("agent")
-    await aside(lambda: append_all(server, mails(0, 3)))
+async def getmail_takes_all(server: Server, home: Path) -> None:
+    await server.new_inbox("getmail")
+    await aside(lambda: append_all(server, mails(0, 3), "getmail"))
     for name in ("new", "cur", "tmp"):
-        (tmp_path / "box" / name).mkdir(parents=True)
-    folder = tmp_path / "getmail"
+        (home / "box" / name).mkdir(parents=True)
+    folder = home / "getmail"
     folder.mkdir()
     write_private(
         folder / "getmailrc",
@@ -311,14 +304,14 @@ async def test_getmail_takes_all(server: Server, tmp_path: Path) -> None:
 type = SimpleIMAPRetriever
 server = 127.0.0.1
 port = {server.imap_port}
-username = {OWN}
+username = getmail@{SERVICE}
 password = {server.token}
 mailboxes = ("INBOX",)
 
 [destination]
 type = MDA_external
 path = /bin/sh
-arguments = ("-c", "cat > {tmp_path}/box/new/$$")
+arguments = ("-c", "cat > {home}/box/new/$$")
 allow_root_commands = true
 
 [options]
@@ -326,16 +319,14 @@ delete = false
 verbose = 0
 """,
     )
-    await run(tmp_path, "getmail", f"--getmaildir={folder}", "--rcfile=getmailrc")
-    assert len(mailbox.Maildir(str(tmp_path / "box"), create=False)) == 3
+    await run(home, "getmail", f"--getmaildir={folder}", "--rcfile=getmailrc")
+    assert len(mailbox.Maildir(str(home / "box"), create=False)) == 3
 
 
-@pytest.mark.needs("msmtp")
-@pytest.mark.sqlite_alone
-async def test_msmtp_sends_and_shows_why_not(server: Server, tmp_path: Path) -> None:
-    inbox_id = await server.new_inbox("agent")
+async def msmtp_sends_and_shows_why_not(server: Server, home: Path) -> None:
+    inbox_id = await server.new_inbox("msmtp")
     rc = write_private(
-        tmp_path / "msmtprc",
+        home / "msmtprc",
         f"""
 account default
 host 127.0.0.1
@@ -344,17 +335,34 @@ tls on
 tls_starttls on
 tls_certcheck off
 auth plain
-user {OWN}
+user msmtp@{SERVICE}
 password {server.token}
-from {OWN}
+from msmtp@{SERVICE}
 """,
     )
-    raw = letter("By msmtp", subject="Sent", **{"from": OWN, "to": "bob@example.com"})
-    await run(tmp_path, "msmtp", "-C", str(rc), "bob@example.com", given=raw.replace(b"\r\n", b"\n"))
+    raw = letter("By msmtp", subject="Sent", **{"from": f"msmtp@{SERVICE}", "to": "bob@example.com"})
+    await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=raw.replace(b"\r\n", b"\n"))
     query = {"direction": "outbound"}
     path = f"/v1/inboxes/{inbox_id}/messages"
     (sent,) = (await server.api.get(path, params=query)).json()["data"]
     assert sent["bodyText"].strip() == "By msmtp"
     foreign = letter("No", **{"from": "boss@example.com"}).replace(b"\r\n", b"\n")
     with pytest.raises(AssertionError, match="forbidden: From must be"):
-        await run(tmp_path, "msmtp", "-C", str(rc), "bob@example.com", given=foreign)
+        await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=foreign)
+
+
+PLAYS = {
+    "offlineimap": offlineimap_takes_and_brings,
+    "neomutt": neomutt_opens_marks_and_files,
+    "fetchmail": fetchmail_takes_what_is_unread,
+    "getmail": getmail_takes_all,
+    "msmtp": msmtp_sends_and_shows_why_not,
+}
+
+
+@pytest.mark.needs("offlineimap", "neomutt", "fetchmail", "getmail", "msmtp")
+async def test_programs_do_what_they_do_elsewhere(server: Server, tmp_path: Path) -> None:
+    for program, play in PLAYS.items():
+        home = tmp_path / program
+        home.mkdir()
+        await play(server, home)
