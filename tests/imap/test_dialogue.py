@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.imap.dialogue.effects import (
-    DropMail,
+    DropAppended,
     Effect,
     EndIdle,
     EndSession,
@@ -174,7 +174,7 @@ def test_a_mail_is_handed_on_as_it_comes_and_dropped_with_its_command() -> None:
     dialogue = selected()
     effects = dialogue.feed(b"b APPEND Old {0+}\r\n {2+}\r\nxx\r\n")
     assert effects[:2] == [MailPiece(b"", is_first=True), MailPiece(b"xx", is_first=True)]
-    assert isinstance(effects[2], DropMail)
+    assert isinstance(effects[2], DropAppended)
     assert said(effects).startswith(b"b BAD ")
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from postroom import log
 from postroom.imap.admission import TOO_MANY, Admissions
 from postroom.imap.dialogue.effects import (
-    DropMail,
+    DropAppended,
     Effect,
     EndIdle,
     EndSession,
@@ -191,7 +191,7 @@ class ImapConnection(asyncio.Protocol):
                         transport.write(data)
                 case MailPiece():
                     self._keep(effect)
-                case DropMail():
+                case DropAppended():
                     self._drop_mail()
                 case PerformRequest(request):
                     self._start(self._perform(request))

@@ -26,7 +26,7 @@ class EndIdle:
     """The client has ended its IDLE, whose question is still open."""
 
 
-class DropMail:
+class DropAppended:
     """The command that brought a mail was refused."""
 
 
@@ -34,7 +34,7 @@ class EndSession:
     """Nothing is said or heard from now on."""
 
 
-Effect = Write | MailPiece | DropMail | PerformRequest | UpgradeToTls | EndIdle | EndSession
+Effect = Write | MailPiece | DropAppended | PerformRequest | UpgradeToTls | EndIdle | EndSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import binascii
 from postroom.imap.dialogue import commands, search_keys
 from postroom.imap.dialogue.cursor import BadCommand, Cursor
 from postroom.imap.dialogue.effects import (
-    DropMail,
+    DropAppended,
     Effect,
     EndIdle,
     EndSession,
@@ -131,11 +131,11 @@ class ImapDialogue:
         if was_sent:
             return self.end(b"* BYE [TOOBIG] This literal is too large.\r\n")
         self._tag = text.split(b" ", 1)[0][:100] or b"*"
-        return self._count_error([DropMail(), self._tagged(b"NO [TOOBIG] This literal is too large.")])
+        return self._count_error([DropAppended(), self._tagged(b"NO [TOOBIG] This literal is too large.")])
 
     def _command(self, command: CommandText) -> list[Effect]:
         cursor = Cursor(command, self.is_utf8)
-        dropped: list[Effect] = [DropMail()] if command.literals else []
+        dropped: list[Effect] = [DropAppended()] if command.literals else []
         self._tag = b"*"
         try:
             self._tag = cursor.tag().encode()[:100]
