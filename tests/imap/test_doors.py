@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import imaplib
+import re
 import smtplib
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import segno
 
 from postroom.config import Config, Endpoint
 from postroom.deliverability import mail_programs
@@ -20,6 +22,7 @@ from postroom.mail.extraction import Extraction
 from postroom.net.certificate import Certificate
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
+from tests.api.test_front_office import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, ok
@@ -185,6 +188,40 @@ async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, d
     lines = mail_programs.zone_lines("x.example", _with_ports(config, 143, 587))
     assert lines[0].endswith("IN SRV 0 1 143 postroom.localhost.")
     assert lines[1].startswith("_submission._tcp.x.example. ")
+
+
+async def test_the_page_of_an_inbox_has_the_values_for_a_mail_program_and_its_code_says_the_same(
+    tmp_path: Path, clock: FakeClock, database_url: str
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0")
+    async with running_server(config, clock) as server, signed_in(server) as page:
+        inbox_id = await server.new_inbox("agent")
+        shown = (await page.get(f"/app/inboxes/{inbox_id}")).text
+        doors = mail_programs.doors(server.resources.config)
+        section = shown[shown.index('id="mail-program"') :].partition("</section>")[0]
+        assert "Incoming server (IMAP)" in section
+        assert "Outgoing server (SMTP)" in section
+        assert section.count("STARTTLS") == 2
+        assert server.token not in shown
+        words = [f"{each.protocol.upper()}: postroom.localhost:{each.port} (STARTTLS)" for each in doors]
+        code = segno.make_qr("\n".join([*words, f"User name: {OWN}"]))
+        black = {
+            (x, y)
+            for y, row in enumerate(code.matrix_iter(border=4))
+            for x, is_black in enumerate(row)
+            if is_black
+        }
+        drawn = re.findall(r"M(\d+) (\d+)h1v1h-1z", section)
+        assert {(int(x), int(y)) for x, y in drawn} == black
+        assert f'viewBox="0 0 {code.symbol_size(border=4)[0]} ' in section
+
+
+async def test_the_page_of_an_inbox_without_doors_has_no_such_values(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    async with signed_in(server) as page:
+        shown = await page.get(f"/app/inboxes/{inbox_id}")
+    assert shown.status_code == 200
+    assert 'id="mail-program"' not in shown.text
 
 
 def _with_ports(config: Config, imap: int, submission: int) -> Config:
