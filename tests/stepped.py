@@ -148,10 +148,10 @@ class House:
 
 @contextlib.asynccontextmanager
 async def stepped(
-    folder: Path, database_url: str = "", clock: FakeClock | None = None
+    folder: Path, database_url: str = "", clock: FakeClock | None = None, **values: str
 ) -> AsyncIterator[House]:
     clock = clock or FakeClock()
-    config = settings(folder, DATABASE_URL=database_url, BASE_URL=BASE_URL)
+    config = settings(folder, DATABASE_URL=database_url, BASE_URL=BASE_URL, **values)
     db = await open_database(config, clock.now())
     resources = Resources(config, db, open_blobs(config), clock, Resolver(), asyncio.Event())
     first = await db.write(make_first_account, config, clock.now())

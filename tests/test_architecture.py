@@ -14,7 +14,7 @@ FOLDERS = sorted({path.parent for room in (SOURCE, CLIENT) for path in room.rglo
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "config", "log", "fields", "processes"],
+    ["ids", "clock", "errors", "settings", "config", "log", "fields", "processes"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
@@ -83,6 +83,7 @@ ROOMS: dict[str, list[str]] = {
             "idempotency",
             "deliveries",
             "tls",
+            "providers",
             "suppressions",
             "claims",
             "retries",
@@ -90,6 +91,7 @@ ROOMS: dict[str, list[str]] = {
         ),
         *("recording", "statistics", "sends_of_keys", "work"),
     ],
+    "queue/providers": ["names", "counts", "paces", "warm_ups"],
     "events": [
         *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
         *("web_push", "push_subscriptions", "notifications", "announce"),
@@ -119,10 +121,20 @@ ROOMS: dict[str, list[str]] = {
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send", "finished"),
-        *("sign_mail", "simulate", "deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
+        *(
+            "sign_mail",
+            "simulate",
+            "delivering",
+            "deliver_mail",
+            "deliver_webhook",
+            "reviewers",
+            "notices",
+            "deliver",
+        ),
     ],
     "outward/notices": ["letters", "tell_people", "tls_reports", "deliver_notice"],
     "queue/tls": ["tls_sessions", "tls_reports"],
+    "outward/delivering": ["mail_job", "receivers", "admission", "aftermath"],
     "outward/holding": [
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],
@@ -150,7 +162,7 @@ LINES_OF_A_MODULE = 400
 FILES_OF_A_ROOM = 13
 TRANSACTIONS_OF_DOORS = 8  # downloads, long waits, uploads
 DOORS = {"smtp", "imap", "web", "couriers", "extraction"}
-PURE = {"mail", "errors", "config"}
+PURE = {"mail", "errors", "settings", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.
 USERS_OF_THE_CLIENT = {

@@ -42,6 +42,7 @@ from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
 from postroom.outward.deliver_mail import Outbound
+from postroom.outward.delivering.receivers import Receivers
 from postroom.outward.holding.watch_holds import watch_holds
 from postroom.outward.notices import deliver_notice, tls_reports
 from postroom.outward.sign_mail import Signers
@@ -230,7 +231,8 @@ def start_deliveries(
     signers = Signers()
     stack.callback(signers.close)
     through = SendingThrough(resources, tokens)
-    outbound = Outbound(courier, signers, return_path_secret, reader, recorder, through)
+    receivers = Receivers(resources.resolver, resources.config.outbound)
+    outbound = Outbound(courier, signers, return_path_secret, reader, recorder, through, receivers)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
     run(stack, resources, "drafts", partial(send_due_drafts, resources))

@@ -1,58 +1,35 @@
 """One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
 
-import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-Plan = Literal["free", "developer", "business"]
-PLANS: tuple[Plan, ...] = get_args(Plan)
-MAX_WORKERS = 64
+from postroom.settings import values as read
+from postroom.settings.values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
+
+__all__ = [
+    "MOST_OF_A_LIMIT",
+    "PLANS",
+    "Config",
+    "ConfigError",
+    "Endpoint",
+    "Plan",
+    "allows_private_targets",
+    "load",
+    "own_url",
+    "unknown_settings",
+    "uses_journal",
+]
+
 LOG_FORMS = ("logfmt", "json")
 STS_MODES = ("testing", "enforce", "none")
 MAX_DRAIN_SECONDS = 3600
-MOST_OF_A_LIMIT = 1_000_000
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
 ROLES = ("owner", "admin", "approver", "viewer")
-
-SWITCH: dict[str, bool | None] = {
-    "": None,
-    **dict.fromkeys(("on", "true", "1", "yes"), True),
-    **dict.fromkeys(("off", "false", "0", "no"), False),
-}
-
-_HOST_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
-_DOMAIN = re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*")
-_SECRET = re.compile(r"[\x21-\x7e]{16,200}")
-_API_KEY = re.compile(r"pr_[\x21-\x7e]{16,200}")
-_ENDPOINT = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._:-]+)):(?P<port>[0-9]{1,5})")
-_BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
-
-
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-BLOB_URL_FORM = "must be like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
-_OWN_HEADER = re.compile(r"x-[!-9;-~]{1,70}")
-_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
-
-
-class ConfigError(Exception):
-    def __init__(self, setting: str, reason: str) -> None:
-        super().__init__(f"{setting}: {reason}")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +65,13 @@ class Config:
     suspend_after: int  # so many mails of an inbox in 7 days decide something
     suspend_bounce_percent: float  # more of them bounced: the inbox is suspended; 0: never
     suspend_complaint_percent: float
+    pace_seconds: int  # between two mails to a provider that asked for less; 0: it is not slowed
+    pace_growth_percent: int  # so much longer each time that it asks again
+    pace_longest_seconds: int
+    pace_recovery_percent: int  # so much shorter with each mail that it takes
+    warm_up_mails: int  # that a domain sends to a provider on its first day, where a warm-up was asked for
+    warm_up_growth_percent: int  # so many more on each further day
+    warm_up_days: int  # until there is no limit any more
     oidc_issuer: str  # whose word on who somebody is counts at sign-in; "" asks nobody
     oidc_client_id: str
     oidc_client_secret: str
@@ -141,184 +125,6 @@ def load(environment: Mapping[str, str]) -> Config:
     return Config(**values)
 
 
-def _folder(name: str, value: str) -> Path:
-    try:
-        return Path(value).expanduser()
-    except RuntimeError as error:
-        raise ConfigError(name, f"'{value}' names no home folder: {error}") from error
-
-
-def _file(name: str, value: str) -> Path | None:
-    return _folder(name, value) if value else None
-
-
-def _endpoint(name: str, value: str) -> Endpoint:
-    found = _ENDPOINT.fullmatch(value)
-    if found is None or int(found["port"]) > 65535:
-        raise ConfigError(name, f"must be host:port, such as 127.0.0.1:8025, not '{value}'")
-    return Endpoint(found["ipv6"] or found["host"], int(found["port"]))
-
-
-def _optional_endpoint(name: str, value: str) -> Endpoint | None:
-    return None if value in ("", "off") else _endpoint(name, value)
-
-
-def _base_url(name: str, value: str) -> str:
-    if not value:
-        return ""
-    try:
-        is_valid = _BASE_URL.fullmatch(value) is not None and urlsplit(value).port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        raise ConfigError(name, f"must be like https://mail.example.com, not '{value}'")
-    return value.rstrip("/")
-
-
-def _domain(name: str, value: str) -> str:
-    domain = value.lower().rstrip(".")
-    if len(domain) > 253 or not _DOMAIN.fullmatch(domain):
-        raise ConfigError(name, f"must be a domain such as mail.example.com, not '{value}'")
-    return domain
-
-
-def _database_url(name: str, value: str) -> str:
-    if value and not value.startswith(("postgresql://", "postgres://")):
-        raise ConfigError(name, "must start with postgresql://, or be unset for SQLite")
-    return value
-
-
-def _blob_url(name: str, value: str) -> str:
-    if not value:
-        return ""
-    try:
-        parts = urlsplit(value)
-        options = parse_qs(parts.query, strict_parsing=bool(parts.query))
-    except ValueError:
-        raise ConfigError(name, BLOB_URL_FORM) from None
-    is_valid = parts.scheme == "s3" and _BUCKET.fullmatch(parts.netloc) and not parts.fragment
-    if not is_valid or not options.keys() <= {"endpoint", "region"}:
-        raise ConfigError(name, BLOB_URL_FORM)
-    if not all(map(_BASE_URL.fullmatch, options.get("endpoint", []))):
-        raise ConfigError(name, "the endpoint must be like https://s3.example.com")
-    return value
-
-
-def _api_key(name: str, value: str) -> str:
-    if value and not _API_KEY.fullmatch(value):
-        raise ConfigError(name, "must be pr_ and at least 16 more visible characters")
-    return value
-
-
-def _webhook_secret(name: str, value: str) -> str:
-    if value and not _SECRET.fullmatch(value):
-        raise ConfigError(name, "must be 16 to 200 visible characters")
-    return value
-
-
-def _switch(name: str, value: str) -> bool | None:
-    if value.lower() not in SWITCH:
-        raise ConfigError(name, f"must be on or off, not '{value}'")
-    return SWITCH[value.lower()]
-
-
-def _plan(name: str, value: str) -> Plan:
-    for plan in PLANS:
-        if value == plan:
-            return plan
-    raise ConfigError(name, f"must be one of {', '.join(PLANS)}, not '{value}'")
-
-
-def _one_of(*words: str) -> Callable[[str, str], str]:
-    def read(name: str, value: str) -> str:
-        if value not in words:
-            raise ConfigError(name, f"must be one of {', '.join(filter(None, words))}, not '{value}'")
-        return value
-
-    return read
-
-
-def _number(least: int, most: int) -> Callable[[str, str], int]:
-    def read(name: str, value: str) -> int:
-        if not (value.isascii() and value.isdigit() and len(value) <= 9 and least <= int(value) <= most):
-            raise ConfigError(name, f"must be a number from {least} to {most}, not '{value}'")
-        return int(value)
-
-    return read
-
-
-def _workers(name: str, value: str) -> int:
-    if not value:
-        return 1 if (os.cpu_count() or 1) > 1 else 0
-    if not value.isascii() or not value.isdigit() or int(value) > MAX_WORKERS:
-        raise ConfigError(name, f"must be a number from 0 to {MAX_WORKERS}, not '{value}'")
-    return int(value)
-
-
-def _limit(name: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or len(value) > 7 or int(value) > MOST_OF_A_LIMIT:
-        raise ConfigError(name, f"must be a number from 0, no limit, to {MOST_OF_A_LIMIT}, not '{value}'")
-    return int(value)
-
-
-def _origins(name: str, value: str) -> frozenset[str]:
-    found = frozenset(filter(None, (part.strip().rstrip("/") for part in value.split(","))))
-    for origin in found:
-        if not _ORIGIN.fullmatch(origin):
-            raise ConfigError(name, f"must be origins such as https://app.example.com, not '{origin}'")
-    return found
-
-
-def _header_names(name: str, value: str) -> frozenset[str]:
-    found = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
-    for header in found:
-        if not _OWN_HEADER.fullmatch(header):
-            raise ConfigError(name, f"must be names of headers such as X-SMTPAPI, not '{header}'")
-    return found
-
-
-def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    try:
-        return tuple(ip_network(part.strip(), strict=False) for part in value.split(",") if part.strip())
-    except ValueError as error:
-        raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
-
-
-def _domains(name: str, value: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_domain(name, part.strip()) for part in value.split(",") if part.strip()))
-
-
-def _percent(name: str, value: str) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = -1
-    if not 0 <= found <= 100 or not value.isascii():
-        raise ConfigError(name, f"must be a number from 0 to 100, such as 0.3, not '{value}'")
-    return found
-
-
-def _issuer(name: str, value: str) -> str:
-    """Compared letter by letter with what the provider says of itself."""
-    parts = urlsplit(value)
-    is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    is_valid = parts.hostname and not parts.query and not parts.fragment and "@" not in parts.netloc
-    if value and not (is_valid and (parts.scheme == "https" or (parts.scheme == "http" and is_near))):
-        raise ConfigError(name, f"must be like https://login.example.com, not '{value}'")
-    return value
-
-
-def _judge_url(name: str, value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise ConfigError(name, "must be a URL such as http://127.0.0.1:11434/v1/chat/completions")
-    return value
-
-
-def _text(name: str, value: str) -> str:
-    return value
-
-
 class Setting(NamedTuple):
     """A variable of the environment, and a flag of `serve`; its field in Config has the value as read."""
 
@@ -335,54 +141,95 @@ class Setting(NamedTuple):
 
 # Every setting. A new one is a line here and a field of Config.
 SETTINGS = (
-    Setting("POSTROOM_DATA_DIR", "data_dir", "./data", _folder, "Folder for mail and database."),
-    Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
-    Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
-    Setting("POSTROOM_IMAP", "imap", "", _optional_endpoint, "Address for mail programs; off by default."),
-    Setting("POSTROOM_SUBMISSION", "submission", "", _optional_endpoint, "Where mail programs send."),
-    Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
-    Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
-    Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),
-    Setting("POSTROOM_BLOB_URL", "blob_url", "", _blob_url, "Store of large mails: s3://…"),
-    Setting("POSTROOM_OUTBOUND", "outbound", "", _text, "capture, mx, or a relay: smtp://…"),
-    Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
-    Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
-    Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
-    Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
-    Setting("POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", _header_names, "Relay headers to let out."),
-    Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
+    Setting("POSTROOM_DATA_DIR", "data_dir", "./data", read.folder, "Folder for mail and database."),
+    Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", read.endpoint, "Address of the REST interface."),
+    Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", read.endpoint, "Address that takes mail in."),
     Setting(
-        "POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _number(0, MAX_DRAIN_SECONDS), "Not ready so long."
+        "POSTROOM_IMAP", "imap", "", read.optional_endpoint, "Address for mail programs; off by default."
     ),
-    Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),
-    Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
-    Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
-    Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
-    Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
-    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _one_of(*STS_MODES), "Policy: its mode."),
-    Setting("POSTROOM_DANE", "dane", "", _switch, "on or off: DNSSEC of the resolver counts."),
-    Setting("POSTROOM_TLS_REPORTS", "tls_reports", "on", _switch, "on or off: domains are told of TLS."),
-    Setting("POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", _domains, "Forwarders whose ARC seals count."),
-    Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
-    Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _number(1, 1_000_000), "Fewer decide nothing."),
-    Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", _percent, "Percent; 0: never."),
-    Setting("POSTROOM_SUSPEND_COMPLAINTS", "suspend_complaint_percent", "1", _percent, "Percent; 0: never."),
-    Setting("POSTROOM_OIDC_ISSUER", "oidc_issuer", "", _issuer, "Provider of single sign-on."),
-    Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", _text, "How it knows this server."),
-    Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", _text, "Its secret."),
-    Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", _one_of("", *ROLES), "Of people nobody invited."),
-    Setting("POSTROOM_JUDGE_URL", "judge_url", "", _judge_url, "A judge of your own: chat or JSON."),
-    Setting("POSTROOM_JUDGE_KEY", "judge_key", "", _text, "Its bearer key."),
-    Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),
-    Setting("POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", _number(1, 600), "How long an answer may take."),
-    Setting("POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", _number(1, 600), "How often it is asked."),
-    Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", _limit, "Of an inbox; 0: no limit."),
-    Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", _limit, "Of an inbox; 0: no limit."),
-    Setting("POSTROOM_COLD_PER_DAY", "cold_per_day", "20", _limit, "Strangers a young inbox may write to."),
-    Setting("POSTROOM_INBOXES_PER_DAY", "inboxes_per_day", "100", _limit, "New ones of an account."),
-    Setting("POSTROOM_REQUESTS_PER_MINUTE", "requests_per_minute", "1000", _limit, "Of an account."),
-    Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
-    Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
+    Setting("POSTROOM_SUBMISSION", "submission", "", read.optional_endpoint, "Where mail programs send."),
+    Setting("POSTROOM_BASE_URL", "base_url", "", read.base_url, "The URL that clients use."),
+    Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, read.domain, "Domain of the inboxes."),
+    Setting("POSTROOM_DATABASE_URL", "database_url", "", read.database_url, "postgresql://…"),
+    Setting("POSTROOM_BLOB_URL", "blob_url", "", read.blob_url, "Store of large mails: s3://…"),
+    Setting("POSTROOM_OUTBOUND", "outbound", "", read.text, "capture, mx, or a relay: smtp://…"),
+    Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", read.text, "First account's webhook."),
+    Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", read.webhook_secret, "Its secret."),
+    Setting(
+        "POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", read.switch, "on or off: private targets."
+    ),
+    Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", read.origins, "Sites whose pages may call."),
+    Setting(
+        "POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", read.header_names, "Relay headers to let out."
+    ),
+    Setting(
+        "POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", read.networks, "Networks of proxies to believe."
+    ),
+    Setting(
+        "POSTROOM_DRAIN_SECONDS",
+        "drain_seconds",
+        "0",
+        read.number(0, MAX_DRAIN_SECONDS),
+        "Not ready before it stops.",
+    ),
+    Setting("POSTROOM_TLS_CERT", "tls_cert", "", read.file, "Certificate with its chain: HTTPS, STARTTLS."),
+    Setting("POSTROOM_TLS_KEY", "tls_key", "", read.file, "Its key."),
+    Setting("POSTROOM_LOG", "log", LOG_FORMS[0], read.one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
+    Setting(
+        "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: none of its own."
+    ),
+    Setting("POSTROOM_JOURNAL", "journal", "", read.switch, "on or off: mail is journaled, then stored."),
+    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], read.one_of(*STS_MODES), "Policy: its mode."),
+    Setting("POSTROOM_DANE", "dane", "", read.switch, "on or off: DNSSEC of the resolver counts."),
+    Setting("POSTROOM_TLS_REPORTS", "tls_reports", "on", read.switch, "on or off: domains are told of TLS."),
+    Setting(
+        "POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", read.domains, "Forwarders whose ARC seals count."
+    ),
+    Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", read.domains, "DNS block lists that may be asked."),
+    Setting(
+        "POSTROOM_SUSPEND_AFTER", "suspend_after", "50", read.number(1, 1_000_000), "Fewer decide nothing."
+    ),
+    Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", read.percent, "Percent; 0: never."),
+    Setting(
+        "POSTROOM_SUSPEND_COMPLAINTS", "suspend_complaint_percent", "1", read.percent, "Percent; 0: never."
+    ),
+    Setting("POSTROOM_PACE_SECONDS", "pace_seconds", "1", read.number(0, 3600), "After 421, 451; 0: never."),
+    Setting(
+        "POSTROOM_PACE_GROWTH", "pace_growth_percent", "100", read.number(0, 1000), "Percent longer each."
+    ),
+    Setting(
+        "POSTROOM_PACE_LONGEST", "pace_longest_seconds", "300", read.number(1, 86400), "Seconds at most."
+    ),
+    Setting("POSTROOM_PACE_RECOVERY", "pace_recovery_percent", "25", read.number(1, 100), "Percent shorter."),
+    Setting("POSTROOM_WARM_UP_MAILS", "warm_up_mails", "50", read.number(1, 1_000_000), "Of the first day."),
+    Setting(
+        "POSTROOM_WARM_UP_GROWTH", "warm_up_growth_percent", "50", read.number(1, 1000), "Percent a day."
+    ),
+    Setting(
+        "POSTROOM_WARM_UP_DAYS", "warm_up_days", "30", read.number(1, 365), "Days until no limit is left."
+    ),
+    Setting("POSTROOM_OIDC_ISSUER", "oidc_issuer", "", read.issuer, "Provider of single sign-on."),
+    Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", read.text, "How it knows this server."),
+    Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", read.text, "Its secret."),
+    Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Of people nobody invited."),
+    Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "A judge of your own: chat or JSON."),
+    Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),
+    Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", read.text, "The model of a chat endpoint."),
+    Setting(
+        "POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", read.number(1, 600), "How long an answer may take."
+    ),
+    Setting(
+        "POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", read.number(1, 600), "How often it is asked."
+    ),
+    Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", read.limit, "Of an inbox; 0: no limit."),
+    Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", read.limit, "Of an inbox; 0: no limit."),
+    Setting(
+        "POSTROOM_COLD_PER_DAY", "cold_per_day", "20", read.limit, "Strangers a young inbox may write to."
+    ),
+    Setting("POSTROOM_INBOXES_PER_DAY", "inboxes_per_day", "100", read.limit, "New ones of an account."),
+    Setting("POSTROOM_REQUESTS_PER_MINUTE", "requests_per_minute", "1000", read.limit, "Of an account."),
+    Setting("POSTROOM_API_KEY", "api_key", "", read.api_key, "Key of the first account."),
+    Setting("POSTROOM_PLAN", "plan", "free", read.plan, "Plan of the first account."),
 )
 
 # Read by the command and the client, on the same machine.

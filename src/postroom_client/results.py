@@ -100,6 +100,16 @@ class ConnectionTest(Struct, frozen=True):
     error: str | None = None
 
 
+class WarmUp(Struct, frozen=True):
+    """How much of today's mail from a domain to a provider is used up."""
+
+    domain: str
+    provider: str = ""
+    day: int = 0
+    limit: int | None = None
+    used: int = 0
+
+
 class PolicyRule(Struct, rename="camel", frozen=True):
     id: str
     type: str = ""
@@ -307,6 +317,14 @@ class PolicyStop(Struct, rename="camel", frozen=True):
     rule: str | None = None
     inbox_id: str = ""
     message_id: str | None = None
+
+
+class ProviderPace(Struct, rename="camel", frozen=True):
+    """The provider asked for less (421, 451); each mail that it takes makes the wait shorter."""
+
+    seconds_between: float
+    next_at: datetime | None = None
+    slowed_at: datetime | None = None
 
 
 class Retried(Struct, frozen=True):
@@ -524,6 +542,7 @@ class Domain(Struct, rename="camel", frozen=True):
     records: list[DnsRecord] = []
     dkim: list[DomainKey] = []
     system: bool = False
+    warm_up: bool = False
 
 
 class DomainHealth(Struct, frozen=True):
@@ -620,6 +639,19 @@ class Me(Struct, rename="camel", frozen=True):
 
 class Notifications(Struct, frozen=True):
     targets: list[ShownTarget]
+
+
+class ReceivingProvider(Struct, rename="camel", frozen=True):
+    """What became of mail to one organization."""
+
+    provider: str
+    accepted: int = 0
+    deferred: int = 0
+    bounced: int = 0
+    complained: int = 0
+    tls: int = 0
+    seconds_to_accept: float | None = None
+    pace: ProviderPace | None = None
 
 
 class Usage(Struct, frozen=True):
@@ -782,6 +814,12 @@ class EventMessage(Struct, frozen=True):
     metadata: dict[str, str] = {}
     codes: list[str] = []
     calendar: EventCalendar | None = None
+
+
+class Deliverability(Struct, rename="camel", frozen=True):
+    days: int
+    data: list[ReceivingProvider]
+    warm_ups: list[WarmUp] = []
 
 
 class Approval(Struct, frozen=True):

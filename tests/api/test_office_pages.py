@@ -29,6 +29,7 @@ PAGES = (
         "/app/settings/connections",
         "/app/settings/connections?way=gmail",
     ),
+    "/app/settings/deliverability",
     *("/app/settings/templates", "/app/activity", "/app/activity?span=24h", "/app/activity?span=30d"),
 )
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'

@@ -133,6 +133,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "domains show": ("dom_1",),
     "domains verify": ("dom_1",),
     "domains reports": ("dom_1",),
+    "domains deliverability": (),
     "domains rotate-dkim": ("dom_1",),
     "domains health": ("dom_1",),
     "domains delete": ("dom_1", "--yes"),

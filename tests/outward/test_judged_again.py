@@ -8,7 +8,7 @@ import pytest
 
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR, MINUTE
-from postroom.outward import deliver_mail
+from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
 from postroom.outward.holding.checks import Standing, judge_all
 from postroom.storage.database import Database, Tx
@@ -220,7 +220,7 @@ async def test_what_is_put_right_before_it_is_stopped_leaves(house: House, inbox
     message_id = (await house.send(inbox_id, CAROL))["id"]
     [delivery] = await house.claim("mail")
     await suppress(house, "")
-    job = await house.resources.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
+    job = await house.resources.db.read(mail_job.look_up, delivery, "postroom.localhost")
     assert job is not None
     assert [refusal.address for refusal in job.outgoing.clearance.refusals] == [CAROL]
     await house.api.delete(f"/v1/suppressions/{CAROL}")

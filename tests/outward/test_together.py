@@ -17,7 +17,8 @@ from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.courier import Receipt, to_outcome
-from postroom.outward.deliver_mail import TriedMail, look_up, record_tried
+from postroom.outward.deliver_mail import record_tried
+from postroom.outward.delivering.mail_job import TriedMail, look_up
 from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit

@@ -13,7 +13,8 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.rules import pauses
 from postroom.clock import HOUR, MINUTE
 from postroom.inward.review_answers import ReviewAnswer
-from postroom.outward import deliver_mail, reviewers
+from postroom.outward import reviewers
+from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -109,7 +110,7 @@ async def test_a_pause_that_has_ended_when_it_is_noticed_holds_nothing(
     message_id, delivery = await about_to_leave(sender)
     db = sender.resources.db
     inbox_id = await db.write(pause, message_id, sender.clock.now())
-    job = await db.read(deliver_mail.look_up, delivery, "postroom.localhost")
+    job = await db.read(mail_job.look_up, delivery, "postroom.localhost")
     assert job is not None
     assert job.outgoing.clearance.waits == ("paused",)
     await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")

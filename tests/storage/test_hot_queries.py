@@ -25,7 +25,8 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, search
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
-from postroom.outward.deliver_mail import TriedMail
+from postroom.outward.delivering import mail_job
+from postroom.outward.delivering.mail_job import TriedMail
 from postroom.queue import deliveries, duties
 from postroom.queue.claims import Claims
 from postroom.resources import Resources
@@ -345,7 +346,7 @@ async def test_neither_sending_nor_the_queue_walks_a_table(
     claimed = await watched.db.write(Claims(deliveries.MAIL).claim, [], 64, later)
     await watched.db.write(deliveries.renew, claimed, later)
     for delivery in claimed:
-        job = await watched.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
+        job = await watched.db.read(mail_job.look_up, delivery, "postroom.localhost")
         if job is not None:
             outcome = to_outcome(Receipt(250, "ok"), later, later)
             await watched.db.write(deliver_mail.record_tried, [TriedMail(job, outcome, "http://x")])

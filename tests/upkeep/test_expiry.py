@@ -112,6 +112,33 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         3 * DAY,
     ),
     "tls_reports": ({"id": "tlr_1", "day": 0, "content": b""}, "domain", "created_at", 10 * DAY),
+    "provider_hours": (
+        {
+            "account_id": "acc",
+            "pod_id": "pod",
+            "accepted": 1,
+            "deferred": 0,
+            "bounced": 0,
+            "complained": 0,
+            "encrypted": 0,
+            "milliseconds": 0,
+        },
+        "provider",
+        "hour_at",
+        32 * DAY,
+    ),
+    "provider_paces": (
+        {"interval_ms": 1000, "next_at": 0, "backlog_at": 0},
+        "provider",
+        "slowed_at",
+        DAY,
+    ),
+    "warm_ups": (
+        {"domain": "d", "account_id": "acc", "step": 0, "taken": 1, "told_at": 0},
+        "provider",
+        "day_at",
+        90 * DAY,
+    ),
     "check_answers": ({}, "sender", "answered_at", DAY),
     "domain_reports": (
         {

@@ -88,12 +88,15 @@ SHAPES = {
     "ShownDraft": "Draft",
     "ShownFile": "Attachment",
     "ShownHold": "Hold",
+    "ShownPace": "ProviderPace",
     "ShownPolicy": "Policy",
+    "ShownProvider": "ReceivingProvider",
     "ShownRecipient": "Recipient",
     "ShownRecord": "DnsRecord",
     "ShownResult": "SearchResult",
     "ShownRule": "PolicyRule",
     "ShownUsage": "UsageGroup",
+    "ShownWarmUp": "WarmUp",
 }
 FIELDS = {
     ("EventMessage", "from"): "sender",

@@ -892,7 +892,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change the relay by which mail of a domain leaves; null is the server's own way. */
+  /** Change the relay by which mail of a domain leaves (null: the server's own way), or its warm-up. */
   updateDomain(domainId: string, body: DomainChange = {}): Promise<Domain> {
     return this.run({
       method: "PATCH",
@@ -954,6 +954,17 @@ export abstract class Operations {
       answer: "json",
       isRepeatable: false,
       seconds: 60,
+    });
+  }
+
+  /** What became of mail by receiving provider, which of them are slowed, and how far warm-ups are. */
+  getDeliverability(query: { days?: "1" | "30" | "7" } = {}): Promise<Deliverability> {
+    return this.run({
+      method: "GET",
+      path: "/v1/deliverability",
+      query,
+      answer: "json",
+      isRepeatable: true,
     });
   }
 

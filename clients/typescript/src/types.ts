@@ -93,6 +93,17 @@ export interface ConnectionTest {
   error?: string;
 }
 
+/** How much of today's mail from a domain to a provider is used up. */
+export interface WarmUp {
+  domain: string;
+  provider: string;
+  /** The how manieth on which mail went there. */
+  day: number;
+  /** Of today; null when the warm-up is over. */
+  limit: number | null;
+  used: number;
+}
+
 export interface PolicyRule {
   id: string;
   type: string;
@@ -306,6 +317,14 @@ export interface PolicyStop {
   messageId: string | null;
 }
 
+/** The provider asked for less (421, 451); each mail that it takes makes the wait shorter. */
+export interface ProviderPace {
+  /** Between two mails of this server. */
+  secondsBetween: number;
+  nextAt: string;
+  slowedAt: string;
+}
+
 export interface Retried {
   retried: number;
 }
@@ -517,6 +536,8 @@ export interface Domain {
   dkim: DomainKey[];
   /** The server's own domain; it cannot be deleted. */
   system: boolean;
+  /** Its mail to each provider grows by the day. */
+  warmUp: boolean;
 }
 
 export interface DomainHealth {
@@ -613,6 +634,23 @@ export interface Me {
 
 export interface Notifications {
   targets: ShownTarget[];
+}
+
+/** What became of mail to one organization. */
+export interface ReceivingProvider {
+  /** Domain of its mail servers, or of the relay. */
+  provider: string;
+  accepted: number;
+  /** Attempts that it put off. */
+  deferred: number;
+  /** Refused for good, at once or later. */
+  bounced: number;
+  complained: number;
+  /** Of the accepted, those that went encrypted. */
+  tls: number;
+  /** From the first attempt, on average; null without any. */
+  secondsToAccept: number | null;
+  pace: ProviderPace | null;
 }
 
 export interface Usage {
@@ -778,6 +816,12 @@ export interface EventMessage {
   metadata?: Record<string, string>;
   codes: string[];
   calendar: EventCalendar | null;
+}
+
+export interface Deliverability {
+  days: number;
+  data: ReceivingProvider[];
+  warmUps: WarmUp[];
 }
 
 export interface Approval {
@@ -1194,6 +1238,8 @@ export interface NewDomain {
 export interface DomainChange {
   /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
   outbound?: string | null;
+  /** Begin with little mail to each provider, and let it grow by the day. */
+  warmUp?: boolean;
 }
 
 export interface NewConnection {

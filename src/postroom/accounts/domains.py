@@ -126,6 +126,12 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     return Domain.from_row(row)
 
 
+def require_within(tx: Tx, reach: Reach, domain_id: str) -> None:
+    """The server's own is within reach of every whole account."""
+    if domain_id != SERVICE_ID or not reach.is_account:
+        get(tx, reach, domain_id)
+
+
 def find_by_name(tx: Tx, reach: Reach, name: str) -> Domain | None:
     return _find_by(tx, reach, "name", name.lower())
 

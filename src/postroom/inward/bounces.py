@@ -14,6 +14,8 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries, suppressions
 from postroom.queue.deliveries import Delivery
+from postroom.queue.providers import counts
+from postroom.queue.providers.counts import CountedHour, ProviderCount
 from postroom.storage.database import Tx
 
 MAX_AGE = 7 * DAY
@@ -105,7 +107,9 @@ def apply_complaint(
 ) -> list[str]:
     account_id, kind = sent.inbox.account_id, suppressions.COMPLAINT
     suppressions.add(tx, account_id, delivery.target, kind, now, sent.message.id, reason)
-    return _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
+    rung = _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
+    _count(tx, sent, delivery, ProviderCount(complained=1), now)
+    return rung
 
 
 def apply_to_recipient(
@@ -120,7 +124,16 @@ def apply_to_recipient(
         return []
     suppressions.add_after_failure(tx, delivery, reported.fault, reported.last_word, now)
     deliveries.settle(tx, sent.message.id)
-    return _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
+    rung = _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
+    _count(tx, sent, delivery, ProviderCount(bounced=1), now)
+    return rung
+
+
+def _count(tx: Tx, sent: SentMail, delivery: Delivery, counted: ProviderCount, now: int) -> None:
+    """After the event, whose lock comes first everywhere."""
+    if delivery.provider:
+        place = CountedHour.of(sent.inbox.account_id, sent.inbox.pod_id, delivery.provider, now)
+        counts.add_all(tx, [(place, counted)])
 
 
 def _tell(tx: Tx, sent: SentMail, kind: str, fate: Fate, base_url: str, now: int) -> list[str]:

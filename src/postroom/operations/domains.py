@@ -17,11 +17,13 @@ from postroom.connections import connections
 from postroom.deliverability import check_domain, domain_reports
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import WantedRecords
-from postroom.errors import DomainTaken, InvalidDomain
+from postroom.errors import BadRequest, DomainTaken, InvalidDomain
 from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso
 from postroom.mail.proof.dkim import Algorithm
 from postroom.net import relay
 from postroom.operations.operator import require_operator
+from postroom.queue import deliveries
+from postroom.queue.providers import warm_ups
 from postroom.storage.database import Tx
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
@@ -34,6 +36,10 @@ class NewDomain(Struct, rename="camel", frozen=True):
 
 class DomainChange(Struct, rename="camel", frozen=True):
     outbound: Outbound | UnsetType | None = UNSET
+    warm_up: Annotated[
+        bool | UnsetType,
+        Meta(description="Begin with little mail to each provider, and let it grow by the day."),
+    ] = UNSET
 
 
 class ShownRecord(Struct, rename="camel", frozen=True):
@@ -85,6 +91,7 @@ class Domain(Struct, rename="camel", frozen=True):
     records: list[ShownRecord]
     dkim: list[DomainKey]
     system: Annotated[bool, Meta(description="The server's own domain; it cannot be deleted.")] = False
+    warm_up: Annotated[bool, Meta(description="Its mail to each provider grows by the day.")] = False
 
     @classmethod
     def of(
@@ -93,6 +100,7 @@ class Domain(Struct, rename="camel", frozen=True):
         records: list[DnsRecord],
         keys: list[DkimKey],
         found: Sequence[bool] | None = None,
+        warm_up: bool = False,
     ) -> "Domain":
         there: Sequence[bool | None] = found or [None] * len(records)
         return cls(
@@ -111,6 +119,7 @@ class Domain(Struct, rename="camel", frozen=True):
             ],
             dkim=[DomainKey.of(key, domain.name) for key in keys],
             system=domain.id == domains.SERVICE_ID,
+            warm_up=warm_up,
         )
 
 
@@ -164,12 +173,32 @@ def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domai
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: DomainChange, config: Config, now: int
 ) -> Domain:
-    """Change the relay by which mail of a domain leaves; null is the server's own way"""
-    domain = domains.get(tx, caller.reach, domain_id)
+    """Change the relay by which mail of a domain leaves (null: the server's own way), or its warm-up"""
+    domain = find_domain(tx, caller, domain_id, config)
+    if domain.id == domains.SERVICE_ID:
+        require_operator(tx, caller)
+    if body.warm_up is not UNSET:
+        set_warm_up(tx, caller, domain, body.warm_up, now)
     if body.outbound is not UNSET:
+        if domain.id == domains.SERVICE_ID:
+            raise BadRequest(
+                "POSTROOM_OUTBOUND sets how mail of the server's own domain leaves.", field="outbound"
+            )
         domain = domains.set_outbound(tx, domain, relay.require_relays(body.outbound))
         record(tx, caller, "domain.changed", domain, now)
     return show(tx, domain, config, now)
+
+
+def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now: int) -> None:
+    """Of a domain that is proved: else it would slow somebody else's. What waits goes when it ends."""
+    if domain.verified_at is None:
+        raise BadRequest("Verify the domain first.", field="warmUp")
+    if is_on and warm_ups.begin(tx, domain.account_id, domain.name, now):
+        record(tx, caller, "domain.warm_up_begun", domain, now)
+    elif not is_on and warm_ups.end(tx, domain.account_id, domain.name):
+        record(tx, caller, "domain.warm_up_ended", domain, now)
+        if warm_ups.let_go(tx, domain.name, now):
+            tx.ring(deliveries.BELL)
 
 
 def rotate_dkim(
@@ -189,6 +218,7 @@ def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
         raise DomainTaken("This is the server's own domain: it stays.")
     domain = domains.remove(tx, caller.reach, domain_id)
     domain_reports.remove_all(tx, domain.account_id, domain.name)
+    warm_ups.end(tx, domain.account_id, domain.name)
     record(tx, caller, "domain.removed", domain, now)
 
 
@@ -210,7 +240,12 @@ def mark_verified(tx: Tx, caller: Caller, domain: domains.Domain, now: int) -> d
 
 
 def show(tx: Tx, domain: domains.Domain, config: Config, now: int) -> Domain:
-    return Domain.of(domain, wanted_records(tx, domain, config, now), keys_of(tx, domain))
+    wanted, is_warming = wanted_records(tx, domain, config, now), is_warming_up(tx, domain)
+    return Domain.of(domain, wanted, keys_of(tx, domain), warm_up=is_warming)
+
+
+def is_warming_up(tx: Tx, domain: domains.Domain) -> bool:
+    return warm_ups.is_on(tx, domain.name, domain.account_id)
 
 
 def keys_of(tx: Tx, domain: domains.Domain) -> list[DkimKey]:

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom import log
-from postroom.accounts import domains
-from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import DAY
-from postroom.connections import connections
-from postroom.connections.connections import WayOut
 from postroom.connections.sending_through import SendingThrough
 from postroom.errors import Unavailable
 from postroom.events import kinds
@@ -17,45 +13,45 @@ from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import destinations
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import AcceptedMail, Arrival, trace_inside
+from postroom.inward.mails import Arrival, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import simulator
 from postroom.mail.bounces import reasons
 from postroom.mail.lists import unsubscribe_link
 from postroom.mail.lists.unsubscribe_link import Unsubscription
 from postroom.mail.writing import return_path
 from postroom.mail.writing.content_hash import content_hash
-from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
-from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import SENT, Message
+from postroom.mailbox import attachments, documents, inboxes, messages, raw_mails
+from postroom.mailbox.messages import SENT
 from postroom.outward.courier import (
     DeliveryError,
     MailCourier,
     OutgoingMail,
     Receipt,
-    domain_of,
     find_relay,
     note_outcome,
     to_outcome,
 )
-from postroom.outward.holding import checks, stop
-from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
+from postroom.outward.delivering import admission, aftermath
+from postroom.outward.delivering.mail_job import Admission, MailJob, Outgoing, TriedMail, look_up
+from postroom.outward.delivering.receivers import Receivers
+from postroom.outward.holding import stop
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
 from postroom.processes import pools
 from postroom.queue import deliveries, outcomes, suppressions
 from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
-from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.outcomes import TriedDelivery
+from postroom.queue.providers.paces import PaceRules
 from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
     """What it takes to send mail: the way out, who signs, the secret that signs return paths, who reads a
-    mail that stays inside, and who writes down what came of it."""
+    mail that stays inside, who writes down what came of it, and who knows which provider receives it."""
 
     courier: MailCourier
     signers: Signers
@@ -63,65 +59,18 @@ class Outbound:
     reader: Reader
     recorder: Recorder
     through: SendingThrough | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
-
-    message: Message
-    sender: str
-    pod_id: str
-    clearance: Clearance
-    is_claimed: bool  # still, and by nobody since: it was neither cancelled nor held meanwhile
-    hold: Hold | None
-    recipients: int
-    content: bytes | None
-    blob: str | None
-    way: WayOut
-
-
-@dataclass(frozen=True, slots=True)
-class MailJob:
-    """A claimed delivery and all that the database knows about it."""
-
-    delivery: Delivery
-    outgoing: Outgoing
-    is_local: bool
-    is_simulated: bool
-    keys: tuple[DkimKey, ...]
-
-    @property
-    def message(self) -> Message:
-        return self.outgoing.message
-
-    @property
-    def domain(self) -> str:
-        return domain_of(self.delivery.target)
-
-    @property
-    def sender_domain(self) -> str:
-        return domain_of(self.outgoing.sender)
-
-
-class TriedMail(Struct, frozen=True):
-    """A mail that was tried. `answers` come back from the simulator, with the outcome or not at all."""
-
-    job: MailJob
-    outcome: Outcome
-    base_url: str
-    answers: tuple[AcceptedMail, ...] = ()
-
-    @property
-    def delivery(self) -> TriedDelivery:
-        return TriedDelivery(self.job.delivery, self.outcome)
+    receivers: Receivers | None = None
 
 
 class Recorded(Struct, frozen=True):
     """What came of writing an outcome down; `news` when the message is sent, or never will be to somebody."""
 
-    is_new: bool
+    state: str | None  # that the delivery has by it; None when it changed nothing
     news: News | None = None
+
+    @property
+    def is_new(self) -> bool:
+        return self.state is not None
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -135,14 +84,28 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     if not job.outgoing.clearance.is_free:
         await stop_before(resources, job)
         return
+    found = await find_admission(resources, outbound, job)
+    if found is None:
+        return
     started_at = resources.now()
     answer = await try_to_hand_over(resources, outbound, job)
-    outcome = to_outcome(answer, started_at, resources.now())
+    outcome = structs.replace(
+        to_outcome(answer, started_at, resources.now()), provider=found.receiver.provider
+    )
     answers = answer.answers if isinstance(answer, Receipt) else ()
-    tried = TriedMail(job, outcome, resources.config.base_url, answers)
+    pacing = PaceRules.of(resources.config)
+    tried = TriedMail(job, outcome, resources.config.base_url, answers, found, pacing)
     has_left = not (job.is_local or job.is_simulated)
     await outbound.recorder.record(tried.delivery, lambda: write(resources, tried), has_left)
     note_outcome(job.message.id, job.domain, job.delivery.attempts, outcome)
+
+
+async def find_admission(resources: Resources, outbound: Outbound, job: MailJob) -> Admission | None:
+    """None when the mail was put off: its provider is to be spared for now."""
+    if outbound.receivers is None or job.is_local or job.is_simulated:
+        return Admission()
+    receiver = await outbound.receivers.find(job.domain, job.outgoing.way)
+    return await admission.ask(resources, job, receiver) if receiver.provider else Admission()
 
 
 async def write(resources: Resources, tried: TriedMail) -> list[str]:
@@ -170,65 +133,6 @@ async def stop_before(resources: Resources, job: MailJob) -> None:
     base_url, now = resources.config.base_url, resources.now()
     bells = await resources.db.write(stop.stop_attempt, job.delivery, seen, base_url, now)
     resources.db.ring(*bells)
-
-
-def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
-    """None when nothing may leave any more."""
-    outgoing = find_outgoing(tx, delivery)
-    if outgoing is None:
-        return None
-    target = domain_of(delivery.target)
-    is_simulated = target == simulator.domain_of(service_domain)
-    is_local = not is_simulated and domains.is_served(tx, target, service_domain)
-    keys = (
-        ()
-        if is_local or is_simulated
-        else domains.signing_keys(tx, domain_of(outgoing.sender), service_domain)
-    )
-    return MailJob(delivery, outgoing, is_local, is_simulated, keys)
-
-
-def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
-    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
-    row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, {connections.OF_SENDER}, {STANDING},"
-        f" {SUPPRESSED_AS},"
-        " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
-        " as is_claimed,"
-        " raw_mails.content, raw_mails.blob,"
-        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
-        " from messages join inboxes on inboxes.id = messages.inbox_id"
-        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
-        id=delivery.message_id,
-        target=delivery.target,
-        delivery_id=delivery.id,
-        number=delivery.attempts,
-    )
-    if row is None:
-        return None
-    content = None if row["content"] is None else bytes(row["content"])
-    message = Message.from_row(row)
-    hold = holds.find(tx, message.id) if message.has_hold else None
-    way = connections.find_way_out(tx, row)
-    return Outgoing(
-        message=message,
-        sender=row["external_address"] if way.connection_id else row["sender"],
-        pod_id=row["pod_id"],
-        clearance=judge(tx, row, delivery.target, hold),
-        is_claimed=row["is_claimed"] is not None,
-        hold=hold,
-        recipients=row["recipients"],
-        content=content,
-        blob=row["blob"],
-        way=way,
-    )
-
-
-def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
-    """As things stand at this attempt, by what the one look-up has found."""
-    suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
-    excused = "" if hold is None else hold.excused
-    return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJob) -> Receipt | DeliveryError:
@@ -344,6 +248,8 @@ def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
     for each in tried:
         if each.answers and recorded[each.job.delivery.id].is_new:
             rung.setdefault(each.job.delivery.id, []).extend(put_answers(tx, each))
+    states = [(each, recorded[each.job.delivery.id].state) for each in tried]
+    aftermath.note_all(tx, [(each, state) for each, state in states if state is not None])
     return [rung.get(each.job.delivery.id, []) for each in tried]
 
 
@@ -357,12 +263,12 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
     messages.lock(tx, tried.job.message.id)
     state = outcomes.record(tx, tried.delivery)
     if state is None or state == PENDING:
-        return Recorded(is_new=state is not None)
+        return Recorded(state)
     if state == FAILED:
-        return Recorded(is_new=True, news=record_failure(tx, tried))
+        return Recorded(state, record_failure(tx, tried))
     note_capture(tx, tried, state)
     is_sent = deliveries.settle(tx, tried.job.message.id) == SENT
-    return Recorded(is_new=True, news=to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
+    return Recorded(state, to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
 def record_only(tx: Tx, tried: TriedMail) -> Recorded:
@@ -371,9 +277,9 @@ def record_only(tx: Tx, tried: TriedMail) -> Recorded:
     state = outcomes.record(tx, tried.delivery)
     if state is None:
         deliveries.settle(tx, tried.job.message.id)  # it had its end before
-        return Recorded(is_new=False)
+        return Recorded(None)
     note_capture(tx, tried, state)
-    return Recorded(is_new=True, news=to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
+    return Recorded(state, to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
 def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:

@@ -49,6 +49,7 @@ class Delivery(Struct, frozen=True):
     is_replay: bool = False  # a person asked for it again
     tls: str | None = None  # how it went to the server that took it
     has_unsubscribe: bool = False  # the mail carries a link by which its recipient wants no more
+    provider: str | None = None  # the organization whose server ended it, outside
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -73,6 +74,7 @@ class Delivery(Struct, frozen=True):
             bool(row["is_replay"]),
             row["tls"],
             bool(row["has_unsubscribe"]),
+            row["provider"],
         )
 
 
@@ -112,7 +114,8 @@ def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
         return []
     is_free, params = one_of("id", free)
     rows = tx.all(
-        f"update deliveries set due_at = :lease_ends, attempts = attempts + 1 where {is_free} returning *",
+        "update deliveries set due_at = :lease_ends, attempts = attempts + 1, waits_for = null"
+        f" where {is_free} returning *",
         lease_ends=now + LEASE,
         **params,
     )
@@ -189,7 +192,14 @@ def note_answer(
 
 
 def finish(
-    tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int, tls: str = ""
+    tx: Tx,
+    delivery: Delivery,
+    state: str,
+    code: int | None,
+    reply: str,
+    now: int,
+    tls: str = "",
+    provider: str = "",
 ) -> bool:
     """False when it was finished, cancelled or tried again meanwhile; but an acceptance always counts."""
     is_open = "state in ('pending', 'held') and attempts = :number"
@@ -197,12 +207,13 @@ def finish(
         is_open = "state in ('pending', 'held', 'cancelled')"
     changed = tx.run(
         "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now,"
-        f" tls = :tls where id = :id and {is_open}",
+        f" tls = :tls, provider = :provider where id = :id and {is_open}",
         state=state,
         code=code,
         reply=reply,
         now=now,
         tls=tls or None,
+        provider=provider or None,
         id=delivery.id,
         **({"number": delivery.attempts} if ":number" in is_open else {}),
     )
@@ -299,6 +310,26 @@ def put_back(tx: Tx, delivery: Delivery, now: int) -> None:
         id=delivery.id,
         number=delivery.attempts,
     )
+
+
+def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str) -> None:
+    """An attempt that was not made: it uses up no wait, and leaves no trace but why the mail waits."""
+    is_put_off = tx.run(
+        "update deliveries set due_at = :due_at, attempts = attempts - 1, waits_for = :waits_for,"
+        " last_code = null, last_reply = :reason"
+        " where id = :id and state = 'pending' and attempts = :number",
+        due_at=due_at,
+        waits_for=waits_for,
+        reason=reason,
+        id=delivery.id,
+        number=delivery.attempts,
+    )
+    if is_put_off:
+        tx.run(
+            "delete from attempts where delivery_id = :id and number = :number and milliseconds is null",
+            id=delivery.id,
+            number=delivery.attempts,
+        )
 
 
 def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:

@@ -30,6 +30,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     tls: str = ""  # none, opportunistic, mta-sts or dane; "" where it never left this server
     captured: bytes | None = None
     sessions: tuple[TlsSession, ...] = ()  # with servers outside, how those of the attempt began
+    provider: str = ""  # the organization that was asked to take it; "" where it never left this server
     retry_after_seconds: int | None = None
 
 
@@ -71,6 +72,13 @@ def record(tx: Tx, tried: TriedDelivery) -> str | None:
 def _finish(tx: Tx, tried: TriedDelivery, state: str) -> str | None:
     delivery, outcome = tried.delivery, tried.outcome
     is_finished = deliveries.finish(
-        tx, delivery, state, outcome.code, outcome.text, outcome.ended_at, outcome.tls
+        tx,
+        delivery,
+        state,
+        outcome.code,
+        outcome.text,
+        outcome.ended_at,
+        outcome.tls,
+        outcome.provider,
     )
     return state if is_finished else None

@@ -6,6 +6,7 @@ from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.outward.notices import letters
 from postroom.queue import idempotency
+from postroom.queue.providers import counts, paces, warm_ups
 from postroom.queue.tls import tls_reports, tls_sessions
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
@@ -31,6 +32,9 @@ EXPIRING = (
     ("device_codes", "request_hash", "expires_at", 0),
     ("check_answers", "sender", "answered_at", DAY),
     ("domain_reports", "owner, domain, kind, report_hash, position", "received_at", domain_reports.LIFETIME),
+    ("provider_hours", "account_id, pod_id, provider, hour_at", "hour_at", counts.LIFETIME),
+    ("provider_paces", "provider", "slowed_at", paces.FORGOTTEN),
+    ("warm_ups", "domain, provider", "day_at", warm_ups.FORGOTTEN),
     ("dkim_keys", "owner, domain, selector", "retired_at", dkim_keys.REMEMBERED),
     (
         "tls_sessions",

@@ -116,7 +116,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "pod_id": pods.get,
     "thread_id": threads.get,
     "message_id": messages.get,
-    "domain_id": domains.get,
+    "domain_id": domains.require_within,
     "connection_id": connections.get,
     "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
     "webhook_id": lambda tx, reach, webhook_id: webhook_list.get(tx, reach.account_id, webhook_id),

@@ -4,7 +4,6 @@ from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.operations import (
     audit_log,
-    domains,
     holds,
     inboxes,
     keys,
@@ -16,11 +15,10 @@ from postroom.operations import (
     usage,
     webhooks,
 )
-from postroom.operations.ways import connections, domain_reports, webhook_list
+from postroom.operations.ways import connections, webhook_list
 from postroom.operations.writing import templates
 from postroom.web import public
-from postroom.web.api.accounts import domains as checks
-from postroom.web.api.accounts import people_routes
+from postroom.web.api.accounts import domain_routes, people_routes
 from postroom.web.api.events import events, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import messages as downloads
@@ -58,8 +56,6 @@ AGAIN = (errors.NothingToDo, errors.RecipientNotAllowed, errors.RecipientSuppres
 CANCEL = (errors.NothingToDo,)
 APPROVE = (errors.NotHeld, errors.ContentChanged)
 REJECT = (errors.NotHeld,)
-DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
-TAKEN = (errors.DomainTaken,)
 NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached)
 
 ROUTES = (
@@ -249,24 +245,7 @@ ROUTES = (
     Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT, READING),
     Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, MANAGING, 201),
     Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, MANAGING, 204),
-    Route("GET", "/v1/domains", domains.list_domains, POD, READING),
-    Route(
-        "POST",
-        "/v1/domains",
-        domains.create_domain,
-        POD,
-        MANAGING,
-        201,
-        DOMAIN,
-        prepare=checks.make_dkim_key,
-    ),
-    Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
-    Route("PATCH", "/v1/domains/{domain_id}", domains.change_domain, POD, MANAGING),
-    Route("GET", "/v1/domains/{domain_id}/health", checks.get_domain_health, POD, READING),
-    Route("GET", "/v1/domains/{domain_id}/reports", domain_reports.get_domain_reports, POD, READING),
-    Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/verify", checks.verify_domain, POD, MANAGING, 200, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/rotate-dkim", checks.rotate_dkim, POD, MANAGING, 200, CANCEL),
+    *domain_routes.ROUTES,
     Route("GET", "/v1/connections", connections.list_connections, POD, READING),
     Route(
         "POST",

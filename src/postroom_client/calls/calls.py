@@ -37,6 +37,7 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    Deliverability,
     Domain,
     DomainHealth,
     DomainReports,
@@ -1159,9 +1160,16 @@ def get_domain(domain_id: str) -> Call[Domain]:
     return Call("GET", path("v1", "domains", domain_id), decoded(Domain))
 
 
-def update_domain(domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Call[Domain]:
-    """Change the relay by which mail of a domain leaves; None is the server's own way."""
-    return Call("PATCH", path("v1", "domains", domain_id), decoded(Domain), json=changes(outbound=outbound))
+def update_domain(
+    domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+) -> Call[Domain]:
+    """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+    return Call(
+        "PATCH",
+        path("v1", "domains", domain_id),
+        decoded(Domain),
+        json=given(warmUp=warm_up) | changes(outbound=outbound),
+    )
 
 
 def delete_domain(domain_id: str) -> Call[None]:
@@ -1201,6 +1209,13 @@ def rotate_dkim(domain_id: str) -> Call[Domain]:
         decoded(Domain),
         is_repeatable=False,
         timeout_seconds=60,
+    )
+
+
+def get_deliverability(*, days: Literal["1", "30", "7"] = "1") -> Call[Deliverability]:
+    """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+    return Call(
+        "GET", "/v1/deliverability", decoded(Deliverability), query=present({"days": unless(days, "1")})
     )
 
 

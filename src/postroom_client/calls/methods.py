@@ -20,6 +20,7 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    Deliverability,
     Domain,
     DomainHealth,
     DomainReports,
@@ -1077,9 +1078,11 @@ class BlockingMethods(Protocol):
         """Get a domain and its DNS records."""
         return self.run(calls.get_domain(domain_id))
 
-    def update_domain(self, domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Domain:
-        """Change the relay by which mail of a domain leaves; None is the server's own way."""
-        return self.run(calls.update_domain(domain_id, outbound=outbound))
+    def update_domain(
+        self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+    ) -> Domain:
+        """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+        return self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
@@ -1104,6 +1107,10 @@ class BlockingMethods(Protocol):
     def rotate_dkim(self, domain_id: str) -> Domain:
         """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
         return self.run(calls.rotate_dkim(domain_id))
+
+    def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
+        """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+        return self.run(calls.get_deliverability(days=days))
 
     def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
         """List connections, newest first."""
@@ -2605,9 +2612,11 @@ class AwaitedMethods(Protocol):
         """Get a domain and its DNS records."""
         return await self.run(calls.get_domain(domain_id))
 
-    async def update_domain(self, domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Domain:
-        """Change the relay by which mail of a domain leaves; None is the server's own way."""
-        return await self.run(calls.update_domain(domain_id, outbound=outbound))
+    async def update_domain(
+        self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
+    ) -> Domain:
+        """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+        return await self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     async def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
@@ -2632,6 +2641,10 @@ class AwaitedMethods(Protocol):
     async def rotate_dkim(self, domain_id: str) -> Domain:
         """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
         return await self.run(calls.rotate_dkim(domain_id))
+
+    async def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
+        """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+        return await self.run(calls.get_deliverability(days=days))
 
     async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
         """List connections, newest first."""

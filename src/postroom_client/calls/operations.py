@@ -863,6 +863,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
             clears=True,
         ),
+        Parameter(
+            "warm_up", "switch", help="Begin with little mail to each provider, and let it grow by the day."
+        ),
     ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "get_domain_health": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
@@ -873,6 +876,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "verify_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "rotate_dkim": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "get_deliverability": (
+        Parameter(
+            "days",
+            "choice",
+            help="How many days back, in whole hours.",
+            default="1",
+            choices=("1", "30", "7"),
+        ),
+    ),
     "list_connections": (
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1

@@ -37,7 +37,7 @@ from postroom.web.dashboard.settings import (
     suppressions,
     users,
 )
-from postroom.web.dashboard.ways import connections
+from postroom.web.dashboard.ways import connections, deliverability
 from postroom.web.dashboard.writing import templates
 from postroom.web.routing import ACCOUNT, POD, Route
 
@@ -171,6 +171,11 @@ PAGES = (
     change("/app/settings/domains/{domain_id}/rotate", domains.rotate_dkim, POD, MANAGING),
     change("/app/settings/domains/{domain_id}/outbound", domains.set_outbound, POD, MANAGING),
     change("/app/settings/domains/{domain_id}/delete", domains.delete_domain, POD, MANAGING),
+    change("/app/settings/domains/{domain_id}/warm-up", domains.set_warm_up, POD, MANAGING),
+    page("/app/settings/deliverability", deliverability.show_deliverability, POD, READING),
+    page("/app/settings/deliverability.csv", deliverability.export, POD, READING),
+    change("/app/settings/deliverability/letter", deliverability.send_letter, POD, SENDING),
+    page("/app/settings/deliverability/letters/{message_id}", deliverability.show_letter, POD, READING),
     page("/app/settings/connections", connections.show_connections, POD, READING),
     change("/app/settings/connections", connections.connect, POD, MANAGING),
     page("/app/settings/connections/{connection_id}", connections.show_connection, POD, READING),

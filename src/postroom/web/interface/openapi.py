@@ -27,6 +27,7 @@ TAGS = {
     "attachments": "Files of messages.",
     "audit": "Who decided what.",
     "connections": "Ways in for mail: services that post it here.",
+    "deliverability": "How mail fares at the providers that receive it.",
     "domains": "Domains of your own.",
     "drafts": "Mail that is being written.",
     "events": "What has happened.",

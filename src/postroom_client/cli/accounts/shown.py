@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ApiKey,
         AuditEntry,
         ConnectionTest,
+        Deliverability,
         DnsRecord,
         Domain,
         DomainHealth,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Pod,
         Policy,
         PolicyRule,
+        ReceivingProvider,
         Usage,
         Webhook,
         WebhookDelivery,
@@ -141,6 +143,25 @@ def show_reports(context: CommandContext, reports: "DomainReports") -> None:
         sessions = [(each.source, str(each.count), each.policy, each.result) for each in reports.tls]
         output.print_text("")
         output.print_human(output.table(("REPORTER", "CONNECTIONS", "POLICY", "RESULT"), sessions))
+
+
+def show_deliverability(context: CommandContext, found: "Deliverability") -> None:
+    head = ("PROVIDER", "ACCEPTED", "DEFERRED", "BOUNCED", "COMPLAINED", "TLS", "SECONDS", "PACE")
+    output.print_human(output.table(head, [_provider_row(each) for each in found.data]))
+    if found.warm_ups:
+        rows = [
+            (each.domain, each.provider, str(each.day), str(each.used), str(each.limit or "no limit"))
+            for each in found.warm_ups
+        ]
+        output.print_text("")
+        output.print_human(output.table(("WARM-UP", "PROVIDER", "DAY", "USED", "LIMIT"), rows))
+
+
+def _provider_row(row: "ReceivingProvider") -> tuple[str, ...]:
+    numbers = (row.accepted, row.deferred, row.bounced, row.complained, row.tls)
+    seconds = "" if row.seconds_to_accept is None else f"{row.seconds_to_accept:.1f}"
+    pace = "" if row.pace is None else f"one in {row.pace.seconds_between:g} s"
+    return (row.provider, *map(str, numbers), seconds, pace)
 
 
 def require_healthy(context: CommandContext, health: "DomainHealth", values: "Mapping[str, Any]") -> None:

@@ -123,7 +123,12 @@ OUTSIDE = (
         columns=(("ID", "id"), ("DOMAIN", "domain"), ("STATUS", "status"), ("CREATED", "created_at")),
         empty="No domain of your own yet. Add one: postroom domains add NAME",
     ),
-    Plain("domains change", "update_domain", "Set the relay of a domain.", show=shown.show_domain),
+    Plain(
+        "domains change",
+        "update_domain",
+        "Set the relay of a domain, or its warm-up.",
+        show=shown.show_domain,
+    ),
     Plain("domains show", "get_domain", "Show a domain and its DNS records.", show=shown.show_domain),
     Plain(
         "domains verify",
@@ -151,6 +156,12 @@ OUTSIDE = (
         "Show what other servers reported: mail in the name of a domain by source, and encryption.",
         show=shown.show_reports,
         names={"first": "from", "last": "to"},
+    ),
+    Plain(
+        "domains deliverability",
+        "get_deliverability",
+        "Show what became of mail by receiving provider, and how far warm-ups are.",
+        show=shown.show_deliverability,
     ),
     Plain(
         "domains delete",

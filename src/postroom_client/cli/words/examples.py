@@ -97,6 +97,7 @@ EXAMPLES = {
     "domains verify": "mail.acme.example",
     "domains health": "mail.acme.example",
     "domains reports": "mail.acme.example --from 2026-11-01",
+    "domains deliverability": "--days 7",
     "domains rotate-dkim": "mail.acme.example",
     "domains delete": "mail.acme.example",
     "connections add": "http --provider mailgun",

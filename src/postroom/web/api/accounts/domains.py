@@ -41,7 +41,8 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
         where = call.reach if domain.pod_id is None else Reach(domain.account_id, domain.pod_id)
         await switch_keys(call.resources, domain, call.caller.actor, where)
         _, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config, call.now())
-    return Domain.of(domain, wanted, await db.read(domains.keys_of, domain), found)
+    keys, is_warming = await db.read(domains.keys_of, domain), await db.read(domains.is_warming_up, domain)
+    return Domain.of(domain, wanted, keys, found, is_warming)
 
 
 async def rotate_dkim(call: Call, domain_id: str) -> Domain:

@@ -11,7 +11,10 @@ from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
 from postroom.operations import operator
+from postroom.operations.ways import deliverability
+from postroom.operations.ways.deliverability import ShownProvider
 from postroom.queue import statistics
+from postroom.queue.providers import counts
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
@@ -19,7 +22,7 @@ from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.rendering import link
 
 PATH = "/app/operator/queue"
-DAYS = {"1": DAY, "7": 7 * DAY}
+DAYS = {"1": DAY, "7": 7 * DAY, "30": 30 * DAY}
 CANCELLED_AT_ONCE = 500
 ACCOUNTS_COUNTED = 200
 
@@ -34,13 +37,13 @@ class TickedForm(Struct, frozen=True):
 
 
 class SpanQuery(Struct, frozen=True):
-    days: Literal["1", "7"] = "1"
+    days: Literal["1", "7", "30"] = "1"
 
 
 class BehindQuery(Struct, frozen=True):
     lane: str
     state: Literal["pending", "delivered", "failed", "bounced", "captured", "cancelled"] = "pending"
-    days: Literal["1", "7"] = "7"
+    days: Literal["1", "7", "30"] = "7"
 
 
 async def show_queue(desk: Desk) -> Response:
@@ -115,10 +118,21 @@ async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
-    found = await desk.call.resources.db.read(read_destinations, desk, query.days)
+    db = desk.call.resources.db
     return await desk.show(
-        "deliverability.html", "operator", title="Deliverability", destinations=found, query=query
+        "deliverability.html",
+        "operator",
+        title="Deliverability",
+        destinations=await db.read(read_destinations, desk, query.days),
+        providers=await db.read(read_providers, desk, query.days),
+        query=query,
     )
+
+
+def read_providers(tx: Tx, desk: Desk, days: str) -> list[ShownProvider]:
+    """Of all accounts together."""
+    operator.require_operator(tx, desk.call.caller)
+    return deliverability.show_all(tx, counts.list_of_server(tx, desk.call.now() - DAYS[days]))
 
 
 def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:

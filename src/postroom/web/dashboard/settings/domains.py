@@ -1,6 +1,6 @@
 """Domains: each record as it is wanted and as it was found, and how the world reaches this server."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -23,6 +23,10 @@ PATH = "/app/settings/domains"
 
 class DomainForm(Struct, frozen=True):
     domain: str
+
+
+class WarmUpForm(Struct, frozen=True):
+    on: Literal["yes", "no"]
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
@@ -55,6 +59,13 @@ async def set_outbound(desk: Desk, domain_id: str, body: OutboundForm) -> Respon
     change = domains.DomainChange(body.outbound.strip() or None)
     await desk.run(domains.change_domain, domain_id=domain_id, body=change)
     return go(PATH, "Mail of this domain leaves that way from now on.")
+
+
+async def set_warm_up(desk: Desk, domain_id: str, body: WarmUpForm) -> Response:
+    change = domains.DomainChange(warm_up=body.on == "yes")
+    await desk.run(domains.change_domain, domain_id=domain_id, body=change)
+    told = "Its mail grows by the day." if change.warm_up else "Its mail goes without a limit of the day."
+    return go(PATH, told)
 
 
 async def delete_domain(desk: Desk, domain_id: str) -> Response:

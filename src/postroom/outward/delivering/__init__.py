@@ -1,0 +1,1 @@
+"""A claimed delivery of mail before it is tried: what is known of it, and whether it may go now."""

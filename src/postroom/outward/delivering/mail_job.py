@@ -1,0 +1,150 @@
+"""A claimed delivery and all that the database knows about it, read in one look-up."""
+
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from postroom.accounts import domains
+from postroom.accounts.dkim_keys import DkimKey
+from postroom.connections import connections
+from postroom.connections.connections import WayOut
+from postroom.inward.mails import AcceptedMail
+from postroom.mail import simulator
+from postroom.mailbox import holds, messages
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.messages import Message
+from postroom.outward.courier import domain_of
+from postroom.outward.holding import checks
+from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
+from postroom.queue.deliveries import Delivery
+from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.providers.paces import PaceRules
+from postroom.storage.database import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
+
+    message: Message
+    sender: str
+    pod_id: str
+    clearance: Clearance
+    is_claimed: bool  # still, and by nobody since: it was neither cancelled nor held meanwhile
+    hold: Hold | None
+    recipients: int
+    content: bytes | None
+    blob: str | None
+    way: WayOut
+
+
+@dataclass(frozen=True, slots=True)
+class MailJob:
+    """A claimed delivery and all that the database knows about it."""
+
+    delivery: Delivery
+    outgoing: Outgoing
+    is_local: bool
+    is_simulated: bool
+    keys: tuple[DkimKey, ...]
+
+    @property
+    def message(self) -> Message:
+        return self.outgoing.message
+
+    @property
+    def domain(self) -> str:
+        return domain_of(self.delivery.target)
+
+    @property
+    def sender_domain(self) -> str:
+        return domain_of(self.outgoing.sender)
+
+
+class Receiver(Struct, frozen=True):
+    """Who is asked to take a mail. A relay has a queue and rules of its own: it is not slowed."""
+
+    provider: str = ""  # "": it stays here
+    is_relay: bool = False
+
+
+class Admission(Struct, frozen=True):
+    """Whether the provider is slowed, and whether the mail counts in the warm-up of its sender's domain."""
+
+    receiver: Receiver = Receiver()
+    is_slowed: bool = False
+    is_counted: bool = False
+
+
+class TriedMail(Struct, frozen=True):
+    """A mail that was tried. `answers` come back from the simulator, with the outcome or not at all."""
+
+    job: MailJob
+    outcome: Outcome
+    base_url: str
+    answers: tuple[AcceptedMail, ...] = ()
+    admission: Admission = Admission()
+    pacing: PaceRules = PaceRules()
+
+    @property
+    def delivery(self) -> TriedDelivery:
+        return TriedDelivery(self.job.delivery, self.outcome)
+
+
+def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
+    """None when nothing may leave any more."""
+    outgoing = find_outgoing(tx, delivery)
+    if outgoing is None:
+        return None
+    target = domain_of(delivery.target)
+    is_simulated = target == simulator.domain_of(service_domain)
+    is_local = not is_simulated and domains.is_served(tx, target, service_domain)
+    keys = (
+        ()
+        if is_local or is_simulated
+        else domains.signing_keys(tx, domain_of(outgoing.sender), service_domain)
+    )
+    return MailJob(delivery, outgoing, is_local, is_simulated, keys)
+
+
+def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
+    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    row = tx.one(
+        f"select {messages.COLUMNS}, inboxes.address as sender, {connections.OF_SENDER}, {STANDING},"
+        f" {SUPPRESSED_AS},"
+        " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
+        " as is_claimed,"
+        " raw_mails.content, raw_mails.blob,"
+        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
+        " from messages join inboxes on inboxes.id = messages.inbox_id"
+        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
+        id=delivery.message_id,
+        target=delivery.target,
+        delivery_id=delivery.id,
+        number=delivery.attempts,
+    )
+    if row is None:
+        return None
+    content = None if row["content"] is None else bytes(row["content"])
+    message = Message.from_row(row)
+    hold = holds.find(tx, message.id) if message.has_hold else None
+    way = connections.find_way_out(tx, row)
+    return Outgoing(
+        message=message,
+        sender=row["external_address"] if way.connection_id else row["sender"],
+        pod_id=row["pod_id"],
+        clearance=judge(tx, row, delivery.target, hold),
+        is_claimed=row["is_claimed"] is not None,
+        hold=hold,
+        recipients=row["recipients"],
+        content=content,
+        blob=row["blob"],
+        way=way,
+    )
+
+
+def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
+    """As things stand at this attempt, by what the one look-up has found."""
+    suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
+    excused = "" if hold is None else hold.excused
+    return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]

@@ -1,0 +1,1 @@
+"""What the values of settings may be."""
