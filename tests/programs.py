@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -9,7 +10,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +20,18 @@ USUAL_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin:/usr/local/sbin:/
 BROWSERS = ("chromium-headless-shell", "chromium")
 SYSTEM_PATH = os.environ.get("POSTROOM_TEST_PATH", USUAL_PATH)
 MARKER = "needs"
+NEWER_PYTHONS = ("python3.12", "python3.13", "python3.14")
 
 
 def find(program: str) -> str | None:
     return shutil.which(program, path=SYSTEM_PATH)
+
+
+def find_python(version: str) -> str | None:
+    """On the path, or where pyenv puts those that are not the one in use."""
+    versions = Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".pyenv" / "versions"
+    kept = sorted(versions.glob(f"{version.removeprefix('python')}.*/bin/{version}"))
+    return find(version) if not kept else str(kept[-1])
 
 
 def path_of(program: str) -> str:
@@ -103,7 +113,16 @@ def has_libwebp() -> bool:
         return False
 
 
+def python(version: str) -> Need:
+    return Need(partial(_has_python, version), f"install {version}")
+
+
+def _has_python(version: str) -> bool:
+    return find_python(version) is not None
+
+
 NEEDS = {
+    **{version: python(version) for version in NEWER_PYTHONS},
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "frameworks for Node": Need(has_frameworks_for_node, "apt-get install npm, with a way to the registries"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),

@@ -6,6 +6,7 @@ import re
 import smtplib
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -59,6 +60,12 @@ class Wheel:
         with zipfile.ZipFile(self.path) as archive:
             [name] = [name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt")]
             return {line for line in archive.read(name).decode().splitlines() if "=" in line}
+
+    @property
+    def contents(self) -> dict[str, list[bytes]]:
+        """By lines, in the order of their letters: that of `RECORD` follows the folder it was built in."""
+        with zipfile.ZipFile(self.path) as archive:
+            return {name: sorted(archive.read(name).splitlines()) for name in archive.namelist()}
 
     def unpack(self, folder: Path) -> None:
         with zipfile.ZipFile(self.path) as archive:
@@ -141,10 +148,24 @@ def closure(requirements: list[Requirement], extra: str = "") -> set[str]:
 
 
 def build(project: Path, folder: Path) -> Wheel:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    run_hatchling(project, "wheel", folder)
     [path] = folder.glob("*.whl")
     return Wheel(path)
+
+
+def run_hatchling(project: Path, kind: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=300)
+
+
+def build_from_archive(project: Path, folder: Path) -> Wheel:
+    """As pip does with a source archive: unpacked somewhere else, without the history of a checkout."""
+    run_hatchling(project, "sdist", folder)
+    [archive] = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
+    [unpacked] = [path for path in folder.iterdir() if path.is_dir()]
+    return build(unpacked, folder)
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +176,16 @@ def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
 @pytest.fixture(scope="module")
 def server_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
     return build(ROOT, tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture(scope="module")
+def archived_client(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build_from_archive(CLIENT, tmp_path_factory.mktemp("archived-client"))
+
+
+@pytest.fixture(scope="module")
+def archived_server(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build_from_archive(ROOT, tmp_path_factory.mktemp("archived-server"))
 
 
 @pytest.fixture(scope="module")
@@ -212,10 +243,18 @@ def test_the_server_is_whole_in_its_wheel(server_wheel: Wheel) -> None:
     assert packed == {path for path in files if "__pycache__" not in path.parts}
 
 
-def test_what_is_installed_by_name_serves_pages_and_takes_mail(
-    client_wheel: Wheel, server_wheel: Wheel, tmp_path: Path
+def test_a_source_archive_gives_the_wheel_that_the_checkout_gives(
+    client_wheel: Wheel, server_wheel: Wheel, archived_client: Wheel, archived_server: Wheel
 ) -> None:
-    """As after `pipx install postroom`, away from any checkout."""
+    assert archived_client.contents == client_wheel.contents
+    assert archived_server.contents == server_wheel.contents
+
+
+def test_what_is_installed_by_name_serves_pages_and_takes_mail(
+    archived_client: Wheel, archived_server: Wheel, tmp_path: Path
+) -> None:
+    """As after `pipx install postroom` from the source archives, whose wheels are those of the checkout."""
+    client_wheel, server_wheel = archived_client, archived_server
     machine = Machine.empty(tmp_path / "machine")
     client_wheel.unpack(machine.packages)
     server_wheel.unpack(machine.packages)
