@@ -356,3 +356,10 @@ with Client(*sys.argv[1:]) as client:
 print(postroom_client.__version__, postroom_client.__file__, inbox.address, sep="\\n")
 print(event.event, event.message.subject)
 """
+
+
+def test_the_changelog_is_one_of_releases_and_begins_with_this_one() -> None:
+    headings = re.findall(r"(?m)^## (.+)$", (ROOT / "CHANGELOG.md").read_text())
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", heading) for heading in headings), headings
+    assert headings[0].split()[0] == postroom.__version__
+    assert len({heading.split()[0] for heading in headings}) == len(headings)
