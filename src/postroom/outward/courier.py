@@ -27,8 +27,8 @@ class OutgoingMail:
     raw: bytes = field(repr=False)
     domain: str
     signature_bytes: int = 0  # how many of the first bytes are our signature
-    is_tls_report: bool = False  # goes whatever TLS comes to, and is in no report (RFC 8460 section 3)
     outbound: str = field(default="", repr=False)  # the relays of whoever sends it; "": the server's way
+    is_tls_report: bool = False  # goes whatever TLS comes to, and is in no report (RFC 8460 section 3)
 
 
 class DeliveryError(Exception):
