@@ -137,3 +137,18 @@ async def test_a_recipient_is_always_allowed_from_the_page_of_what_waits(server:
     assert (await message_of(server, first))["hold"]["state"] == "held"
     second = await send(server, inbox_id, "carol@there.example", subject="Again")
     assert (await message_of(server, second)).get("hold") is None
+
+
+async def test_what_another_version_put_off_stops_no_other(server: Server) -> None:
+    await server.new_inbox("bob")
+    message = await first_mail(server, "bob")
+    async with signed_in(server) as page:
+        await page.post(f"/app/messages/{message['id']}/delete")
+        await server.resources.db.write(
+            lambda tx: tx.run("update delayed_actions set operation = 'POST /gone'")
+        )
+        await until_done(server)
+        assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 200
+        await page.post(f"/app/messages/{message['id']}/delete")
+        await until_done(server)
+    assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 404

@@ -74,7 +74,10 @@ async def carry_out(resources: Resources, courier: WebhookCourier, action_id: st
 
 
 async def perform_all(call: Call, action: DelayedAction) -> None:
-    route = BY_NAME[action.operation]
+    route = BY_NAME.get(action.operation)
+    if route is None:  # of another version of this server
+        log.get().error("a delayed action is not known here", operation=action.operation)
+        return
     for given in msgspec.json.decode(action.arguments):
         try:
             await operations.perform(route, call, to_arguments(route, given))
