@@ -1,5 +1,6 @@
 """Three real nodes: processes on one PostgreSQL and one S3 store, behind HAProxy."""
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -133,12 +134,19 @@ class Cluster:
         found: list[dict[str, Any]] = []
         async with self.client() as api:
             while True:
-                page = await api.get(
-                    f"/v1/inboxes/{inbox_id}/messages", params={"limit": 100, "offset": len(found)}
-                )
+                path = f"/v1/inboxes/{inbox_id}/messages"
+                page = await get_patiently(api, path, {"limit": 100, "offset": len(found)})
                 found += page.json()["data"]
                 if len(found) >= page.json()["total"]:
                     return found
+
+
+async def get_patiently(api: httpx2.AsyncClient, path: str, params: dict[str, int]) -> httpx2.Response:
+    """HAProxy may still believe that every node is away, which it asks them from time to time."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (answer := await api.get(path, params=params)).status_code == 503:
+            await asyncio.sleep(0.05)
+    return answer
 
 
 def client_of(port: int) -> httpx2.AsyncClient:
