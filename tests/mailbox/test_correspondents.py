@@ -9,7 +9,7 @@ from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mailbox import correspondents, messages
-from postroom.mailbox.correspondents import Known
+from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -75,6 +75,6 @@ async def test_since_when_somebody_writes_and_is_proven_is_kept_from_the_first_t
     await db.write(know)
     asked = ["ann@x.example", "ben@x.example", "cy@x.example"]
     assert await db.read(correspondents.list_known, inbox.id, asked) == {
-        "ann@x.example": Known(START, START + 2),
-        "ben@x.example": Known(START + 4, None),
+        "ann@x.example": KnownSince(START, START + 2),
+        "ben@x.example": KnownSince(START + 4, None),
     }

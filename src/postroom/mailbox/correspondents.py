@@ -10,7 +10,7 @@ NAMESAKES_LIMIT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSince:
     """Since when somebody writes to an inbox, and is proven to; None: before this was kept, or never."""
 
     first_at: int | None
@@ -35,7 +35,7 @@ def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str
     return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
 
 
-def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Known]:
+def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, KnownSince]:
     """What an inbox knows of those who wrote to it."""
     if not addresses:
         return {}
@@ -46,7 +46,7 @@ def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Kno
         inbox_id=inbox_id,
         **asked,
     )
-    return {row["address"]: Known(row["first_at"], row["verified_at"]) for row in rows}
+    return {row["address"]: KnownSince(row["first_at"], row["verified_at"]) for row in rows}
 
 
 def note_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:

@@ -15,7 +15,7 @@ from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
 from postroom.mail.address import normalize, parse_list
 from postroom.mailbox import correspondents, labels, message_json, messages, raw_mails, related, threads
-from postroom.mailbox.correspondents import Known
+from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.messages import INBOUND, ListedMessage
 from postroom.mailbox.threads import Thread
 from postroom.operations.messages import get_message
@@ -62,11 +62,11 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class ShownSender:
     """Who wrote a mail, and since when the inbox knows them."""
 
     address: str
-    known: Known
+    known: KnownSince
     came_at: int
 
     @property
@@ -83,7 +83,7 @@ class Conversation:
     offset: int
     beside: list[ThreadRow]
     behind: Behind
-    senders: dict[str, Sender]  # by the id of a mail in
+    senders: dict[str, ShownSender]  # by the id of a mail in
 
     @property
     def last_inbound(self) -> dict[str, Any] | None:
@@ -137,13 +137,13 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
     )
 
 
-def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, Sender]:
+def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, ShownSender]:
     """Who wrote each mail in, and what the inbox knows of them."""
     wrote = {each["id"]: address_of(each) for each in shown if each["direction"] == INBOUND}
     known = correspondents.list_known(tx, thread.inbox_id, sorted(set(wrote.values())))
     came = {each["id"]: from_iso(each["createdAt"]) for each in shown}
     return {
-        message_id: Sender(address, known[address], came[message_id])
+        message_id: ShownSender(address, known[address], came[message_id])
         for message_id, address in wrote.items()
         if address in known
     }
