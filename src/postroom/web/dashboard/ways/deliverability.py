@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.errors import NotFound
 from postroom.fields import PageQuery
 from postroom.operations import domains, inboxes, messages
 from postroom.operations.inboxes import InboxQuery
@@ -94,6 +95,8 @@ async def send_letter(desk: Desk, body: LetterForm) -> Response:
 async def show_letter(desk: Desk, message_id: str) -> Response:
     """The checks are made once it has an end: they ask the DNS."""
     message = plain(await desk.run(messages.get_message, message_id=message_id))
+    if message["direction"] != "outbound":
+        raise NotFound("There is no such letter.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None
     return await desk.show(
         "letter.html",
