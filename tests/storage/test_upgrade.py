@@ -17,6 +17,7 @@ from tests.doubles import START
 FIRST_NAMED = ("accounts", "inboxes")  # other tables name their rows
 # What can be made anew from other rows may be dropped by an upgrade.
 DERIVED = "search_"
+LABELS_OF_THREADS = 128  # the last schema in which the folder of a label showed whole threads
 RENAMED = {"checks": "examinations"}
 
 
@@ -93,6 +94,47 @@ def test_every_row_of_the_first_release_is_there_after_an_upgrade(database_url: 
         }
         assert len(found) == 1, table
         assert kept == {name: row[name] for name in kept}, table
+    session.rollback()
+    session.close()
+
+
+def add(tx: Tx, engine: str, table: str, **values: object) -> None:
+    kinds = columns(tx, engine, table)
+    row = {name: value_for(kind) for name, kind in kinds.items()} | values
+    named, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+    tx.run(f"insert into {table} ({named}) values ({places})", **row)
+
+
+def test_folders_of_labels_show_labelled_messages_and_no_mail_is_left_in_none(
+    database_url: str, tmp_path: Path
+) -> None:
+    session = open_session(database_url, tmp_path)
+    migrate(session, START, up_to=LABELS_OF_THREADS)
+    session.begin()
+    tx, engine = session.tx, session.engine
+    for table in FIRST_NAMED:
+        add(tx, engine, table)
+    add(tx, engine, "folders", folder="label:big", shown="Big")
+    for message_id, folders in {
+        "labelled": ["inbox", "label:big"],
+        "beside": ["inbox", "label:big"],
+        "moved": ["label:big"],
+    }.items():
+        add(tx, engine, "messages", id=message_id, was_labelled=0)
+        for folder in folders:
+            add(tx, engine, "folder_mails", folder=folder, message_id=message_id, uid=len(message_id))
+    add(tx, engine, "message_labels", message_id="labelled", label="big", shown="Big")
+    session.commit()
+    migrate(session, START)
+    session.begin()
+    in_folder = "select message_id from folder_mails where folder = :folder order by message_id"
+    shown = tx.all(in_folder, folder="label:big")
+    assert [row["message_id"] for row in shown] == ["labelled", "moved"]
+    labels = tx.all("select message_id, shown from message_labels where label = 'big' order by message_id")
+    assert [(row["message_id"], row["shown"]) for row in labels] == [("labelled", "Big"), ("moved", "Big")]
+    marked = tx.all("select id from messages where was_labelled = 1 order by id")
+    assert {row["id"] for row in marked} >= {"moved"}
+    assert "beside" not in {row["id"] for row in marked}
     session.rollback()
     session.close()
 

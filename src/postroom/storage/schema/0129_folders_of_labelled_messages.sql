@@ -12,6 +12,9 @@ where folder_mails.folder like 'label:%' and not exists (
 )
 on conflict (message_id, label) do nothing;
 
+update messages set was_labelled = 1 where was_labelled = 0
+    and id in (select message_id from message_labels where label <> '\seen');
+
 delete from folder_mails where folder like 'label:%' and not exists (
     select 1 from message_labels
     where message_labels.message_id = folder_mails.message_id
