@@ -42,17 +42,20 @@ class Sink:
     """The world outside, as a courier meets it. `watch` sees each mail at the moment it would leave."""
 
     mood: Mood = "takes"
+    host: str = "sink.example"  # the mail server that answers
     mails: list[OutgoingMail] = field(default_factory=list)
     watch: Callable[[OutgoingMail], None] = lambda mail: None
 
     async def deliver(self, mail: OutgoingMail) -> Receipt:
         self.watch(mail)
         if self.mood == "defers":
-            raise DeliveryError("451 4.2.1 later", permanent=False, code=451, enhanced="4.2.1")
+            later = DeliveryError("451 4.2.1 later", permanent=False, code=451, enhanced="4.2.1")
+            later.host = self.host
+            raise later
         if self.mood == "refuses":
             raise DeliveryError("554 5.6.0 not this", permanent=True, code=554, enhanced="5.6.0")
         self.mails.append(mail)
-        return Receipt(250, "2.0.0 taken", host="sink.example")
+        return Receipt(250, "2.0.0 taken", host=self.host)
 
     async def close(self) -> None:
         return None

@@ -175,7 +175,7 @@ async def test_no_other_host_is_asked_about_a_refused_recipient(
     unknown = b"550 5.1.1 no such user"
     async with SmtpPeer({"RCPT": unknown}) as first, SmtpPeer(address="127.0.0.2", port=first.port) as second:
         error = await failure_of(make_courier(first.port).deliver(mail_to("bob@two.example")))
-    assert (error.code, second.connections) == (550, 0)
+    assert (error.code, error.host, second.connections) == (550, "mx0.two.example", 0)
 
 
 async def test_hosts_that_all_turn_us_away_end_the_delivery_only_if_all_do_so_for_good(
@@ -194,7 +194,7 @@ async def test_hosts_that_all_turn_us_away_end_the_delivery_only_if_all_do_so_fo
         mixed = await failure_of(courier.deliver(mail_to("bob@three.example")))
         second.behaviour["greeting"] = b"554 no"
         unanimous = await failure_of(courier.deliver(mail_to("bob@three.example")))
-    assert (mixed.permanent, mixed.code) == (False, 421)
+    assert (mixed.permanent, mixed.code, mixed.host) == (False, 421, "mx1.three.example")
     assert (unanimous.permanent, unanimous.code) == (True, 554)
     assert third.connections == 2
 

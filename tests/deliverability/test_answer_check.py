@@ -49,6 +49,7 @@ async def ask(host: Server, sender: str, mail_from: str | None = None, more: str
     def take(tx: Tx) -> None:
         tx.run("delete from letters")
         received_reports.add_all(tx, [asked])
+        received_reports.claim_due(tx, [], 1, now)  # else the loop of the server may be first
 
     await host.resources.db.write(take)
     await answer_check(host.resources, ZoneLookup(ZONE), asked)

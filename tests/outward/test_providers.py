@@ -95,7 +95,7 @@ async def test_the_provider_is_that_of_the_first_mx_or_of_the_relay() -> None:
 
 async def test_a_provider_that_defers_is_slowed_for_all_its_domains_and_recovers(house: House) -> None:
     bob = await house.inbox("bob")
-    house.sink.mood = "defers"
+    house.sink.mood, house.sink.host = "defers", "mx2.big.example"
     await house.send(bob, "a@here.example")
     await house.step()
     house.sink.mood = "takes"
@@ -120,6 +120,16 @@ async def test_a_provider_that_defers_is_slowed_for_all_its_domains_and_recovers
     assert (shown["big.example"]["accepted"], shown["big.example"]["pace"]) == (6, None)
     happened = [each for each in await actions(house) if each.startswith("provider.")]
     assert happened == ["provider.slowed", "provider.recovered"]
+
+
+async def test_no_stranger_slows_a_provider_by_naming_its_server_before_his_own(house: House) -> None:
+    bob = await house.inbox("bob")
+    house.sink.mood, house.sink.host = "defers", "mx.stranger.example"
+    await house.send(bob, "a@here.example")
+    await house.step()
+    assert await house.resources.db.read(paces.find, "big.example") is None
+    shown = {each["provider"]: each for each in (await figures(house))["data"]}
+    assert (shown["big.example"]["deferred"], shown["big.example"]["pace"]) == (1, None)
 
 
 async def test_each_further_deferral_makes_the_wait_longer_up_to_the_longest(db: Database) -> None:

@@ -118,6 +118,7 @@ class SmtpCourier:
             try:
                 session = await self._open(destination, hop, seen)
             except DeliveryError as error:
+                error.host = hop.host
                 failures.append(error)  # even a 5xx here is about this host, not about the mail
                 continue
             try:
@@ -202,6 +203,9 @@ class SmtpCourier:
         has_tls, tls = session.has_tls, session.tls
         try:
             reply = await session.send(mail)
+        except DeliveryError as error:
+            error.host = session.host
+            raise
         finally:
             self._resting.put(destination.key, session)
         return Receipt(reply.code, reply.text, session.host, has_tls, tls=tls, sessions=seen)

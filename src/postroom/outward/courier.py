@@ -56,6 +56,7 @@ class DeliveryError(Exception):
         self.enhanced = enhanced
         self.unknown_outcome = unknown_outcome
         self.sessions = sessions  # how those of the attempt began
+        self.host = ""  # of the mail server that said it
 
 
 def domain_of(address: str) -> str:
@@ -97,6 +98,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
             ended_at=ended_at,
             is_permanent=answer.permanent,
             enhanced=answer.enhanced,
+            refused_by=answer.host,
             sessions=answer.sessions,
         )
     return Outcome(

@@ -26,6 +26,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     is_permanent: bool = False
     enhanced: str = ""
     host: str = ""
+    refused_by: str = ""  # the mail server that did not take it
     has_tls: bool = False
     tls: str = ""  # none, opportunistic, mta-sts or dane; "" where it never left this server
     captured: bytes | None = None

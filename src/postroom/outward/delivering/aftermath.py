@@ -7,6 +7,7 @@ from postroom.outward.delivering.mail_job import TriedMail
 from postroom.queue.deliveries import DONE, FAILED, PENDING
 from postroom.queue.providers import counts, paces, warm_ups
 from postroom.queue.providers.counts import CountedHour, ProviderCount
+from postroom.queue.providers.names import provider_of
 from postroom.storage.database import Tx
 
 
@@ -45,11 +46,12 @@ def _first_tried_at(tx: Tx, tried: TriedMail) -> int:
 
 
 def _pace(tx: Tx, tried: TriedMail) -> None:
+    """By its own word alone: a stranger may name one of its servers, and his own as the next."""
     outcome, now = tried.outcome, tried.outcome.ended_at
     if outcome.is_success and tried.admission.is_slowed:
         if paces.speed_up(tx, outcome.provider, tried.pacing, now):
             admission.note_recovered(tx, tried.job, outcome.provider, now)
-    elif not outcome.is_success and outcome.code in paces.SLOW_DOWN_CODES:
+    elif outcome.code in paces.SLOW_DOWN_CODES and provider_of(outcome.refused_by) == outcome.provider:
         started_at = now - outcome.milliseconds
         if paces.slow_down(tx, outcome.provider, started_at, tried.pacing, now):
             admission.note_slowed(tx, tried.job, outcome.provider, outcome.text, now)
