@@ -259,7 +259,9 @@ async def test_closing_ends_the_lookups_under_way(server: DnsServer) -> None:
     server.dropped.add("*")
     resolver = Resolver([server.address])
     waiting = asyncio.create_task(resolver.txt("example.com"))
-    await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while not server.queries:
+            await asyncio.sleep(0.01)
     await resolver.close()
     with pytest.raises(DnsTemporary, match="closed"):
         await waiting
