@@ -3,10 +3,6 @@
 import gzip
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from email.mime.application import MIMEApplication
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
-from email.policy import SMTP
 from email.utils import format_datetime
 from urllib.parse import unquote, urlsplit
 
@@ -73,6 +69,11 @@ def write_mail(
     own_domain: str, domain: str, sender: str, recipient: str, report_id: str, day: int, content: bytes
 ) -> bytes:
     """Section 5.3, unsigned."""
+    from email.mime.application import MIMEApplication  # late: a start needs none of it
+    from email.mime.multipart import MIMEMultipart
+    from email.mime.text import MIMEText
+    from email.policy import SMTP
+
     mail = MIMEMultipart("report")
     mail.set_param("report-type", "tlsrpt")
     mail["From"] = sender
