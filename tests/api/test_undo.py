@@ -3,9 +3,13 @@
 import asyncio
 import re
 
+import pytest
+
 from postroom.accounts.people import delayed_actions
 from postroom.accounts.people.delayed_actions import DELAY
+from postroom.errors import Unavailable
 from postroom.storage.database import Tx
+from postroom.web import operations
 from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.api.test_office_writing import first_mail
 from tests.conftest import Server
@@ -150,5 +154,29 @@ async def test_what_another_version_put_off_stops_no_other(server: Server) -> No
         await until_done(server)
         assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 200
         await page.post(f"/app/messages/{message['id']}/delete")
+        await until_done(server)
+    assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 404
+
+
+async def test_what_a_database_that_was_away_kept_undone_is_done_later(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.new_inbox("bob")
+    message = await first_mail(server, "bob")
+    perform, tried = operations.perform, asyncio.Event()
+
+    async def be_away(*_: object) -> None:
+        tried.set()
+        raise Unavailable("Nothing can be stored now. Try again.", retry_after=5)
+
+    async with signed_in(server) as page:
+        await page.post(f"/app/messages/{message['id']}/delete")
+        monkeypatch.setattr(operations, "perform", be_away)
+        server.clock.turn(DELAY)
+        server.resources.db.ring(delayed_actions.BELL)
+        await asyncio.wait_for(tried.wait(), 60)
+        monkeypatch.setattr(operations, "perform", perform)
+        assert await count(server) == 1
+        server.clock.turn(delayed_actions.LEASE)
         await until_done(server)
     assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 404

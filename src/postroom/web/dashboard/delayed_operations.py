@@ -82,6 +82,8 @@ async def perform_all(call: Call, action: DelayedAction) -> None:
         try:
             await operations.perform(route, call, to_arguments(route, given))
         except ApiError as error:
+            if error.status >= 500:  # ours: it is done again when its lease has ended
+                raise
             log.get().info("a delayed action was refused", operation=route.name, reason=error.message)
 
 
