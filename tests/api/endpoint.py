@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 DEAD_PATH = "/dead"
 
@@ -50,5 +50,5 @@ async def running_endpoint() -> AsyncIterator[Endpoint]:
     server = await asyncio.start_server(endpoint.handle, "127.0.0.1", 0)
     base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     endpoint.url, endpoint.dead_url = base_url + "/hook", base_url + DEAD_PATH
-    yield endpoint
-    server.close()
+    with closing(server):
+        yield endpoint

@@ -128,8 +128,10 @@ async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server:
         assert new["lastError"] is None
         server.clock.turn(2 * 60 * SECOND)
         await endpoint.wait_for(2)
-        server.clock.turn(HOUR)
         async with asyncio.timeout(120):
+            while not await server.resources.db.read(second_answers):
+                await asyncio.sleep(0.02)
+            server.clock.turn(HOUR)
             while await server.resources.db.read(pending):
                 await asyncio.sleep(0.02)
         assert len(endpoint.requests) == 2
@@ -137,6 +139,10 @@ async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server:
 
 def pending(tx: Any) -> Any:
     return tx.all("select id from deliveries where kind = 'notice' and state = 'pending'")
+
+
+def second_answers(tx: Any) -> Any:
+    return tx.all("select 1 from attempts where number = 2 and milliseconds is not null")
 
 
 @pytest.mark.sqlite_alone

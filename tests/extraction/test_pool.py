@@ -132,8 +132,8 @@ async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[...
     before = set(children_of(os.getpid()))
     assert await hello(pool) == HELLO
     (child,) = set(children_of(os.getpid())) - before
-    busy = files.docx("<w:x/>" * 60_000)
-    while processor_seconds(child) < 2.5:
+    busy = files.docx("<w:x/>" * 15_000)  # far below the limit, also on a busy machine
+    while processor_seconds(child) < 2.2:
         assert (await pool.extract("", "", busy, 60.0)).method == "office"
 
 
