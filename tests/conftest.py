@@ -165,11 +165,15 @@ def postgres_url() -> Iterator[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Once on each engine; what has no SQL of its own under test is marked, and runs on SQLite alone."""
+    """Once on each engine; what has no SQL of its own under test is marked, and runs on SQLite alone.
+
+    Where a module is marked, its tests that run statements which no other test runs are marked for both.
+    """
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "database_url" in metafunc.fixturenames and "database_url" not in chosen:
-        is_marked = metafunc.definition.get_closest_marker("sqlite_alone") is not None
-        metafunc.parametrize("database_url", ENGINES[:1] if is_marked else ENGINES, indirect=True)
+        marks = {mark.name for mark in metafunc.definition.iter_markers()}
+        is_one_enough = "sqlite_alone" in marks and "both_databases" not in marks
+        metafunc.parametrize("database_url", ENGINES[:1] if is_one_enough else ENGINES, indirect=True)
 
 
 @pytest.fixture

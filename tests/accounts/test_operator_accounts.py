@@ -12,6 +12,7 @@ from postroom.accounts.accounts import Account
 from postroom.clock import DAY
 from postroom.errors import FirstAccountStays, NameTaken
 from postroom.mailbox import raw_mails
+from postroom.mailbox.search import index_upkeep
 from postroom.resources import Tx
 from postroom.upkeep import account_removal, upkeep
 from tests.api.test_deletion import mail
@@ -110,6 +111,7 @@ async def test_a_deleted_account_is_closed_at_once_and_leaves_nothing(server: Se
     async with asyncio.timeout(120):  # what was being indexed meanwhile goes with the next round
         while await left_of(server, account.id):
             await upkeep.one_round(server.resources)
+            await index_upkeep.tidy(server.resources.db)
     assert list(server.resources.blobs.names(-60.0)) == []
     assert (await asyncio.to_thread(rcpt, server.smtp_port, "gone"))[0] == 550
 

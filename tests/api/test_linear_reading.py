@@ -44,7 +44,7 @@ from tests.storage.test_hot_queries import RefusingCourier
 
 pytestmark = pytest.mark.sqlite_alone
 
-SHAPES_A_PLACE = min(int(os.environ.get("POSTROOM_TEST_SHAPES", "2")), len(SHAPES))  # of sixteen
+SHAPES_A_PLACE = min(int(os.environ.get("POSTROOM_TEST_SHAPES", "1")), len(SHAPES))  # of sixteen
 MOST_STEPS = 20_000
 LITTLE_MS = 200.0  # of the process: less is not worth a look
 SHARE, MOST_GROWTH = 16, 64.0
