@@ -31,10 +31,7 @@ VOCABULARY = 7  # all mails and questions use one language
 STORED_TOGETHER = 500
 MOST_MS = {"word": 5, "phrase": 20, "prefix of three letters": 50}
 TIMES_ON_POSTGRES = 5  # how much more of these it may take
-SIZE_ON_SQLITE = (
-    "select (select sum(length(block)) from search_words_data) + (select sum(length(text)) from search_texts)"
-    " as size"
-)
+SIZE_ON_SQLITE = "select sum(length(block)) as size from search_words_data"
 SIZE_ON_POSTGRES = "select pg_total_relation_size('search_words') as size"
 
 

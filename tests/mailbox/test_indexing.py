@@ -1,5 +1,7 @@
 """The search index keeps up with the messages: through kills, deletions, upgrades and new tokens."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from postroom.mailbox.search.batch import Batch
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import sqlite_index
+from postroom.upkeep import deletion
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.filled_inbox import document
@@ -127,6 +130,41 @@ async def test_what_is_removed_while_it_is_being_indexed_is_not_found(db: Databa
     assert await db.read(lambda tx: tx.all("select * from search_documents")) == []
 
 
+async def test_the_words_of_removed_mail_are_taken_out_of_the_index(db: Database) -> None:
+    """Also of an inbox that is gone, and of mail that was changed before."""
+    inbox = await new_inbox(db)
+    stored = [await db.write(store, inbox, f"Report {number}") for number in range(3)]
+    await index(db)
+
+    def change(tx: Tx) -> None:
+        indexing.enqueue_removed(tx, stored[:1])
+        tx.run("update messages set direction = 'blocked' where id = :id", id=stored[0])
+        indexing.enqueue_all(tx, stored[:1])
+
+    await db.write(change)
+    await index(db)
+    assert await db.read(find, inbox, "report") == ["Report 2", "Report 1"]
+    await db.write(inboxes.remove, inbox.reach, inbox.id, START)
+    await db.write(deletion.erase_all, stored)
+    await index(db)
+    assert await left_words(db) == 0
+    await index_upkeep.tidy(db)
+    assert await db.read(lambda tx: tx.all("select * from search_changes")) == []
+
+
+async def left_words(db: Database) -> int:
+    """Documents with any word, also those that are no longer shown."""
+
+    def count(tx: Tx) -> int:
+        if not tx.words.is_apart:
+            return len(tx.all("select doc from search_words"))
+        assert tx.all("select * from search_removals") != []
+        sql = "select rowid from search_words where search_words match :any"
+        return len(tx.all(sql, any='"0001" *'))
+
+    return await db.read(count)
+
+
 async def test_mail_from_before_the_index_is_found_behind_newer_mail(db: Database) -> None:
     inbox = await new_inbox(db)
     for number in range(100):
@@ -228,7 +266,7 @@ async def test_an_index_that_was_emptied_is_made_anew(db: Database) -> None:
 async def test_an_index_that_lost_its_last_steps_or_all_of_it_is_made_whole(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:
-    """As after a power cut: the file is synced seldom. Then it is damaged, and then it is gone."""
+    """As after a power cut: it is synced seldom. Then it is damaged, of an earlier version, and gone."""
     config, file = settings(tmp_path), tmp_path / sqlite_index.NAME
     db = await open_database(config, START)
     inbox = await new_inbox(db)
@@ -240,7 +278,10 @@ async def test_an_index_that_lost_its_last_steps_or_all_of_it_is_made_whole(
     await db.write(store, inbox, "Report 1")
     await index(db)
     await db.close()
-    for content in (before, b"no database" * 1000, None):
+    with closing(sqlite3.connect(tmp_path / "earlier.db")) as earlier:
+        earlier.execute("create table search_documents (doc bigint primary key)")
+    of_earlier_version = (tmp_path / "earlier.db").read_bytes()
+    for content in (before, b"no database" * 1000, of_earlier_version, None):
         file.unlink()
         if content is not None:
             file.write_bytes(content)

@@ -36,6 +36,7 @@ async def all_pages(db: Database, inbox: Inbox, q: str, limit: int) -> list[str]
 
 def let_in(tx: Tx, message_id: str, now: int) -> None:
     """As a release does: it came when it was let in."""
+    indexing.enqueue_removed(tx, [message_id])
     tx.run("update messages set created_at = :now where id = :id", now=now, id=message_id)
     indexing.enqueue_all(tx, [message_id])
 

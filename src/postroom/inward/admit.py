@@ -80,6 +80,7 @@ def let_in(
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant
     )
+    indexing.enqueue_removed(tx, [document.id])
     messages.let_in(tx, threaded, came_at)
     places.move(tx, inbox.id, document.id, places.INBOX)
     indexing.enqueue_all(tx, [document.id])

@@ -1,7 +1,7 @@
 """What a domain function sees of a database (Tx), and what the servers see of it (Database)."""
 
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from postroom.mail.search.index_entry import IndexEntry
@@ -31,10 +31,13 @@ class WordIndex(Protocol):
     def clear(self) -> None: ...
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """Replaces what these documents had before."""
+        """Of a document that has an entry, words of the earlier one may still be found."""
         ...
 
-    def remove_all(self, docs: Sequence[int]) -> None: ...
+    def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
+        """Each with what it was put as. If that is not known, words may be left that nobody finds."""
+        ...
+
     def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:
         """The highest documents below that number, in any of the realms, highest first."""
         ...

@@ -114,6 +114,7 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     """All rows of messages, one statement for each table. Gives the blobs that nothing else uses."""
     if not message_ids:
         return []
+    indexing.enqueue_removed(tx, message_ids)
     is_wanted, wanted = one_of("message_id", message_ids)
     rows = tx.all(f"select distinct blob from raw_mails where {is_wanted} and blob is not null", **wanted)
     tx.run(
@@ -121,7 +122,6 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     )
     for table in OF_A_MESSAGE:
         tx.run(f"delete from {table} where {is_wanted}", **wanted)
-    indexing.enqueue_all(tx, message_ids)
     places.forget(tx, message_ids)
     delete_all(tx, "messages", "id", message_ids)
     blobs = [row["blob"] for row in rows]

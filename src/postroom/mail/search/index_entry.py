@@ -12,7 +12,6 @@ from postroom.mail.search import tokens
 # Every token begins with its realm and one of these, so that one realm's rows are never read for another's:
 # how long a search takes tells nothing of them. A word of a mail holds letters and digits alone.
 ANYWHERE, SUBJECT, SENDER, RECIPIENTS, SCOPE = "§", "¶", "←", "→", "¤"
-NEXT = "\n"  # in no token
 GAP = "·"  # holds a place that nothing is found at: no phrase reaches over it
 
 MAX_READ_CHARS = 400_000
@@ -46,7 +45,6 @@ class IndexEntry:
 
     realm: str
     texts: list[str] = field(default_factory=list)  # of tokens in their places, a space between them
-    short_texts: list[str] = field(default_factory=list)  # the same as they are kept, see `to_short`
     place_count: int = 0
     text_chars: int = 0
     behind: list[str] = field(default_factory=list)
@@ -69,9 +67,7 @@ class IndexEntry:
         if not words:
             return
         if not self.counts and len(words) <= room and self._has_room_for(words):
-            text = beginning + f" {beginning}".join(words)
-            short = NEXT + NEXT.join(words) if mark == ANYWHERE else f" {text}"
-            self._put(text, short, len(words))
+            self._put(beginning + f" {beginning}".join(words), len(words))
             return
         if not self.counts:
             self._count_places()
@@ -80,9 +76,8 @@ class IndexEntry:
             self._place(found[:room])
         self.behind.extend([word for word in found[room:] if word not in self.counts and self._take(word, 0)])
 
-    def _put(self, text: str, short: str, count: int) -> None:
+    def _put(self, text: str, count: int) -> None:
         self.texts += (text, GAP)
-        self.short_texts += (short, f" {GAP}")
         self.place_count += count + 1
         self.text_chars += len(text)
 
@@ -115,8 +110,7 @@ class IndexEntry:
                 placed.append(word)
             else:
                 placed.append(GAP)
-        text = " ".join(placed)
-        self._put(text, shortened(f" {text}", self.realm), len(placed))
+        self._put(" ".join(placed), len(placed))
 
     def _take(self, word: str, count: int) -> bool:
         bytes_after = self.distinct_bytes + len(word.encode())
@@ -143,28 +137,8 @@ def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
 
 def to_fts5(entry: IndexEntry) -> str:
     """For the one column of a table with `tokenize = 'ascii'`, which keeps every other character as it is."""
-    return " ".join(["", *entry.texts, _ending(entry)])
-
-
-def to_short(entry: IndexEntry) -> str:
-    """What `to_fts5` gives, in fewer letters: what most tokens begin with is named once."""
-    text = "".join([*entry.short_texts, shortened(f" {_ending(entry)}", entry.realm)])
-    return f"\0{entry.realm}\0{text}"
-
-
-def shortened(text: str, realm: str) -> str:
-    return text.replace(f" {realm}{ANYWHERE}", NEXT)
-
-
-def restored(short: str) -> str:
-    """Of what `to_short` gave, what `to_fts5` gives."""
-    _, realm, text = short.split("\0", 2)
-    return text.replace(NEXT, f" {realm}{ANYWHERE}")
-
-
-def _ending(entry: IndexEntry) -> str:
     behind = f" {GAP} ".join(entry.behind)
-    return " ".join([behind, GAP, *entry.scopes])
+    return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 
 
 def to_tsvector(entry: IndexEntry) -> str:

@@ -38,20 +38,6 @@ def _fts5_in_realm(query: Query, realm: str) -> str:
     return f"({kept}) NOT ({' OR '.join(f'({each})' for each in unwanted)})" if unwanted else kept
 
 
-def holds(query: Query, realms: Sequence[str], text: str) -> bool:
-    """Whether a text that was written for FTS5 matches, read without the index."""
-    end = text.find(index_entry.SCOPE)
-    realm = text[text.rfind(" ", 0, end) + 1 : end]
-    spaced = f" {text} "
-    return realm in realms and all(
-        any(_is_in(term, realm, spaced) != term.is_negated for term in group) for group in query.terms
-    )
-
-
-def _is_in(term: Term, realm: str, spaced: str) -> bool:
-    return f" {' '.join(_marked(term, realm))}{'' if term.is_beginning else ' '}" in spaced
-
-
 def to_tsquery(query: Query, realms: Sequence[str]) -> str:
     return " | ".join(f"({_tsquery_in_realm(query, realm)})" for realm in realms)
 

@@ -25,6 +25,7 @@ class Batch:
     passed: int = 0  # of the earlier mail, with what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
     is_apart: bool = False  # for an index in a file of its own
+    removed: dict[int, IndexEntry] = field(default_factory=dict)  # entries to take out, by their changes
 
     @property
     def is_of_earlier_mail(self) -> bool:
@@ -38,7 +39,8 @@ class Batch:
         for start in range(0, len(self.changes), size):
             changes = self.changes[start : start + size]
             entries = {message_id: self.entries[message_id] for message_id, _ in changes}
-            yield Batch(changes, entries, {}, arrivals=self.arrivals)
+            removed = {number: self.removed[number] for _, number in changes if number in self.removed}
+            yield Batch(changes, entries, {}, arrivals=self.arrivals, removed=removed)
 
     def one_by_one(self) -> Iterator["Batch"]:
         if not self.is_of_earlier_mail:
@@ -52,4 +54,4 @@ class Batch:
             message_id: None if entry is None else IndexEntry(entry.realm, scopes=entry.scopes)
             for message_id, entry in self.entries.items()
         }
-        return replace(self, entries=emptied)
+        return replace(self, entries=emptied, removed={})

@@ -9,6 +9,7 @@ from postroom.storage.database import Database, Tx, one_of
 
 LOOK_SECONDS = 60.0
 FORGOTTEN_AT_ONCE = 2_000
+REMOVALS_FORGOTTEN_AT_ONCE = 200  # each has the text of a mail
 
 
 def holder_of(data_dir: Path) -> str:
@@ -51,13 +52,19 @@ def list_waiting(tx: Tx, limit: int) -> list[str]:
 
 def _forget_changes(tx: Tx, reached: int) -> bool:
     """Some at a time: who hands mail in waits for the writer meanwhile."""
-    removed = tx.run(
-        "delete from search_changes where number <= :reached and number in"
-        " (select number from search_changes order by number limit :limit)",
-        reached=reached,
-        limit=FORGOTTEN_AT_ONCE,
-    )
-    return removed > 0
+    tables = {"search_changes": FORGOTTEN_AT_ONCE}
+    if tx.words.is_apart:
+        tables["search_removals"] = REMOVALS_FORGOTTEN_AT_ONCE
+    removed = [
+        tx.run(
+            f"delete from {table} where number <= :reached and number in"
+            f" (select number from {table} order by number limit :limit)",
+            reached=reached,
+            limit=limit,
+        )
+        for table, limit in tables.items()
+    ]
+    return any(removed)
 
 
 def _find_gone_accounts(tx: Tx) -> list[str]:

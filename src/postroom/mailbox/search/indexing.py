@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+import msgspec
+
 from postroom import log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
@@ -44,6 +46,24 @@ def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
         "insert into search_changes (message_id) values :rows",
         [(message_id,) for message_id in sorted(set(message_ids))],
     )
+
+
+def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
+    """These are about to be removed or found by other words: an index without texts is told the old ones."""
+    changes = tx.many(
+        "insert into search_changes (message_id) values :rows returning message_id, number",
+        [(message_id,) for message_id in sorted(set(message_ids))],
+    )
+    if tx.words.is_apart:
+        numbers = {row["message_id"]: row["number"] for row in changes}
+        for part in _in_parts(list(numbers)):
+            is_wanted, wanted = one_of("id", part)
+            rows = tx.all(f"select {messages.COLUMNS}, direction from messages where {is_wanted}", **wanted)
+            removed = [(numbers[row["id"]], _Removed.of(tx, row)) for row in rows]
+            tx.many(
+                "insert into search_removals (number, mail) values :rows",
+                [(number, msgspec.msgpack.encode(each)) for number, each in removed],
+            )
 
 
 def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
@@ -142,7 +162,9 @@ def prepare(tx: Tx) -> Batch | None:
     if changes:
         entries, new_pods, arrivals = _make_entries(tx, list(dict(changes)))
         made = list(takewhile(lambda change: change[0] in entries, changes))
-        return Batch(made, entries, new_pods, arrivals=arrivals, is_apart=tx.words.is_apart)
+        is_apart = tx.words.is_apart
+        removed = _make_removed(tx, made) if is_apart else {}
+        return Batch(made, entries, new_pods, arrivals=arrivals, is_apart=is_apart, removed=removed)
     earlier = tx.all(
         "select id from messages where id < :cursor order by id desc limit :limit",
         cursor=state["cursor"],
@@ -194,10 +216,53 @@ def _make_entries(
     return entries, new_pods, arrivals
 
 
-def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
-    """In the given order, some at a time: a row may be large."""
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What an entry is made of, but for the realm, which the index knows."""
+
+    mail: Searchable
+    scopes: list[str]
+
+    @classmethod
+    def of(cls, tx: Tx, row: Row) -> "_Removed":
+        return cls(_read(tx, Message.from_row(row)), _scopes(row))
+
+
+def _make_removed(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:
+    """Entries to take out by the numbers of the changes, of messages that have one."""
+    if not changes:
+        return {}
+    removals = tx.tuples(
+        "select number, mail from search_removals where number between :first and :last",
+        first=changes[0][1],
+        last=changes[-1][1],
+    )
+    message_ids = {number: message_id for message_id, number in changes}
+    realms = _find_realms(tx, [message_ids[number] for number, _ in removals])
+    entries = {}
+    for number, packed in removals:
+        if (realm := realms.get(message_ids[number])) is not None:
+            removed = msgspec.msgpack.decode(packed, type=_Removed)
+            entries[number] = index_entry.of_mail(removed.mail, realm, removed.scopes)
+    return entries
+
+
+def _find_realms(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
+    if not message_ids:
+        return {}
+    is_wanted, wanted = one_of("message_id", message_ids)
+    return dict(tx.tuples(f"select message_id, realm from search_documents where {is_wanted}", **wanted))
+
+
+def _in_parts(message_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Some at a time: a row may be large."""
     for start in range(0, len(message_ids), READ_TOGETHER):
-        part = message_ids[start : start + READ_TOGETHER]
+        yield message_ids[start : start + READ_TOGETHER]
+
+
+def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
+    """In the given order."""
+    for part in _in_parts(message_ids):
         is_wanted, wanted = one_of("messages.id", part)
         rows = tx.all(
             f"select {messages.COLUMNS}, messages.direction, inboxes.pod_id, inboxes.account_id, number"
@@ -272,19 +337,16 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
     if state is None:
         return False
     known = _find_documents(tx, list(batch.entries))
-    gone = [
-        message_id for message_id, entry in batch.entries.items() if entry is None and message_id in known
-    ]
+    _remove(tx, batch, known)
     made = {
         message_id: entry
         for message_id, entry in batch.entries.items()
         if entry is not None and not (batch.is_of_earlier_mail and _is_current(known, message_id))
     }
-    _remove(tx, [known[message_id][0] for message_id in gone])
     in_order = sorted(made, key=lambda message_id: (batch.arrivals[message_id].at, message_id))
     docs = _number(tx, state, batch, in_order, known)
     tx.words.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
-    _note_documents(tx, docs)
+    _note_documents(tx, docs, made)
     latecomers.note(tx, batch, docs, known)
     _note_done(tx, batch)
     return True
@@ -303,12 +365,20 @@ def _is_current(known: dict[str, tuple[int, int]], message_id: str) -> bool:
     return message_id in known and known[message_id][1] == tokens.VERSION
 
 
-def _remove(tx: Tx, docs: Sequence[int]) -> None:
+def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
+    """Also from what is known."""
+    gone: dict[str, IndexEntry | None] = {
+        message_id: None for message_id, entry in batch.entries.items() if entry is None
+    }
+    for message_id, number in reversed(batch.changes):  # the first of several tells what it was put as
+        if number in batch.removed:
+            gone[message_id] = batch.removed[number]
+    docs = {known.pop(message_id)[0]: entry for message_id, entry in gone.items() if message_id in known}
     if docs:
         tx.words.remove_all(docs)
-        is_wanted, wanted = one_of("doc", docs)
+        is_wanted, wanted = one_of("doc", list(docs))
         tx.run(f"delete from search_documents where {is_wanted}", **wanted)
-        latecomers.forget(tx, docs)
+        latecomers.forget(tx, list(docs))
 
 
 def _number(
@@ -326,11 +396,11 @@ def _number(
     }
 
 
-def _note_documents(tx: Tx, docs: dict[str, int]) -> None:
+def _note_documents(tx: Tx, docs: dict[str, int], made: dict[str, IndexEntry]) -> None:
     tx.many(
-        "insert into search_documents (doc, message_id, version) values :rows"
-        " on conflict (doc) do update set version = excluded.version",
-        [(doc, message_id, tokens.VERSION) for message_id, doc in docs.items()],
+        "insert into search_documents (doc, message_id, version, realm) values :rows"
+        " on conflict (doc) do update set version = excluded.version, realm = excluded.realm",
+        [(doc, message_id, tokens.VERSION, made[message_id].realm) for message_id, doc in docs.items()],
     )
 
 

@@ -4,7 +4,7 @@ GIN gives all that match before the first is seen. So every entry also has the n
 search names a few parts, then more, until it has enough.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from postroom.mail.search import index_entry, match_expression
@@ -29,7 +29,7 @@ class PostgresWords:
         self._tx.run("delete from search_words")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        self.remove_all([doc for doc, _ in entries])
+        self._remove([doc for doc, _ in entries])
         self._tx.many(
             "insert into search_words (doc, words) values :rows",
             [
@@ -38,7 +38,10 @@ class PostgresWords:
             ],
         )
 
-    def remove_all(self, docs: Sequence[int]) -> None:
+    def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
+        self._remove(docs)
+
+    def _remove(self, docs: Collection[int]) -> None:
         self._tx.run("delete from search_words where doc = any(:docs)", docs=list(docs))
 
     def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:

@@ -12,6 +12,7 @@ from postroom import log
 
 NAME = "search.db"
 SCHEMA = files("postroom.storage").joinpath("schema", "sqlite", "search_index.sql")
+VERSION = 2  # as in the schema
 CACHE_KILOBYTES = 8_000
 CHECKPOINT_PAGES = 4_000
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -31,6 +32,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute(f"pragma cache_size = -{CACHE_KILOBYTES}")
     connection.execute("pragma temp_store = memory")
     connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    connection.execute("pragma secure_delete = fast")  # else a merge also writes zeros where it read from
     return connection
 
 
@@ -42,17 +44,29 @@ def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection
 
 
 def prepare(path: Path) -> None:
-    """Makes the file, or makes it anew if it cannot be read."""
+    """Makes the file, or makes it anew if it cannot be read or is of an earlier version."""
     try:
-        _make(path)
+        if not _is_of_earlier_version(path):
+            _make(path)
+            return
+        log.get().info("the search index is of an earlier version and is made anew")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & PRIMARY_CODE not in DAMAGED:
             raise
         log.get().error("the search index is damaged and is made anew", reason=str(error))
-        for each in (path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")):
-            with suppress(FileNotFoundError):
-                each.unlink()
-        _make(path)
+    for each in (path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")):
+        with suppress(FileNotFoundError):
+            each.unlink()
+    _make(path)
+
+
+def _is_of_earlier_version(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with closing(connect(path)) as connection:
+        (version,) = connection.execute("pragma user_version").fetchone()
+        (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    return bool(tables) and int(version) != VERSION
 
 
 def _make(path: Path) -> None:

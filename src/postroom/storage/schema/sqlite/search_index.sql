@@ -1,18 +1,16 @@
--- The file of the search index. All of it can be made anew from the messages.
+-- The file of the search index. All of it can be made anew from the messages, as is a file of another version.
+pragma user_version = 2;
+
 create virtual table if not exists search_words using fts5 (words, content = '', columnsize = 0, tokenize = 'ascii');
 
 -- A batch is one segment, and segments are merged seldom: each merge writes them again.
 insert into search_words (search_words, rank) values ('hashsize', 8000000), ('automerge', 16), ('crisismerge', 64);
 
-create table if not exists search_texts (
-    doc integer primary key,
-    text blob not null
-);
-
 create table if not exists search_documents (
-    doc bigint primary key,
+    doc integer primary key,
     message_id text not null unique,
-    version integer not null
+    version integer not null,
+    realm text not null default ''
 );
 
 create table if not exists search_realms (

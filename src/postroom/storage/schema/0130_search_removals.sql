@@ -1,0 +1,1 @@
+-- The index knows the realm of each entry, and on SQLite what removed entries were made of.

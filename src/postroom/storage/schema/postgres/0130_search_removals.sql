@@ -1,0 +1,1 @@
+alter table search_documents add column realm text not null default '';
