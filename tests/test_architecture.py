@@ -66,6 +66,8 @@ ROOMS: dict[str, list[str]] = {
     "mailbox/search": [
         "batch",
         "pace",
+        "contents",
+        "removals",
         "latecomers",
         "index_upkeep",
         "indexing",

@@ -24,7 +24,7 @@ from tests.doubles import START, FakeClock
 from tests.end_to_end.process import command_of
 from tests.mailbox.test_indexing import entries, find, index, new_inbox, store
 
-MUCH = indexing.BATCH + index_process.FEW
+MUCH = indexing.BATCH_APART + index_process.FEW
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
-from postroom.mailbox.search import index_upkeep, indexing, search
+from postroom.mailbox.search import index_upkeep, indexing, removals, search
 from postroom.mailbox.search.batch import Batch
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
@@ -77,7 +77,7 @@ def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
 
 async def entries(db: Database) -> int:
     """How many documents the index itself holds for a word that each mail has."""
-    rows = await db.read(lambda tx: tx.words.find(parse("words"), ["0001"], 2**62, 1000))
+    rows = await db.read(lambda tx: tx.words.find(parse("words"), ["0001"], 2**62, 10_000))
     return len(rows)
 
 
@@ -137,7 +137,7 @@ async def test_the_words_of_removed_mail_are_taken_out_of_the_index(db: Database
     await index(db)
 
     def change(tx: Tx) -> None:
-        indexing.enqueue_removed(tx, stored[:1])
+        removals.enqueue_removed(tx, stored[:1])
         tx.run("update messages set direction = 'blocked' where id = :id", id=stored[0])
         indexing.enqueue_all(tx, stored[:1])
 

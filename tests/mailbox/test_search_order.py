@@ -9,7 +9,7 @@ from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import indexing, search
+from postroom.mailbox.search import indexing, removals, search
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import deletion
 from tests.doubles import START
@@ -36,7 +36,7 @@ async def all_pages(db: Database, inbox: Inbox, q: str, limit: int) -> list[str]
 
 def let_in(tx: Tx, message_id: str, now: int) -> None:
     """As a release does: it came when it was let in."""
-    indexing.enqueue_removed(tx, [message_id])
+    removals.enqueue_removed(tx, [message_id])
     tx.run("update messages set created_at = :now where id = :id", now=now, id=message_id)
     indexing.enqueue_all(tx, [message_id])
 

@@ -15,7 +15,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
-from postroom.mailbox.search import filters, indexing, search
+from postroom.mailbox.search import contents, filters, indexing, search
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.filled_inbox import document
@@ -83,7 +83,7 @@ async def test_random_questions_find_what_a_slow_reading_finds(db: Database) -> 
     stored = [await db.write(store, inbox, chance) for _ in range(MAILS)]
     await index(db)
     files = await db.read(attachments.list_of_messages, [each.id for each in stored])
-    mails = [(each.id, indexing.to_searchable(each, files[each.id])) for each in stored]
+    mails = [(each.id, contents.to_searchable(each, files[each.id])) for each in stored]
     answered = found_any = 0
     for _ in range(QUESTIONS):
         q = question(chance)
@@ -157,7 +157,7 @@ async def test_random_filters_find_what_a_slow_reading_finds(
     states = {each.id: await db.write(change, inbox, each, chance) for each in stored}
     await index(db)
     files = await db.read(attachments.list_of_messages, [each.id for each in stored])
-    mails = [(each.id, indexing.to_searchable(each, files[each.id])) for each in stored]
+    mails = [(each.id, contents.to_searchable(each, files[each.id])) for each in stored]
     for _ in range(80):
         sought = {
             name: chance.random() < 0.7 for name in chance.sample(sorted(FILTERS), chance.randint(1, 2))

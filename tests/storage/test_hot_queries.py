@@ -22,7 +22,7 @@ from postroom.mailbox import inboxes, usage
 from postroom.mailbox.documents import encode
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import indexing, search
+from postroom.mailbox.search import contents, indexing, search
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
 from postroom.outward.delivering import mail_job
@@ -442,7 +442,7 @@ def put_words(tx: Tx, inbox: Inbox, now: int) -> None:
     entries = []
     for number in range(1, ROWS + 1):
         moment = OLD if f"msg_{number}" == OF_THAT_DAY else now - number
-        scopes = [indexing.inbox_scope(inbox.id), *days.words_of(moment)]
+        scopes = [contents.inbox_scope(inbox.id), *days.words_of(moment)]
         mail = Searchable(subject="Words", sender="", recipients=[], text="")
         entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
         if len(entries) == 500 or number == ROWS:  # else PostgreSQL would take us for dead

@@ -16,7 +16,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import indexing
+from postroom.mailbox.search import indexing, removals
 from postroom.storage.database import Tx
 
 FORGED = "fail"  # what DMARC says of mail that is not from whom it says
@@ -80,7 +80,7 @@ def let_in(
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant
     )
-    indexing.enqueue_removed(tx, [document.id])
+    removals.enqueue_removed(tx, [document.id])
     messages.let_in(tx, threaded, came_at)
     places.move(tx, inbox.id, document.id, places.INBOX)
     indexing.enqueue_all(tx, [document.id])

@@ -7,7 +7,7 @@ from postroom.accounts.reach import Reach
 from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
 from postroom.mailbox.folders import places
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
-from postroom.mailbox.search import indexing
+from postroom.mailbox.search import removals
 from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200
@@ -114,7 +114,7 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     """All rows of messages, one statement for each table. Gives the blobs that nothing else uses."""
     if not message_ids:
         return []
-    indexing.enqueue_removed(tx, message_ids)
+    removals.enqueue_removed(tx, message_ids)
     is_wanted, wanted = one_of("message_id", message_ids)
     rows = tx.all(f"select distinct blob from raw_mails where {is_wanted} and blob is not null", **wanted)
     tx.run(

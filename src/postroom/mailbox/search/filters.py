@@ -12,15 +12,15 @@ from postroom.mail.search import days
 from postroom.mail.search.query import Condition, Term
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.search import indexing
+from postroom.mailbox.search import contents
 from postroom.storage.database import Tx
 
 FEW = 4_096
 NOWHERE = "nowhere"  # a scope that no mail is in
 FLAGS: dict[tuple[str, str | int], str] = {
-    ("has", "attachment"): indexing.HAS_FILES,
-    ("is", "sent"): indexing.SENT,
-    ("is", "blocked"): indexing.BLOCKED,
+    ("has", "attachment"): contents.HAS_FILES,
+    ("is", "sent"): contents.SENT,
+    ("is", "blocked"): contents.BLOCKED,
 }
 DAYS = ("before", "after")
 CONDITIONS: dict[str | int, str] = {
@@ -76,7 +76,7 @@ def _terms(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> lis
         return [Term((scope,), "scope") for scope in scopes or [NOWHERE]]
     if filter_.name == "in":
         found = find_inboxes(tx, reach, str(filter_.value), service_domain)
-        scopes = [indexing.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
+        scopes = [contents.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
     else:
         scopes = [FLAGS[filter_.name, filter_.value]]
     return [Term((scope,), "scope", is_negated=filter_.is_negated) for scope in scopes]

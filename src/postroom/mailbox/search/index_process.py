@@ -17,7 +17,7 @@ from postroom.storage.database import IndexStore
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
 
 FEW = 32  # changes; what is less the server does by itself
-PAUSE_SECONDS = 0.5
+PAUSE_SECONDS = 1.0
 STAYS_SECONDS = 20.0  # when there are but few
 
 

@@ -8,36 +8,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-import msgspec
-
 from postroom import log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.mail.search import days, index_entry, tokens
-from postroom.mail.search.index_entry import IndexEntry, Searchable
-from postroom.mailbox import attachments, documents, messages
-from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document
-from postroom.mailbox.messages import OUTBOUND, Message
-from postroom.mailbox.search import latecomers
+from postroom.mail.search import index_entry, tokens
+from postroom.mail.search.index_entry import IndexEntry
+from postroom.mailbox import messages
+from postroom.mailbox.messages import Message
+from postroom.mailbox.search import contents, latecomers, removals
 from postroom.mailbox.search.batch import AccountMoment, Batch
 from postroom.storage.database import IndexStore, Row, Tx, one_of
 
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
-BATCH = 200
-BATCH_CHARACTERS = 2_000_000
+BATCH, BATCH_APART = 200, 1_000  # the larger the batch, the less is written
+BATCH_CHARACTERS = 5_000_000
 STORED_AT_ONCE = 16
-READ_TOGETHER = 8
 COUNTED_WAITING = 10_000
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 REALM_WIDTH = 4
-HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
-
-
-def inbox_scope(inbox_id: str) -> str:
-    return f"i{inbox_id[4:]}"
 
 
 def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
@@ -45,35 +35,6 @@ def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
     tx.many(
         "insert into search_changes (message_id) values :rows",
         [(message_id,) for message_id in sorted(set(message_ids))],
-    )
-
-
-def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
-    """These are about to be removed or found by other words: an index without texts is told the old ones."""
-    changes = tx.many(
-        "insert into search_changes (message_id) values :rows returning message_id, number",
-        [(message_id,) for message_id in sorted(set(message_ids))],
-    )
-    if tx.words.is_apart:
-        numbers = {row["message_id"]: row["number"] for row in changes}
-        for part in _in_parts(list(numbers)):
-            is_wanted, wanted = one_of("id", part)
-            rows = tx.all(f"select {messages.COLUMNS}, direction from messages where {is_wanted}", **wanted)
-            removed = [(numbers[row["id"]], _Removed.of(tx, row)) for row in rows]
-            tx.many(
-                "insert into search_removals (number, mail) values :rows",
-                [(number, msgspec.msgpack.encode(each)) for number, each in removed],
-            )
-
-
-def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
-    return Searchable(
-        subject=document.subject,
-        sender=document.from_addr,
-        recipients=[document.header_to, *document.cc, document.to_addr],
-        text=document.body_text,
-        filenames=[file.filename for file in files],
-        file_texts=[file.parsed_text for file in files if file.parsed_text],
     )
 
 
@@ -104,7 +65,11 @@ async def step(db: IndexStore, holder: str, now: int) -> bool:
 
 def stored_at_once(batch: Batch) -> int:
     """A file of its own takes a whole batch. Else who hands mail in waits for the writer meanwhile."""
-    return BATCH if batch.is_apart else STORED_AT_ONCE
+    return BATCH_APART if batch.is_apart else STORED_AT_ONCE
+
+
+def batch_size(tx: Tx) -> int:
+    return BATCH_APART if tx.words.is_apart else BATCH
 
 
 async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
@@ -137,7 +102,8 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 def has_full_batch(tx: Tx) -> bool:
     """What is less waits a moment for more: each batch writes the same pages of the index again."""
-    return not is_whole(tx) or len(_changes(tx, _state(tx), BATCH)) == BATCH
+    size = batch_size(tx)
+    return not is_whole(tx) or len(_changes(tx, _state(tx), size)) == size
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
@@ -158,17 +124,17 @@ def prepare(tx: Tx) -> Batch | None:
     state = _state(tx)
     if state["version"] != tokens.VERSION:
         return None
-    changes = _changes(tx, state, BATCH)
+    changes = _changes(tx, state, batch_size(tx))
     if changes:
         entries, new_pods, arrivals = _make_entries(tx, list(dict(changes)))
         made = list(takewhile(lambda change: change[0] in entries, changes))
         is_apart = tx.words.is_apart
-        removed = _make_removed(tx, made) if is_apart else {}
+        removed = removals.make_entries(tx, made) if is_apart else {}
         return Batch(made, entries, new_pods, arrivals=arrivals, is_apart=is_apart, removed=removed)
     earlier = tx.all(
         "select id from messages where id < :cursor order by id desc limit :limit",
         cursor=state["cursor"],
-        limit=BATCH,
+        limit=batch_size(tx),
     )
     return _prepare_earlier(tx, [row["id"] for row in earlier])
 
@@ -209,60 +175,16 @@ def _make_entries(
         elif row["number"] is None:
             new_pods[row["pod_id"]] = row["account_id"]
         else:
-            mail = _read(tx, Message.from_row(row))
+            mail = contents.read(tx, Message.from_row(row))
             size += len(mail.text) + sum(map(len, mail.file_texts))
-            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), _scopes(row))
+            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), contents.scopes_of(row))
             arrivals[message_id] = AccountMoment(row["account_id"], row["created_at"])
     return entries, new_pods, arrivals
 
 
-@dataclass(frozen=True, slots=True)
-class _Removed:
-    """What an entry is made of, but for the realm, which the index knows."""
-
-    mail: Searchable
-    scopes: list[str]
-
-    @classmethod
-    def of(cls, tx: Tx, row: Row) -> "_Removed":
-        return cls(_read(tx, Message.from_row(row)), _scopes(row))
-
-
-def _make_removed(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:
-    """Entries to take out by the numbers of the changes, of messages that have one."""
-    if not changes:
-        return {}
-    removals = tx.tuples(
-        "select number, mail from search_removals where number between :first and :last",
-        first=changes[0][1],
-        last=changes[-1][1],
-    )
-    message_ids = {number: message_id for message_id, number in changes}
-    realms = _find_realms(tx, [message_ids[number] for number, _ in removals])
-    entries = {}
-    for number, packed in removals:
-        if (realm := realms.get(message_ids[number])) is not None:
-            removed = msgspec.msgpack.decode(packed, type=_Removed)
-            entries[number] = index_entry.of_mail(removed.mail, realm, removed.scopes)
-    return entries
-
-
-def _find_realms(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
-    if not message_ids:
-        return {}
-    is_wanted, wanted = one_of("message_id", message_ids)
-    return dict(tx.tuples(f"select message_id, realm from search_documents where {is_wanted}", **wanted))
-
-
-def _in_parts(message_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Some at a time: a row may be large."""
-    for start in range(0, len(message_ids), READ_TOGETHER):
-        yield message_ids[start : start + READ_TOGETHER]
-
-
 def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
     """In the given order."""
-    for part in _in_parts(message_ids):
+    for part in contents.in_parts(message_ids):
         is_wanted, wanted = one_of("messages.id", part)
         rows = tx.all(
             f"select {messages.COLUMNS}, messages.direction, inboxes.pod_id, inboxes.account_id, number"
@@ -272,18 +194,6 @@ def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]
         )
         found = {row["id"]: row for row in rows}
         yield from ((message_id, found.get(message_id)) for message_id in part)
-
-
-def _read(tx: Tx, message: Message) -> Searchable:
-    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
-    return to_searchable(documents.decode(message.document), files)
-
-
-def _scopes(row: Row) -> list[str]:
-    marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
-    marks[BLOCKED] = row["direction"] == "blocked"
-    flags = [mark for mark, holds in marks.items() if holds]
-    return [inbox_scope(row["inbox_id"]), *flags, *days.words_of(row["created_at"])]
 
 
 def _hold(tx: Tx, holder: str, now: int) -> Row | None:

@@ -10,10 +10,10 @@ from postroom.mail.search import query as grammar
 from postroom.mail.search import snippet, tokens
 from postroom.mail.search.index_entry import Searchable
 from postroom.mail.search.query import Field, InvalidQuery, Query, Term
-from postroom.mailbox import attachments, documents, inboxes, message_json, messages
+from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import filters, index_upkeep, indexing, latecomers
+from postroom.mailbox.search import contents, filters, index_upkeep, indexing, latecomers
 from postroom.mailbox.search.latecomers import Latecomer
 from postroom.storage.database import Overdue, Row, Tx, one_of
 
@@ -73,9 +73,9 @@ def parse(q: str, field: str = "q") -> Query:
 def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str, with_trash: bool = False) -> Question:
     terms: list[tuple[Term, ...]] = []
     if reach.inbox_id is not None:
-        terms.append((Term((indexing.inbox_scope(reach.inbox_id),), "scope"),))
+        terms.append((Term((contents.inbox_scope(reach.inbox_id),), "scope"),))
     if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
-        terms.append((Term((indexing.BLOCKED,), "scope", is_negated=True),))
+        terms.append((Term((contents.BLOCKED,), "scope", is_negated=True),))
     has_days = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
@@ -286,7 +286,7 @@ def find_ids(tx: Tx, reach: Reach, sought: Sequence[tuple[Field, str]], most: in
     terms = [(Term(tuple(found), field, is_beginning=True),) for found, field in words if found]
     if not terms or not indexing.is_whole(tx):
         return None
-    of_inbox = Term((indexing.inbox_scope(reach.inbox_id),), "scope")
+    of_inbox = Term((contents.inbox_scope(reach.inbox_id),), "scope")
     query = Query(((of_inbox,), *terms))
     question = Question(reach, query, _realms(tx, reach), query)
     docs: list[int] = []
@@ -312,12 +312,7 @@ def answers(tx: Tx, asked: Query, message: Message) -> bool:
         id=message.id,
         **params,
     )
-    return is_passing is not None and snippet.holds(asked, read(tx, message))
-
-
-def read(tx: Tx, message: Message) -> Searchable:
-    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
-    return indexing.to_searchable(documents.decode(message.document), files)
+    return is_passing is not None and snippet.holds(asked, contents.read(tx, message))
 
 
 def _show(
@@ -332,7 +327,7 @@ def _show(
             size += len(document)
             if shown and (size > PAGE_MAX_BYTES or is_over()):
                 return shown
-            shown.append(_to_found(document, read(tx, message), question.asked))
+            shown.append(_to_found(document, contents.read(tx, message), question.asked))
     return shown
 
 

@@ -25,10 +25,13 @@ class SqliteWords:
         self._tx.run("insert into search_words (search_words) values ('delete-all')")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        self._tx.many(
-            "insert into search_words (rowid, words) values :rows",
-            [(doc, index_entry.to_fts5(entry)) for doc, entry in sorted(entries, key=lambda each: each[0])],
-        )
+        """One row a statement: of several, FTS5 writes what each statement brings as a segment of its own."""
+        for doc, entry in sorted(entries, key=lambda each: each[0]):
+            self._tx.run(
+                "insert into search_words (rowid, words) values (:doc, :text)",
+                doc=doc,
+                text=index_entry.to_fts5(entry),
+            )
 
     def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
         for doc, entry in sorted(docs.items(), key=lambda each: each[0]):

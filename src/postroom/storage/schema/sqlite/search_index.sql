@@ -4,7 +4,7 @@ pragma user_version = 2;
 create virtual table if not exists search_words using fts5 (words, content = '', columnsize = 0, tokenize = 'ascii');
 
 -- A batch is one segment, and segments are merged seldom: each merge writes them again.
-insert into search_words (search_words, rank) values ('hashsize', 8000000), ('automerge', 16), ('crisismerge', 64);
+insert into search_words (search_words, rank) values ('hashsize', 8000000), ('automerge', 32), ('crisismerge', 128);
 
 create table if not exists search_documents (
     doc integer primary key,

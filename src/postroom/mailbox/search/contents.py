@@ -1,0 +1,47 @@
+"""What the entry of a message in the search index is made of."""
+
+from collections.abc import Iterator, Sequence
+
+from postroom.mail.search import days
+from postroom.mail.search.index_entry import Searchable
+from postroom.mailbox import attachments, documents
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND, Message
+from postroom.storage.database import Row, Tx
+
+READ_TOGETHER = 8
+HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
+
+
+def inbox_scope(inbox_id: str) -> str:
+    return f"i{inbox_id[4:]}"
+
+
+def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
+    return Searchable(
+        subject=document.subject,
+        sender=document.from_addr,
+        recipients=[document.header_to, *document.cc, document.to_addr],
+        text=document.body_text,
+        filenames=[file.filename for file in files],
+        file_texts=[file.parsed_text for file in files if file.parsed_text],
+    )
+
+
+def read(tx: Tx, message: Message) -> Searchable:
+    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
+    return to_searchable(documents.decode(message.document), files)
+
+
+def scopes_of(row: Row) -> list[str]:
+    marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
+    marks[BLOCKED] = row["direction"] == "blocked"
+    flags = [mark for mark, holds in marks.items() if holds]
+    return [inbox_scope(row["inbox_id"]), *flags, *days.words_of(row["created_at"])]
+
+
+def in_parts(message_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Some at a time: a row may be large."""
+    for start in range(0, len(message_ids), READ_TOGETHER):
+        yield message_ids[start : start + READ_TOGETHER]

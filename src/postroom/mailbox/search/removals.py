@@ -1,0 +1,69 @@
+"""What takes entries out of an index that keeps no texts: what each was made of, kept beside its change."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from postroom.mail.search import index_entry
+from postroom.mail.search.index_entry import IndexEntry, Searchable
+from postroom.mailbox import messages
+from postroom.mailbox.messages import Message
+from postroom.mailbox.search import contents
+from postroom.storage.database import Row, Tx, one_of
+
+
+def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
+    """These are about to be removed or found by other words: an index without texts is told the old ones."""
+    changes = tx.many(
+        "insert into search_changes (message_id) values :rows returning message_id, number",
+        [(message_id,) for message_id in sorted(set(message_ids))],
+    )
+    if tx.words.is_apart:
+        numbers = {row["message_id"]: row["number"] for row in changes}
+        for part in contents.in_parts(list(numbers)):
+            is_wanted, wanted = one_of("id", part)
+            rows = tx.all(f"select {messages.COLUMNS}, direction from messages where {is_wanted}", **wanted)
+            removed = [(numbers[row["id"]], _Removed.of(tx, row)) for row in rows]
+            tx.many(
+                "insert into search_removals (number, mail) values :rows",
+                [(number, msgspec.msgpack.encode(each)) for number, each in removed],
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What an entry is made of, but for the realm, which the index knows."""
+
+    mail: Searchable
+    scopes: list[str]
+
+    @classmethod
+    def of(cls, tx: Tx, row: Row) -> "_Removed":
+        return cls(contents.read(tx, Message.from_row(row)), contents.scopes_of(row))
+
+
+def make_entries(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:
+    """Entries to take out by the numbers of the changes, of messages that have one."""
+    if not changes:
+        return {}
+    removals = tx.tuples(
+        "select number, mail from search_removals where number between :first and :last",
+        first=changes[0][1],
+        last=changes[-1][1],
+    )
+    message_ids = {number: message_id for message_id, number in changes}
+    realms = _find_realms(tx, [message_ids[number] for number, _ in removals])
+    entries = {}
+    for number, packed in removals:
+        if (realm := realms.get(message_ids[number])) is not None:
+            removed = msgspec.msgpack.decode(packed, type=_Removed)
+            entries[number] = index_entry.of_mail(removed.mail, realm, removed.scopes)
+    return entries
+
+
+def _find_realms(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
+    if not message_ids:
+        return {}
+    is_wanted, wanted = one_of("message_id", message_ids)
+    return dict(tx.tuples(f"select message_id, realm from search_documents where {is_wanted}", **wanted))
