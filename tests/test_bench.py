@@ -9,7 +9,18 @@ import pytest
 
 from bench import catalogue, hostile_shapes, processes, report
 from bench.__main__ import main
-from bench.measurements import imap, importing, mailboxes, memory, pauses, search, sending, start, stream
+from bench.measurements import (
+    imap,
+    importing,
+    index_costs,
+    mailboxes,
+    memory,
+    pauses,
+    search,
+    sending,
+    start,
+    stream,
+)
 from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
@@ -70,6 +81,12 @@ def test_sends_are_compared_with_a_bare_endpoint() -> None:
     assert first.peer is not None
     assert first.value > 0 < first.peer.value
     assert [result.unit for result in delivered] == ["mails/s"] * (sending.SMTP_SINK is not None)
+
+
+def test_what_the_index_costs_is_measured_for_both_sizes() -> None:
+    results = index_costs.measure(20_000)
+    assert [result.name for result in results[2::3]] == ["5 kB: kept", "100 kB: kept"]
+    assert all(result.value > 0 for result in results[2::3])
 
 
 def test_search_is_measured_on_both_databases() -> None:

@@ -56,8 +56,8 @@ def measure(size: int = LOAD.mails, load: SearchLoad = LOAD) -> list[Result]:
 
 async def _measure_engine(folder: Path, url: str, load: SearchLoad) -> list[Result]:
     name = "PostgreSQL" if url else "SQLite"
-    async with _opened(folder, url) as db:
-        owners = await db.write(_add_inboxes, load.inboxes, SystemClock().now())
+    async with opened(folder, url) as db:
+        owners = await db.write(add_inboxes, load.inboxes, SystemClock().now())
         seconds = await _store_and_index(db, owners, load.mails)
         size = await db.read_long(_index_bytes, 60, SIZE_ON_POSTGRES if url else SIZE_ON_SQLITE)
         return [
@@ -68,7 +68,7 @@ async def _measure_engine(folder: Path, url: str, load: SearchLoad) -> list[Resu
 
 
 @contextlib.asynccontextmanager
-async def _opened(folder: Path, url: str) -> AsyncIterator[Database]:
+async def opened(folder: Path, url: str) -> AsyncIterator[Database]:
     values = {"POSTROOM_DATA_DIR": str(folder), "POSTROOM_DATABASE_URL": url}
     db = await open_database(config.load(values), SystemClock().now())
     try:
@@ -77,7 +77,7 @@ async def _opened(folder: Path, url: str) -> AsyncIterator[Database]:
         await db.close()
 
 
-def _add_inboxes(tx: Tx, count: int, now: int) -> list[Inbox]:
+def add_inboxes(tx: Tx, count: int, now: int) -> list[Inbox]:
     account = accounts.add(tx, "bench", "developer", now)
     names = [f"bench-{number}" for number in range(count)]
     return [inboxes.add(tx, account.id, name, None, None, DOMAIN, now) for name in names]
