@@ -58,6 +58,12 @@ class NotAnInvitation(ApiError):
     status, code = 422, "not_an_invitation"
 
 
+class NotRedirectable(ApiError):
+    """A message that cannot be passed on as it came."""
+
+    status, code = 422, "not_redirectable"
+
+
 class InvalidDomain(ApiError):
     """Not a verified domain of the account, or not a name that can be added."""
 

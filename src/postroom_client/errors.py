@@ -249,6 +249,12 @@ class NotAnInvitation(PostroomError):
     code, status = "not_an_invitation", 422
 
 
+class NotRedirectable(PostroomError):
+    """A message that cannot be passed on as it came."""
+
+    code, status = "not_redirectable", 422
+
+
 class RecipientSuppressed(PostroomError):
     """An address on the suppression list."""
 

@@ -715,6 +715,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     bcc: list[str] = []
     reply_to: str | None = None
     headers: dict[str, str] = {}
+    redirect_of: str | None = None
     subject_raw: str | None = None
     from_addr_raw: str | None = None
     header_to_raw: str | None = None

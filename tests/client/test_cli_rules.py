@@ -101,6 +101,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "messages get": ("msg_1",),
     "messages raw": ("msg_1",),
     "messages respond": ("msg_1", "accepted"),
+    "messages redirect": ("msg_1", "boss@there.example"),
     "messages retry": ("msg_1",),
     "messages cancel": ("msg_1",),
     "messages label": ("msg_1", "--add", "x"),

@@ -10,8 +10,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.proof import authenticity, dkim
+from postroom.mail.proof import arc_seal, authenticity, dkim
 from postroom.mail.proof.arc import ArcVerdict, check_arc
+from postroom.mail.proof.arc_seal import SeenProofs
 from postroom.mail.proof.canonical import split_mail
 from postroom.mail.proof.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
@@ -121,6 +122,34 @@ def test_what_is_missing_or_twice_breaks_the_chain() -> None:
         assert check(field + TWICE).verdict == "fail"
     assert check(b"ARC-Seal: i=1\r\n" * 51 + MAIL).verdict == "fail"
     assert check(TWICE, ZoneLookup(ZONE, dead={"*"})).verdict == "temperror"
+
+
+def sealed_here(raw: bytes, arc: str = "none") -> bytes:
+    seen = SeenProofs("pass", "pass", "pass", arc, "author.example")
+    key, at = private_key(), NOW * 1000
+    return arc_seal.seal(raw, seen, domain="last.example", selector="s1", key=key, sealed_at=at) + raw
+
+
+def test_what_is_passed_on_is_sealed_as_another_implementation_expects() -> None:
+    def published(name: bytes, timeout: int = 5) -> bytes:
+        return RECORD.encode()
+
+    signed = dkim.sign(MAIL, domain="last.example", keys=[("s1", private_key())], signed_at=NOW * 1000) + MAIL
+    for raw, arc, sealers in (
+        (MAIL, "none", ("last.example",)),
+        (signed, "none", ("last.example",)),
+        (TWICE, "pass", ("list.example", "last.example", "last.example")),
+    ):
+        sealed = sealed_here(raw, arc)
+        assert (check(sealed).verdict, check(sealed).sealers) == ("pass", sealers)
+        assert dkimpy.arc_verify(sealed, dnsfunc=published)[0] == dkimpy.CV_Pass
+        assert check(sealed.replace(b"Hello", b"Hallo")).verdict == "fail"
+    assert judge(sealed_here(MAIL), "last.example").dmarc == "pass", "who trusts us believes what we saw"
+
+
+def test_a_broken_chain_gets_no_further_seal() -> None:
+    for raw, arc in ((TWICE, "fail"), (TWICE, "temperror"), (TWICE.replace(b"i=2", b"i=3"), "pass")):
+        assert sealed_here(raw, arc) == raw
 
 
 def judge(raw: bytes, *trusted: str) -> authenticity.Judgement:

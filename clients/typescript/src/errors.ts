@@ -122,6 +122,9 @@ export class NoText extends PostroomError {}
 /** An answer to a message that brings no invitation. */
 export class NotAnInvitation extends PostroomError {}
 
+/** A message that cannot be passed on as it came. */
+export class NotRedirectable extends PostroomError {}
+
 /** An address on the suppression list. */
 export class RecipientSuppressed extends PostroomError {}
 
@@ -199,6 +202,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   no_preview: NoPreview,
   no_text: NoText,
   not_an_invitation: NotAnInvitation,
+  not_redirectable: NotRedirectable,
   recipient_suppressed: RecipientSuppressed,
   template_limit_reached: TemplateLimitReached,
   unknown_recipient: UnknownRecipient,

@@ -714,6 +714,8 @@ export interface Message {
   bcc?: string[];
   replyTo?: string | null;
   headers?: Record<string, string>;
+  /** The message that this one passes on as it came, in the name of its author. */
+  redirectOf?: string;
   /** As it came, where that holds characters which show nothing; they are left out of the other. */
   subjectRaw?: string;
   /** As it came, where that holds characters which show nothing; they are left out of the other. */
@@ -1209,6 +1211,11 @@ export interface CalendarAnswerBody {
   status: "accepted" | "declined" | "tentative";
   /** Words to the organizer. */
   comment?: string;
+}
+
+export interface RedirectBody {
+  /** Who gets the mail as it came; at most 50. */
+  to: string | string[];
 }
 
 export interface Approve {

@@ -14,6 +14,7 @@ from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 
 AS_GIVEN = "As it came, where that holds characters which show nothing; they are left out of the other."
+AS_IT_CAME = "The message that this one passes on as it came, in the name of its author."
 COLUMNS = "document, reply_at, reply_bytes"
 Columns = tuple[bytes, int | None, int | None]
 Piece = bytes | memoryview  # of JSON
@@ -106,6 +107,7 @@ class Document(Struct, rename="camel", frozen=True):
     bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
     reply_to: str | UnsetType | None = UNSET
     headers: dict[str, str] | UnsetType = UNSET
+    redirect_of: Annotated[str, Meta(description=AS_IT_CAME)] | UnsetType = UNSET
     subject_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     from_addr_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     header_to_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET

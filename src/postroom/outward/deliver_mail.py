@@ -187,7 +187,7 @@ async def address_and_sign(
     raw, signature = own_fields + raw, b""
     if job.keys:
         name = f"{job.message.id} {job.delivery.position}" if own_fields else job.message.id
-        unsigned = Unsigned(name, raw, job.sender_domain, job.keys, resources.now())
+        unsigned = Unsigned(name, raw, job.sender_domain, job.keys, resources.now(), job.seen)
         signature = await outbound.signers.sign(unsigned)
     return OutgoingMail(
         mail_from=job.outgoing.sender if job.outgoing.way.connection_id else f"{path}@{job.sender_domain}",

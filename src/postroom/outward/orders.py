@@ -66,6 +66,7 @@ class Order(Struct, frozen=True):
     copies_sender: bool = True  # a reply also goes to whom it answers
     labels: tuple[str, ...] = ()
     unsubscribe: bool = False  # each recipient gets a link by which he wants no more
+    redirect_of: str | None = None  # the message that goes on as it came
     seen_hash: str | None = None  # the lasting one of what a person was shown: nothing else may be sent
 
 
@@ -176,12 +177,15 @@ def parse_moment(value: str) -> int:
         ) from None
 
 
+def is_steering(header: str, allowed: frozenset[str]) -> bool:
+    name = header.lower()
+    return (name in STEERING_NAMES or name.startswith(STEERING_PREFIXES)) and name not in allowed
+
+
 def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None:
     """`allowed` are those that this server lets out all the same."""
     for header in headers:
-        name = header.lower()
-        is_steering = name in STEERING_NAMES or name.startswith(STEERING_PREFIXES)
-        if is_steering and name not in allowed:
+        if is_steering(header, allowed):
             raise BadRequest(
                 f"{header} steers a relay, and is not sent. Who runs the server can allow it by"
                 " POSTROOM_ALLOWED_HEADERS.",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.mail.proof import dkim
+from postroom.mail.proof import arc_seal, dkim
+from postroom.mail.proof.arc_seal import SeenProofs
 
 # While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
 # outcomes share a commit, which costs as much as delivering a mail.
@@ -25,6 +26,7 @@ class Unsigned:
     domain: str
     keys: tuple[DkimKey, ...]
     now: int
+    seen: SeenProofs | None = None  # of a mail that is passed on as it came: to be sealed as well
 
 
 class Signers:
@@ -87,11 +89,22 @@ def _settle(signature: "asyncio.Future[bytes]", result: bytes | Exception) -> No
 def _signature_or_error(mail: Unsigned) -> bytes | Exception:
     try:
         keys = [(key.selector, _load_key(key.private_key)) for key in mail.keys]
-        return dkim.sign(mail.raw, domain=mail.domain, keys=keys, signed_at=mail.now)
+        signatures = dkim.sign(mail.raw, domain=mail.domain, keys=keys, signed_at=mail.now)
+        return _seal(mail, keys, signatures + mail.raw) + signatures
     except Exception as error:
         return error
     except BaseException as panic:  # of the library; whoever waits must hear of it
         return RuntimeError(repr(panic))
+
+
+def _seal(mail: Unsigned, keys: list[tuple[str, dkim.PrivateKey]], signed: bytes) -> bytes:
+    """By one key, of RSA if there is one: a link of a chain has one seal, and few know Ed25519 there."""
+    if mail.seen is None:
+        return b""
+    selector, key = max(keys, key=lambda each: dkim.algorithm_of(each[1]) == dkim.RSA)
+    return arc_seal.seal(
+        signed, mail.seen, domain=mail.domain, selector=selector, key=key, sealed_at=mail.now
+    )
 
 
 @lru_cache(maxsize=1000)

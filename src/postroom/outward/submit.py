@@ -343,4 +343,5 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         bcc=list(map(str, order.bcc)),
         reply_to=order.reply_to,
         headers=order.headers,
+        redirect_of=order.redirect_of or UNSET,
     )

@@ -24,7 +24,7 @@ from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import search
 from postroom.web.api.mailbox import threads as thread_deletion
-from postroom.web.api.outward import calendar, drafts, send
+from postroom.web.api.outward import calendar, drafts, redirect, send
 from postroom.web.api.ways import connections as connection_checks
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
@@ -229,6 +229,17 @@ ROUTES = (
         WRITING,
         200,
         (*SEND, errors.NotAnInvitation),
+        header="Idempotency-Key",
+        before_body=require_idempotency_key,
+    ),
+    Route(
+        "POST",
+        "/v1/messages/{message_id}/redirect",
+        redirect.redirect_message,
+        SCOPED,
+        WRITING,
+        200,
+        (*SEND, errors.NotRedirectable, errors.PayloadTooLarge),
         header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),

@@ -1041,6 +1041,17 @@ def respond_to_invitation(
     )
 
 
+def redirect_message(message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Call[Sent]:
+    """Pass a mail on as it came, in the name of its author."""
+    return Call(
+        "POST",
+        path("v1", "messages", message_id, "redirect"),
+        decoded(Sent),
+        json=given(to=listed(to)),
+        headers=idempotency(idempotency_key),
+    )
+
+
 def retry_message(message_id: str) -> Call[Message]:
     """Try again now: what failed or waits is due at once."""
     return Call("POST", path("v1", "messages", message_id, "retry"), decoded(Message), is_repeatable=False)

@@ -975,6 +975,10 @@ class BlockingMethods(Protocol):
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
 
+    def redirect_message(self, message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Sent:
+        """Pass a mail on as it came, in the name of its author."""
+        return self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
+
     def retry_message(self, message_id: str) -> Message:
         """Try again now: what failed or waits is due at once."""
         return self.run(calls.retry_message(message_id))
@@ -2506,6 +2510,12 @@ class AwaitedMethods(Protocol):
         return await self.run(
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
+
+    async def redirect_message(
+        self, message_id: str, to: Addresses, *, idempotency_key: str | None = None
+    ) -> Sent:
+        """Pass a mail on as it came, in the name of its author."""
+        return await self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
 
     async def retry_message(self, message_id: str) -> Message:
         """Try again now: what failed or waits is due at once."""

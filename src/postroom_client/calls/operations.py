@@ -787,6 +787,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
     ),
+    "redirect_message": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter("to", "addresses", help="Who gets the mail as it came; at most 50.", is_required=True),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
     "retry_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "cancel_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "approve_message": (

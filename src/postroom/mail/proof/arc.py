@@ -52,13 +52,18 @@ class ArcSet:
     message: Field
     seal: Field
 
+    @property
+    def fields(self) -> tuple[Field, Field, Field]:
+        """In the order in which a seal covers them."""
+        return self.results, self.message, self.seal
+
 
 def check_arc(mail: SplitMail, lookup: TimedLookup, now: float) -> ArcVerdict:
     """The chain as a whole (section 5.2): one broken link, and nothing of it counts."""
-    if not any(mail.named(name) for name in (RESULTS, MESSAGE, SEAL)):
+    if not has_sets(mail):
         return ArcVerdict("none")
     try:
-        sets = _collect(mail)
+        sets = collect_sets(mail)
         seals = [_read(each.seal, SEAL, now) for each in sets]
         _require_chain(seals)
         _require_message(_read(sets[-1].message, MESSAGE, now), mail, lookup)
@@ -72,11 +77,15 @@ def check_arc(mail: SplitMail, lookup: TimedLookup, now: float) -> ArcVerdict:
     return ArcVerdict("pass", tuple(seal.domain for seal in seals), first)
 
 
+def has_sets(mail: SplitMail) -> bool:
+    return any(mail.named(name) for name in (RESULTS, MESSAGE, SEAL))
+
+
 def _is_trusted(domain: str, trusted: tuple[str, ...]) -> bool:
     return any(domain == each or domain.endswith(f".{each}") for each in trusted)
 
 
-def _collect(mail: SplitMail) -> list[ArcSet]:
+def collect_sets(mail: SplitMail) -> list[ArcSet]:
     """In the order of their numbers, none missing and none twice."""
     found = {name: _by_instance(mail.named(name)) for name in (RESULTS, MESSAGE, SEAL)}
     numbers = list(range(1, len(found[SEAL]) + 1))
@@ -138,7 +147,7 @@ def _require_message(signature: Signature, mail: SplitMail, lookup: TimedLookup)
 def _require_seal(seal: Signature, sets: list[ArcSet], lookup: TimedLookup) -> None:
     """Over all sets up to its own, relaxed, its own value left out (section 5.1.1)."""
     key = find_key(seal, KEY_KINDS[seal.tags["a"]], lookup)
-    fields = [field for each in sets for field in (each.results, each.message, each.seal)]
+    fields = [field for each in sets for field in each.fields]
     last = Field(seal.field.name, without_signature_value(seal.field.raw))
     signed = b"\r\n".join([relaxed_field(field) for field in (*fields[:-1], last)])
     require_valid(key, decode(seal.tags["b"]), signed)

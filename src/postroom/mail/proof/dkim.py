@@ -73,11 +73,15 @@ def sign(raw: bytes, *, domain: str, keys: Sequence[tuple[str, PrivateKey]], sig
     """A DKIM-Signature field by each key, to put before `raw`. Domain and selectors are in their DNS form."""
     require_signable(raw, domain, [selector for selector, _ in keys])
     head, _, body = raw.partition(b"\r\n\r\n")
-    signed, digest = signed_fields(head), base64.b64encode(body_hash(body))
-    return b"".join(_signature(signed, digest, domain, selector, key, signed_at) for selector, key in keys)
+    signed, digest = signed_fields(head), body_hash(body)
+    return b"".join(
+        write_signature("DKIM-Signature: v=1", signed, digest, domain, selector, key, signed_at)
+        for selector, key in keys
+    )
 
 
-def _signature(
+def write_signature(
+    beginning: str,
     signed: list[tuple[bytes, bytes]],
     digest: bytes,
     domain: str,
@@ -85,20 +89,28 @@ def _signature(
     key: PrivateKey,
     signed_at: int,
 ) -> bytes:
-    algorithm = RSA if isinstance(key, rsa.RSAPrivateKey) else ED25519
+    """Over fields and body, relaxed: a DKIM-Signature, or the field of ARC that is made like one."""
     field = (
-        f"DKIM-Signature: v=1; a={algorithm}-sha256; c=relaxed/relaxed;\r\n".encode()
+        f"{beginning}; a={algorithm_of(key)}-sha256; c=relaxed/relaxed;\r\n".encode()
         + f" d={domain};\r\n s={selector}; t={signed_at // 1000};\r\n".encode()
         + b" h="
         + name_list([name for name, _ in signed])
         + b";\r\n"
         + b" bh="
-        + digest
+        + base64.b64encode(digest)
         + b";\r\n b="
     )
-    hashed = b"".join(value for _, value in signed) + relaxed_field(field)
-    signature = base64.b64encode(_sign(key, hashed))
+    return with_value(field, b"".join(value for _, value in signed), key)
+
+
+def with_value(field: bytes, before: bytes, key: PrivateKey) -> bytes:
+    """The field, which ends with `b=`, with its signature over what comes before it and itself."""
+    signature = base64.b64encode(_sign(key, before + relaxed_field(field)))
     return field + b"\r\n ".join(signature[at : at + 72] for at in range(0, len(signature), 72)) + b"\r\n"
+
+
+def algorithm_of(key: PrivateKey) -> Algorithm:
+    return RSA if isinstance(key, rsa.RSAPrivateKey) else ED25519
 
 
 def _sign(key: PrivateKey, hashed: bytes) -> bytes:

@@ -10,7 +10,8 @@ from postroom.connections import connections
 from postroom.connections.connections import WayOut
 from postroom.inward.mails import AcceptedMail
 from postroom.mail import simulator
-from postroom.mailbox import holds, messages
+from postroom.mail.proof.arc_seal import SeenProofs
+from postroom.mailbox import documents, holds, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import domain_of
@@ -47,6 +48,7 @@ class MailJob:
     is_local: bool
     is_simulated: bool
     keys: tuple[DkimKey, ...]
+    seen: SeenProofs | None = None  # of a mail that goes on as it came: what it proved then
 
     @property
     def message(self) -> Message:
@@ -104,7 +106,20 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
         if is_local or is_simulated
         else domains.signing_keys(tx, domain_of(outgoing.sender), service_domain)
     )
-    return MailJob(delivery, outgoing, is_local, is_simulated, keys)
+    seen = find_seen(tx, outgoing.message) if keys else None
+    return MailJob(delivery, outgoing, is_local, is_simulated, keys, seen)
+
+
+def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
+    """None of a mail that was written here, and where nobody knows any more."""
+    if b'"redirectOf":"' not in message.document:
+        return None
+    redirect_of = documents.decode(message.document).redirect_of
+    row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=redirect_of or "")
+    auth = None if row is None else documents.decode(documents.from_row(row)).auth
+    if auth is None:
+        return None
+    return SeenProofs(auth.spf, auth.dkim, auth.dmarc, auth.arc or "none", auth.domain)
 
 
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:

@@ -82,29 +82,41 @@ def prepare(
     require_no_steering(block.headers.fields, allowed_headers)
     raw, message_id = finish(inbox, mail.raw, block, parsed, now)
     to, cc, bcc = share_out(mail.recipients, parsed)
+    reply_to = headers.decode_words(block.headers.joined("reply-to")) or None
+    said = idempotency.hash_request(inbox.id.encode(), mail.raw, *_encoded(mail.recipients))
+    order = to_order(inbox, parsed, key_of(message_id), said, (to, cc, bcc), reply_to)
+    return order, to_letter(inbox, order, parsed, raw, message_id, now), parsed
+
+
+def to_order(
+    inbox: Inbox,
+    parsed: ParsedMail,
+    key: str,
+    request_hash: str,
+    recipients: tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]],
+    reply_to: str | None,
+) -> Order:
     files = tuple(
         DraftAttachment(each.filename, each.content_type, each.content) for each in parsed.attachments
     )
     require_files_fit([len(file.content) for file in files])
-    body = (parsed.body_text or text.html_to_text(parsed.body_html))[:BODY_MAX_CHARACTERS]
-    html = parsed.body_html[:BODY_MAX_CHARACTERS] or None
-    order = Order(
+    to, cc, bcc = recipients
+    return Order(
         inbox_id=inbox.id,
-        idempotency_key=key_of(message_id),
-        request_hash=idempotency.hash_request(inbox.id.encode(), mail.raw, *_encoded(mail.recipients)),
+        idempotency_key=key,
+        request_hash=request_hash,
         to=to,
         cc=cc,
         bcc=bcc,
         subject=parsed.subject,
-        body=body,
-        body_html=html,
+        body=(parsed.body_text or text.html_to_text(parsed.body_html))[:BODY_MAX_CHARACTERS],
+        body_html=parsed.body_html[:BODY_MAX_CHARACTERS] or None,
         thread_id=None,
         include_quote=False,
-        reply_to=headers.decode_words(block.headers.joined("reply-to")) or None,
+        reply_to=reply_to,
         is_automated=parsed.automated,
         files=files,
     )
-    return order, to_letter(inbox, order, parsed, raw, message_id, now), parsed
 
 
 def _encoded(recipients: tuple[str, ...]) -> list[bytes]:

@@ -176,6 +176,12 @@ MAILBOX = (
         "Answer the invitation that a message brought; its organizer is told by mail.",
         show=show_sent,
     ),
+    Plain(
+        "messages redirect",
+        "redirect_message",
+        "Pass a mail on as it came, in the name of its author.",
+        show=show_sent,
+    ),
     Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),
     Plain(
         "messages cancel",

@@ -25,6 +25,7 @@ EXAMPLES = {
     "messages get": "msg_01a1d9",
     "messages raw": "msg_01a1d9",
     "messages respond": "msg_01a1d9 accepted",
+    "messages redirect": "msg_01a1d9 boss@example.org",
     "messages retry": "msg_01a1d9",
     "messages cancel": "msg_01a1d9",
     "messages label": "msg_01a1d9 --add urgent",

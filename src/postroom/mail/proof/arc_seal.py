@@ -1,0 +1,78 @@
+"""Seals a mail that is passed on as it came: what was seen of it here, for whoever receives it (RFC 8617)."""
+
+from dataclasses import dataclass
+
+from postroom.mail.proof import dkim
+from postroom.mail.proof.arc import MAX_SETS, collect_sets, has_sets
+from postroom.mail.proof.canonical import SplitMail, relaxed_field, split_mail
+from postroom.mail.proof.dkim import PrivateKey
+from postroom.mail.proof.dkim_verify import SignatureRefused
+from postroom.mail.proof.organization import ascii_domain
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProofs:
+    """The words of RFC 8601 when the mail came in, and the domain in From."""
+
+    spf: str
+    dkim: str
+    dmarc: str
+    arc: str
+    domain: str
+
+
+def seal(
+    raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: PrivateKey, sealed_at: int
+) -> bytes:
+    """The three fields to put before `raw`. Nothing where a chain was broken before: none can mend it."""
+    mail = split_mail(raw)
+    earlier = _earlier_fields(mail, seen)
+    if earlier is None:
+        return b""
+    number = len(earlier) // 3 + 1
+    results = _results(number, domain, seen)
+    head = raw.partition(b"\r\n\r\n")[0]
+    signatures = [
+        (b"dkim-signature", field)
+        for field in reversed(dkim.canonical_fields(head).get(b"dkim-signature", []))
+    ]
+    message = dkim.write_signature(
+        f"ARC-Message-Signature: i={number}",
+        dkim.signed_fields(head) + signatures,
+        dkim.body_hash(mail.body),
+        domain,
+        selector,
+        key,
+        sealed_at,
+    )
+    chain = "pass" if earlier else "none"
+    unsealed = (
+        f"ARC-Seal: i={number}; a={dkim.algorithm_of(key)}-sha256; cv={chain};\r\n"
+        f" d={domain};\r\n s={selector}; t={sealed_at // 1000};\r\n b="
+    ).encode()
+    own = [dkim.relaxed_field(field.removesuffix(b"\r\n")) for field in (results, message)]
+    return (
+        dkim.with_value(unsealed, b"".join(each + b"\r\n" for each in (*earlier, *own)), key)
+        + message
+        + results
+    )
+
+
+def _earlier_fields(mail: SplitMail, seen: SeenProofs) -> list[bytes] | None:
+    """Those of the chain that came, as a seal covers them; None where no link may be added (section 5.1)."""
+    if not has_sets(mail):
+        return []
+    try:
+        sets = collect_sets(mail)
+    except SignatureRefused:
+        return None
+    if seen.arc != "pass" or len(sets) >= MAX_SETS:
+        return None
+    return [relaxed_field(field) for each in sets for field in each.fields]
+
+
+def _results(number: int, domain: str, seen: SeenProofs) -> bytes:
+    author = ascii_domain(seen.domain)
+    words = [f"{name}={getattr(seen, name)}" for name in ("arc", "spf", "dkim", "dmarc")]
+    named = "; ".join(words) + (f" header.from={author}" if author else "")
+    return f"ARC-Authentication-Results: i={number}; {domain};\r\n {named}\r\n".encode()

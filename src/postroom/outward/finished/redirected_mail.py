@@ -1,0 +1,117 @@
+"""A mail that came in, passed on as it came: its author stays its author (RFC 5322 section 3.6.6)."""
+
+import re
+import secrets
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from postroom.accounts.keys import Caller
+from postroom.clock import to_mail_date
+from postroom.errors import NotRedirectable
+from postroom.mail.address import Address
+from postroom.mail.parse import parse_mail
+from postroom.mail.proof.canonical import split_mail
+from postroom.mail.writing import compose
+from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import INBOUND, Message
+from postroom.mailbox.threads import Thread
+from postroom.outward.finished import finished_mail
+from postroom.outward.orders import Context, Letter, Order, SendAnswer, is_steering
+from postroom.outward.send import submit_letter
+from postroom.processes import pools
+from postroom.queue import idempotency
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class Redirected(Struct, frozen=True):
+    """What goes on, from which inbox and out of which thread."""
+
+    message: Message
+    document: Document
+    inbox: Inbox
+    thread: Thread
+
+
+async def redirect_mail(
+    resources: Resources, caller: Caller, message_id: str, to: Sequence[Address], key: str
+) -> SendAnswer:
+    """By the rules of any other send. Its envelope is ours, so that what comes back is noticed here."""
+    now = resources.now()
+    said = idempotency.hash_request(b"redirect", message_id.encode(), *(str(each).encode() for each in to))
+    found = await resources.db.read(look_up, caller, message_id, key, said, now)
+    if isinstance(found, SendAnswer):
+        return found
+    came = await raw_mails.read(resources, message_id, with_trace=True)
+    allowed = resources.config.allowed_headers
+    order, letter = await pools.COMPOSING.run(prepare, found, came, tuple(to), key, said, allowed, now)
+    return await submit_letter(resources, caller, order, Context(found.inbox, found.thread), letter)
+
+
+def look_up(
+    tx: Tx, caller: Caller, message_id: str, key: str, request_hash: str, now: int
+) -> Redirected | SendAnswer:
+    message = messages.get(tx, caller.reach, message_id)
+    known = idempotency.find_answer(tx, caller.account_id, key, request_hash, now)
+    if known is not None:
+        return SendAnswer(known, is_replay=True)
+    document = documents.decode(message.document)
+    require_redirectable(message, document)
+    thread = threads.get(tx, caller.reach, message.thread_id)
+    return Redirected(message, document, inboxes.get(tx, caller.reach, message.inbox_id), thread)
+
+
+def require_redirectable(message: Message, document: Document) -> None:
+    """What does harm there would count as ours."""
+    if document.direction != INBOUND or not document.from_addr:
+        raise NotRedirectable("Only mail that somebody sent to this inbox can be passed on as it came.")
+    if message.is_blocked or document.verdict == "malicious":
+        raise NotRedirectable("This mail was stopped, or found to be malicious: it is not passed on.")
+
+
+def prepare(
+    found: Redirected,
+    came: bytes,
+    to: tuple[Address, ...],
+    key: str,
+    request_hash: str,
+    allowed_headers: frozenset[str],
+    now: int,
+) -> tuple[Order, Letter]:
+    """Its recipients stand in none of its fields but ours, so they are kept as Bcc, and shown as such."""
+    inbox = found.inbox
+    message_id = compose.new_message_id(inbox.sender.rpartition("@")[2], secrets.token_bytes(16))
+    raw = resent_fields(inbox, to, message_id, now) + as_it_came(came, allowed_headers)
+    parsed = parse_mail(raw)
+    order = finished_mail.to_order(inbox, parsed, key, request_hash, ((), (), to), None)
+    order = structs.replace(order, thread_id=found.thread.id, redirect_of=found.message.id)
+    return order, finished_mail.to_letter(inbox, order, parsed, raw, message_id, now)
+
+
+def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: int) -> bytes:
+    sender = Address(inbox.display_name or "", inbox.sender)
+    return (
+        compose.header("Resent-From", compose.mailbox_list("from", [str(sender)]))
+        + compose.header("Resent-To", compose.mailbox_list("to", list(map(str, to))))
+        + f"Resent-Date: {to_mail_date(now)}\r\nResent-Message-ID: {message_id}\r\n".encode()
+    )
+
+
+def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
+    """Without what a stranger wrote to steer our relay, and with the line ends that every server takes."""
+    if not raw.count(b"\r\n") == raw.count(b"\r") == raw.count(b"\n"):
+        raw = _LINE_END.sub(b"\r\n", raw)
+    mail = split_mail(raw)
+    if not mail.is_whole:
+        raise NotRedirectable("The header of this mail is too large to be passed on.")
+    kept = [
+        field.raw
+        for field in mail.fields
+        if field.name != "return-path" and not is_steering(field.name, allowed_headers)
+    ]
+    return b"\r\n".join((*kept, b"", mail.body))

@@ -1,0 +1,113 @@
+"""A mail passed on as it came: its author stays, our envelope and seal are added, every rule holds."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import dkim as dkimpy
+import pytest
+from httpx2 import Response
+
+from postroom.mail.proof import dkim
+from postroom.mail.proof.arc import check_arc
+from postroom.mail.proof.canonical import split_mail
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.net.dns import Resolver
+from tests.conftest import Server
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.doubles import FakeClock
+from tests.doubles_dns import DnsServer, ZoneLookup
+from tests.mail.keys import private_key, signing_key
+from tests.outbound import PATIENCE_SECONDS, events_of, message_of, running, settled
+
+RECORD = dkim.public_record(signing_key())
+ZONE = {
+    ("s1._domainkey.author.example", "TXT"): [RECORD],
+    ("postroom._domainkey.postroom.localhost", "TXT"): [RECORD],
+    ("_dmarc.author.example", "TXT"): ["v=DMARC1; p=reject"],
+}
+WRITTEN = (
+    b"From: Ann <ann@author.example>\r\nTo: desk@postroom.localhost\r\nSubject: Hi\r\n"
+    b"Message-ID: <1@author.example>\r\nX-MC-BccAddress: all@evil.example\r\n\r\nHello\r\n"
+)
+SIGNED = (
+    dkim.sign(WRITTEN, domain="author.example", keys=[("s1", private_key())], signed_at=1_790_000_000_000)
+    + WRITTEN
+)
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[SmtpPeer]:
+    async with SmtpPeer() as peer:
+        yield peer
+
+
+@pytest.fixture
+async def server(
+    database_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
+) -> AsyncIterator[Server]:
+    async with DnsServer(dict(ZONE)) as dns:
+        resolver, relay = (
+            Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS),
+            f"smtp://127.0.0.1:{peer.port}",
+        )
+        async with running(tmp_path, database_url, clock, relay, resolver) as server:
+            answer = await server.api.post("/v1/inboxes", json={"mailboxName": "desk"})
+            assert answer.status_code == 201
+            yield server
+
+
+async def arrived(server: Server, raw: bytes = SIGNED) -> dict[str, Any]:
+    await server.deliver(raw, "desk", sender="bounces@author.example")
+    event = await server.next_event()
+    return await message_of(server, event["message"]["id"])
+
+
+async def redirect(
+    server: Server, message_id: str, to: str = "boss@there.example", key: str = "k"
+) -> Response:
+    path = f"/v1/messages/{message_id}/redirect"
+    return await server.api.post(path, json={"to": to}, headers={"Idempotency-Key": key})
+
+
+async def test_a_mail_goes_on_as_it_came_under_our_envelope_and_seal(server: Server, peer: SmtpPeer) -> None:
+    came = await arrived(server)
+    assert (came["auth"]["dkim"], came["auth"]["dmarc"]) == ("pass", "pass")
+    answer = await redirect(server, came["id"])
+    assert answer.status_code == 200, answer.text
+    assert (await redirect(server, came["id"])).headers["Idempotent-Replayed"] == "true"
+    sent = await settled(server, answer.json()["id"])
+    assert (sent["status"], sent["redirectOf"], sent["bcc"]) == ("sent", came["id"], ["boss@there.example"])
+    assert (sent["threadId"], sent["subject"]) == (came["threadId"], "Hi")
+    (mail,) = peer.mails
+    assert (b"@postroom.localhost" in mail.mail_line, b"boss@there.example" in mail.rcpt_line) == (True, True)
+    head = mail.raw.partition(b"\r\n\r\n")[0]
+    for field in (b"From: Ann <ann@author.example>", b"Resent-From: desk@postroom.localhost"):
+        assert field in head
+    for field in (b"Resent-To: boss@there.example", b"dmarc=pass header.from=author.example"):
+        assert field in head
+    assert b"evil.example" not in mail.raw, "a stranger steers no relay of ours"
+    verdict = check_arc(split_mail(mail.raw), TimedLookup(ZoneLookup(ZONE), 60, lambda: 0), 1_790_000_000)
+    assert (verdict.verdict, verdict.sealers) == ("pass", ("postroom.localhost",))
+    assert dkimpy.arc_verify(mail.raw, dnsfunc=lambda name, timeout=5: RECORD.encode())[0] == dkimpy.CV_Pass
+    assert len(await events_of(server, "message.sent")) == 1
+
+
+async def test_what_is_no_mail_of_somebody_else_is_not_passed_on(server: Server) -> None:
+    came = await arrived(server)
+    own = (await redirect(server, came["id"])).json()["id"]
+    answer = await redirect(server, own, key="again")
+    assert (answer.status_code, answer.json()["error"]) == (422, "not_redirectable")
+    assert (await redirect(server, "msg_unknown", key="unknown")).status_code == 404
+    answer = await redirect(server, came["id"], to="", key="nobody")
+    assert (answer.status_code, answer.json()["field"]) == (400, "to")
+
+
+async def test_whoever_approves_it_sees_where_it_goes(server: Server, peer: SmtpPeer) -> None:
+    came = await arrived(server)
+    await server.api.patch(f"/v1/inboxes/{came['inboxId']}", json={"approval": {"when": ["always"]}})
+    answer = await redirect(server, came["id"])
+    assert answer.json()["hold"]["state"] == "held", answer.text
+    (waiting,) = (await server.api.get("/v1/approvals")).json()["data"]
+    assert waiting["message"]["bcc"] == ["boss@there.example"]
+    assert peer.mails == []
