@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from postroom.connections.fetching import FetchError
 from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.mail.proof.mta_sts import write_policy
 from postroom.net.dns import Resolver
@@ -40,7 +41,7 @@ async def test_without_tls_and_policy_it_is_told_that_starttls_is_missing(make_c
     async with SmtpPeer() as peer:
         receipt = await make_courier(peer.port).deliver(mail_to("bob@there.example"))
         assert words(receipt.sessions) == [("no-policy-found", "starttls-not-supported", HOST)]
-        assert receipt.sessions[0].ip == "127.0.0.1"
+        assert (receipt.sessions[0].ip, receipt.sessions[0].own_ip) == ("127.0.0.1", "127.0.0.1")
 
 
 async def test_an_enforced_policy_tells_why_a_mail_waits(
@@ -62,6 +63,23 @@ async def test_an_enforced_policy_tells_why_a_mail_waits(
         assert [(each.policy.kind, each.result) for each in sessions] == [("sts", result)]
         assert sessions[0].policy.lines[:3] == ("version: STSv1", "mode: enforce", f"mx: {HOST}")
         assert sessions[0].policy.hosts == (HOST,)
+        assert sessions[0].own_ip == ("" if result == "success" else "127.0.0.1")
+
+
+async def test_a_policy_that_cannot_be_had_stops_no_mail_and_is_told(
+    dns: DnsServer, resolver: Resolver, make_courier: MakeCourier, tmp_path: Path
+) -> None:
+    dns.records["_mta-sts.there.example", "TXT"] = ["v=STSv1; id=1;"]
+    for host, result in (
+        (PolicyHost(FetchError("No answer.")), "sts-policy-fetch-error"),
+        (PolicyHost(status=404), "sts-policy-fetch-error"),
+        (PolicyHost(b"version: STSv2"), "sts-policy-invalid"),
+    ):
+        async with SmtpPeer(tls=server_context(make_certificate(tmp_path, HOST))) as peer:
+            courier = make_courier(peer.port, policies=TlsPolicies(resolver, host))
+            receipt = await courier.deliver(mail_to("bob@there.example"))
+            assert words(receipt.sessions) == [("sts", result, HOST)]
+            assert (receipt.tls, len(peer.mails)) == ("opportunistic", 1)
 
 
 async def test_a_tested_policy_stops_no_mail_and_is_told_what_it_would_have_stopped(

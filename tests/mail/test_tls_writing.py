@@ -26,7 +26,9 @@ DAY_NUMBER = 20_000
 POLICY = ReportedPolicy(
     "sts", "there.example", ("version: STSv1", "mode: testing"), ("*.mail.there.example",)
 )
-FAILURE = FailureDetail("certificate-expired", "mx1.mail.there.example", "192.0.2.1", 100, "it has expired")
+FAILURE = FailureDetail(
+    "certificate-expired", "mx1.mail.there.example", "192.0.2.1", 100, "it has expired", "198.51.100.7"
+)
 
 
 def written() -> bytes:
@@ -57,6 +59,7 @@ def test_the_report_has_the_fields_of_the_rfc() -> None:
                         "result-type": "certificate-expired",
                         "receiving-mx-hostname": "mx1.mail.there.example",
                         "receiving-ip": "192.0.2.1",
+                        "sending-mta-ip": "198.51.100.7",
                         "failed-session-count": 100,
                         "failure-reason-code": "it has expired",
                     }

@@ -10,12 +10,14 @@ import pytest
 from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY, HOUR, MINUTE, SECOND
 from postroom.connections.connections import WayOut
+from postroom.couriers.mail import SmtpCourier
 from postroom.net.dns import Resolver
 from postroom.outward.delivering.receivers import Receivers
 from postroom.queue.providers import paces
 from postroom.queue.providers.names import provider_of
 from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Database
+from tests.couriers.smtp_peer import SmtpPeer, Stage
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.samples import samples
@@ -120,6 +122,42 @@ async def test_a_provider_that_defers_is_slowed_for_all_its_domains_and_recovers
     assert (shown["big.example"]["accepted"], shown["big.example"]["pace"]) == (6, None)
     happened = [each for each in await actions(house) if each.startswith("provider.")]
     assert happened == ["provider.slowed", "provider.recovered"]
+
+
+async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_and_each_once(
+    house: House,
+) -> None:
+    """A real one, in the words of RFC 5321; a domain that warms up, so that both limits hold at once."""
+    await warm_up(house)
+    bob = await house.inbox("bob")
+    plan: dict[Stage, bytes | list[bytes]] = {
+        "greeting": [b"421 4.7.0 too many connections"],
+        "RCPT": [b"451 4.7.1 try again later"] * 2,
+        "dot": [b"451 4.3.0 busy"],
+    }
+    async with SmtpPeer(plan) as peer, DnsServer({("mx1.big.example", "A"): ["127.0.0.1"], **ZONE}) as dns:
+        resolver = Resolver([dns.address], deadline_seconds=20)
+        courier = SmtpCourier(resolver, own_name="here.example", allow_private=True, port=peer.port)
+        real = replace(house, outbound=replace(house.outbound, courier=courier))
+        sent = [(await house.send(bob, f"p{number}@here.example"))["id"] for number in range(8)]
+        await real.step()
+        assert (peer.mails, peer.connections) == ([], 1), "the first 421 spares it the others"
+        arrived = []
+        for _ in range(3):
+            for _ in range(40):
+                await real.step(30 * SECOND)
+            arrived.append(len(peer.mails))
+            house.clock.turn(DAY)
+        assert arrived == [2, 6, 8], "what was deferred counts in no day"
+        assert sorted(mail.rcpt_line for mail in peer.mails) == [
+            f"RCPT TO:<p{number}@here.example>".encode() for number in range(8)
+        ]
+        assert {(await house.message(each))["status"] for each in sent} == {"sent"}
+        await courier.close()
+        await resolver.close()
+    assert await house.resources.db.read(paces.find, "big.example") is None
+    happened = [each for each in await actions(house) if each.startswith("provider.")]
+    assert (happened[0], happened[-1]) == ("provider.slowed", "provider.recovered")
 
 
 async def test_no_stranger_slows_a_provider_by_naming_its_server_before_his_own(house: House) -> None:

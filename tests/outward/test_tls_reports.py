@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from postroom.accounts import dkim_keys
+from postroom.accounts import accounts, dkim_keys
+from postroom.assembly import open_database
 from postroom.clock import DAY, HOUR
 from postroom.couriers.ways_out import CapturingCourier
 from postroom.couriers.webhook import HttpCourier
@@ -27,7 +28,7 @@ from postroom.queue.tls import tls_sessions
 from postroom.queue.tls.tls_sessions import MOST_OF_A_DAY, TlsPolicyKept, TlsSession
 from postroom.storage.database import Database, Tx
 from postroom.storage.journal import Journal
-from tests.conftest import Server
+from tests.conftest import Server, settings
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.http_peer import HttpPeer
 from tests.couriers.smtp_peer import SmtpPeer
@@ -38,8 +39,15 @@ from tests.outbound import PATIENCE_SECONDS, is_signed, running, until
 STS = TlsPolicyKept("sts", ("version: STSv1",), ("mx.there.example",))
 GOOD = TlsSession("there.example", STS, "success")
 BAD = TlsSession(
-    "there.example", STS, "certificate-expired", "mx.there.example", "192.0.2.1", "it has expired"
+    "there.example",
+    STS,
+    "certificate-expired",
+    "mx.there.example",
+    "192.0.2.1",
+    "it has expired",
+    "198.51.100.7",
 )
+ADDRESSES = ["mailto:tls@there.example"]
 OTHER = TlsSession("there.example", TlsPolicyKept("no-policy-found"), "success")
 
 
@@ -89,6 +97,50 @@ async def test_a_domain_that_changes_all_the_time_fills_no_table(db: Database) -
     await db.write(tls_sessions.add_all, [*many, many[0]], START)
     found = await db.write(tls_sessions.take, "there.example", START // DAY)
     assert (len(found), sum(each.count for each in found)) == (MOST_OF_A_DAY, MOST_OF_A_DAY + 1)
+
+
+def reports(tx: Tx) -> int:
+    return len(tx.all("select id from tls_reports"))
+
+
+def write_and_die(tx: Tx, now: int) -> None:
+    assert tls_reports.write_one(tx, "there.example", START // DAY, ADDRESSES, "here.example", now)
+    raise ZeroDivisionError
+
+
+async def test_whoever_dies_while_writing_a_report_leaves_it_to_the_next(db: Database) -> None:
+    await db.write(accounts.add, accounts.FIRST, "free", START)
+    await db.write(tls_sessions.add_all, [GOOD, BAD], START)
+    with pytest.raises(ZeroDivisionError):
+        await db.write(write_and_die, START + DAY)
+    assert (await db.read(reports), await db.read(targets)) == (0, [])
+    args = ("there.example", START // DAY, ADDRESSES, "here.example", START + DAY)
+    assert await db.write(tls_reports.write_one, *args)
+    assert (await db.read(reports), await db.read(targets)) == (1, ADDRESSES)
+
+
+async def test_nodes_that_write_at_once_write_one_report(
+    db: Database, database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    """SQLite has one node, which may still come to it twice."""
+    other = (
+        await open_database(settings(tmp_path, DATABASE_URL=database_url), clock.now())
+        if database_url.startswith("postgres")
+        else db
+    )
+    await db.write(accounts.add, accounts.FIRST, "free", START)
+    for day in range(5):
+        await db.write(tls_sessions.add_all, [GOOD, BAD], START + day * DAY)
+        args = ("there.example", START // DAY + day, ADDRESSES, "here.example", START + (day + 1) * DAY)
+        written = await asyncio.gather(
+            *(node.write(tls_reports.write_one, *args) for node in (db, other) * 3)
+        )
+        assert sorted(written) == [False] * 5 + [True]
+        await other.write(tls_sessions.add_all, [GOOD], START + day * DAY)  # counted late, told by nobody
+        assert not await other.write(tls_reports.write_one, *args)
+    assert (await db.read(reports), await db.read(targets)) == (5, ADDRESSES * 5)
+    if other is not db:
+        await other.close()
 
 
 async def test_a_report_is_mailed_signed_and_never_twice(

@@ -63,10 +63,10 @@ class Dialer:
     ) -> SmtpSession:
         session = await self._greeted(hop.host, hop.ip, port)
         await self._upgrade(session, context, need)
-        if not session.has_tls:
-            session.abort()
-            reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
-            raise TlsFailed(reason, "starttls-not-supported")
+        with _aborting(session):
+            if not session.has_tls:
+                reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
+                raise TlsFailed(reason, "starttls-not-supported")
         return session
 
     async def open_relay(self, relay: Relay) -> SmtpSession:
@@ -186,6 +186,8 @@ def _aborting(session: SmtpSession) -> Iterator[None]:
     """A session that could not be made ready leaves no connection behind, whatever ended the attempt."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, TlsFailed):
+            error.own_ip = session.own_ip
         session.abort()
         raise

@@ -104,7 +104,8 @@ class SmtpCourier:
         if self._relay is not None or mail.is_tls_report:
             return PolicedDestination(domain, None, is_free=True)
         policy = None if self._policies is None else await self._policies.find(domain)
-        return PolicedDestination(domain, policy)
+        fault = "" if self._policies is None else self._policies.fault_of(domain)
+        return PolicedDestination(domain, policy, fault)
 
     async def _deliver_afresh(self, destination: PolicedDestination, mail: OutgoingMail) -> Receipt:
         if self._relay is not None:
@@ -135,21 +136,21 @@ class SmtpCourier:
     async def _open(self, destination: PolicedDestination, hop: Hop, seen: list[TlsSession]) -> SmtpSession:
         """Notes how it began, where TLS decided it."""
         need: DaneNeed | None = None
-        fault, reason = "", ""
+        fault, reason, own_ip = "", "", ""
         try:
             need = None if destination.is_free else await self._find_need(destination.host, hop.host)
             session = await self._open_as_asked(destination, hop, need)
-            fault = session.fault
+            fault, own_ip = session.fault, session.own_ip
             return session
         except TlsFailed as error:
-            fault, reason = error.result, error.reason
+            fault, reason, own_ip = error.result, error.reason, error.own_ip
             raise
         except DeliveryError:
             fault = NOT_BY_TLS
             raise
         finally:
             if fault != NOT_BY_TLS and self._notes_sessions and not destination.is_free:
-                seen.append(destination.to_session(hop, need, fault, reason))
+                seen.append(destination.to_session(hop, need, fault, reason, own_ip))
 
     async def _open_as_asked(
         self, destination: PolicedDestination, hop: Hop, need: DaneNeed | None

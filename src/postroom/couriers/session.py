@@ -62,6 +62,7 @@ class TlsFailed(DeliveryError):
     def __init__(self, reason: str, result: str = "validation-failure") -> None:
         super().__init__(reason, permanent=False, enhanced="4.7.5")
         self.result = result
+        self.own_ip = ""  # from which it was tried, if a connection came about
 
 
 class SmtpSession:
@@ -92,6 +93,10 @@ class SmtpSession:
     @property
     def has_tls(self) -> bool:
         return self._wire.has_tls
+
+    @property
+    def own_ip(self) -> str:
+        return self._wire.own_ip
 
     @property
     def tls(self) -> TlsState:

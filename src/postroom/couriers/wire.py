@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from ipaddress import ip_address
 from typing import cast
 
 _MAX_LINE_BYTES = 4096
@@ -33,6 +34,16 @@ class Wire(asyncio.Protocol):
     @property
     def has_tls(self) -> bool:
         return self._transport.get_extra_info("ssl_object") is not None
+
+    @property
+    def own_ip(self) -> str:
+        """As the other side sees it; "" behind a NAT, where what we see means nothing to it."""
+        name = self._transport.get_extra_info("sockname") or ("",)
+        try:
+            address = ip_address(name[0])
+        except ValueError:
+            return ""
+        return "" if address.is_private and not address.is_loopback else str(address)
 
     def certificates(self) -> list[bytes]:
         """That the other side showed, its own first, as DER; of no authority and unverified."""

@@ -11,12 +11,14 @@ from postroom.queue.tls.tls_sessions import SUCCESS, TlsPolicyKept, TlsSession
 NONE = "none"  # the mode of a policy that is none
 REASON_CHARACTERS = 200
 NO_POLICY = TlsPolicyKept("no-policy-found")
+UNKNOWN_POLICY = TlsPolicyKept("sts")
 
 
 @dataclass(frozen=True, slots=True)
 class PolicedDestination:
     host: str  # the recipient's domain, or the relay
     policy: StsPolicy | None
+    fault: str = ""  # of a policy that there is and that could not be had, in a word of RFC 8460
     is_free: bool = False  # nothing is asked of TLS, and nobody told of it
 
     @property
@@ -35,17 +37,19 @@ class PolicedDestination:
         if self.policy is not None and not self.policy.allows(hop.host):
             raise TlsFailed(f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}")
 
-    def to_session(self, hop: Hop, need: DaneNeed | None, fault: str, reason: str) -> TlsSession:
+    def to_session(self, hop: Hop, need: DaneNeed | None, fault: str, reason: str, own_ip: str) -> TlsSession:
         """Of those that went well the policy counts, and not the host."""
         policy = self._kept(hop, need)
+        if policy == UNKNOWN_POLICY:
+            fault = fault or self.fault
         if not fault:
             return TlsSession(self.host, policy, SUCCESS)
-        return TlsSession(self.host, policy, fault, hop.host, hop.ip, reason[:REASON_CHARACTERS])
+        return TlsSession(self.host, policy, fault, hop.host, hop.ip, reason[:REASON_CHARACTERS], own_ip)
 
     def _kept(self, hop: Hop, need: DaneNeed | None) -> TlsPolicyKept:
         if need is not None and (need.usable or not self.is_enforced):
             return TlsPolicyKept("tlsa", tuple(str(record) for record in need.records[:10]), (hop.host,))
         if self.policy is None or self.policy.mode == NONE:
-            return NO_POLICY
+            return UNKNOWN_POLICY if self.fault else NO_POLICY
         text = write_policy(self.policy.mode, self.policy.hosts, self.policy.max_age_seconds)
         return TlsPolicyKept("sts", tuple(text.split("\r\n")[:-1][:50]), self.policy.hosts[:50])

@@ -14,15 +14,17 @@ from postroom.net.dns import DnsTemporary, Resolver
 REMEMBERED = 10_000
 FAILURE_SECONDS = 300.0  # so long a policy that could not be fetched is not asked for again
 OK = 200
+FETCH_ERROR, INVALID = "sts-policy-fetch-error", "sts-policy-invalid"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPolicy:
-    """`policy` is None where none could be fetched for this identity."""
+    """`policy` is None where none could be fetched for this identity; `fault` says why (RFC 8460)."""
 
     identity: str
     policy: StsPolicy | None
     ends_at: float
+    fault: str = ""
 
 
 class TlsPolicies:
@@ -43,21 +45,29 @@ class TlsPolicies:
             identity = None
         if identity is None or (known is not None and known.identity == identity):
             return None if known is None else known.policy
-        policy = await self._fetch(domain)
+        policy, fault = await self._fetch(domain)
         if policy is None and known is not None and known.policy is not None:
             return known.policy
         seconds = FAILURE_SECONDS if policy is None else policy.max_age_seconds
-        self._remember(domain, KnownPolicy(identity, policy, self._monotonic() + seconds))
+        self._remember(domain, KnownPolicy(identity, policy, self._monotonic() + seconds, fault))
         return policy
 
-    async def _fetch(self, domain: str) -> StsPolicy | None:
+    def fault_of(self, domain: str) -> str:
+        """Why no policy was found where there should be one; while an older one counts there is no fault."""
+        known = self._known.get(domain)
+        return "" if known is None else known.fault
+
+    async def _fetch(self, domain: str) -> tuple[StsPolicy | None, str]:
         url = f"https://mta-sts.{domain}/.well-known/mta-sts.txt"
         try:
             answer = await self._fetcher.fetch("GET", url, {}, limit=mta_sts.POLICY_BYTES)
         except FetchError as error:
             log.get().seldom("a policy of MTA-STS could not be fetched", domain=domain, reason=str(error))
-            return None
-        return mta_sts.read_policy(answer.body) if answer.status == OK else None
+            return None, FETCH_ERROR
+        if answer.status != OK:
+            return None, FETCH_ERROR
+        policy = mta_sts.read_policy(answer.body)
+        return policy, INVALID if policy is None else ""
 
     def _recall(self, domain: str) -> KnownPolicy | None:
         known = self._known.get(domain)

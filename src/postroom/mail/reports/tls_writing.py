@@ -30,12 +30,13 @@ class Summary(Struct, frozen=True, rename="kebab"):
     total_failure_session_count: int
 
 
-class FailureDetail(Struct, frozen=True, rename="kebab"):
+class FailureDetail(Struct, frozen=True, rename="kebab", omit_defaults=True):
     result_type: str
     receiving_mx_hostname: str
     receiving_ip: str
     failed_session_count: int
     failure_reason_code: str
+    sending_mta_ip: str = ""
 
 
 class PolicyResult(Struct, frozen=True, rename="kebab"):

@@ -83,7 +83,9 @@ def to_result(counted: list[CountedSession]) -> PolicyResult:
 
 def to_failure(counted: CountedSession) -> FailureDetail:
     session = counted.session
-    return FailureDetail(session.result, session.host, session.ip, counted.count, session.reason)
+    return FailureDetail(
+        session.result, session.host, session.ip, counted.count, session.reason, session.own_ip
+    )
 
 
 # --- delivering

@@ -31,6 +31,7 @@ class TlsSession(Struct, frozen=True):
     host: str = ""
     ip: str = ""
     reason: str = ""
+    own_ip: str = ""  # from which it was tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class CountedSession:
     @classmethod
     def from_row(cls, row: Row) -> "CountedSession":
         policy = msgspec.json.decode(row["policy"], type=TlsPolicyKept)
-        session = TlsSession(row["domain"], policy, row["result"], row["host"], row["ip"], row["reason"])
+        session = TlsSession(
+            row["domain"], policy, row["result"], row["host"], row["ip"], row["reason"], row["own_ip"]
+        )
         return cls(session, int(row["count"]))
 
 
@@ -59,6 +62,7 @@ def _add(tx: Tx, session: TlsSession, now: int) -> None:
         "result": session.result,
         "host": session.host,
         "ip": session.ip,
+        "own_ip": session.own_ip,
         "reason": session.reason,
     }
     same = " and ".join(f"{name} = :{name}" for name in values)
