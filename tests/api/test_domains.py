@@ -21,6 +21,7 @@ from postroom.clock import DAY
 from postroom.deliverability.watch_domains import look_at_some
 from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
+from postroom.storage.database import Tx
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
@@ -358,9 +359,12 @@ async def test_health_looks_at_every_record_and_the_daily_look_tells_when_it_tur
     host.clock.turn(DAY)
     await look_at_some(host.resources)
     assert await told(host) == []
+    people = {"kind": "email", "target": "ann@there.example", "on": ["domain_broken"]}
+    await host.api.put("/v1/notifications", json={"targets": [people]})
     del dns.records[OURS, "MX"]
     host.clock.turn(DAY)
     assert await look_at_some(host.resources) == 1
+    assert await host.resources.db.read(kinds_noticed) == ["domain_broken"]
     assert await look_at_some(host.resources) == 0, "once a day"
     (broken,) = await told(host)
     assert broken["domain"] == {"id": domain["id"], "domain": OURS, "problems": ["MX"]}
@@ -379,6 +383,10 @@ async def test_health_looks_at_every_record_and_the_daily_look_tells_when_it_tur
     assert (await told(host))[-1]["event"] == "domain.mended"
     audit = (await host.api.get("/v1/audit", params={"limit": 100})).json()["data"]
     assert {"domain.broken", "domain.mended"} <= {entry["action"] for entry in audit}
+
+
+def kinds_noticed(tx: Tx) -> list[str]:
+    return [row["kind"] for row in tx.all("select kind from notifications")]
 
 
 async def told(host: Server) -> list[dict[str, Any]]:

@@ -63,6 +63,7 @@ async def test_who_is_proved_gets_an_answer_once_in_ten_minutes(host: Server) ->
         "SPF: pass",
         "DKIM: none",
         "DMARC: pass",
+        "ARC: none",
         "TLS: yes",
         f"From address: {PEER}",
         "leads back",

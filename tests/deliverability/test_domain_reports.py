@@ -4,7 +4,9 @@ import asyncio
 import smtplib
 import time
 from collections.abc import AsyncIterator
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import SMTP
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ from tests.mail.test_reports import AGGREGATE, TLS
 from tests.outbound import PATIENCE_SECONDS, running
 
 SERVICE = "postroom.localhost"
+FAILURE_REPORT = (
+    Path(__file__).parents[1] / "mail" / "samples" / "bounces" / "others" / "dmarc_failure_as_abuse.eml"
+)
 PATH = f"/v1/domains/{SERVICE_ID}/reports"
 SPAN = {"from": "2026-11-01", "to": "2026-11-03"}
 
@@ -67,6 +72,7 @@ async def test_reports_are_shown_by_source_and_go_into_no_inbox(host: Server) ->
     await hand_in(host, report(aggregate, "xml"), "dmarc")
     await hand_in(host, report(aggregate, "xml"), "DMARC+again")
     await hand_in(host, report(AGGREGATE, "xml"), "dmarc")
+    await hand_in(host, message_from_bytes(FAILURE_REPORT.read_bytes(), policy=SMTP), "dmarc")
     await hand_in(host, report(TLS.replace(b"company-y.example", SERVICE.encode()), "json"), "tls-rpt", "bob")
     found = await reports_when(host, lambda found: found["data"] and found["tls"])
     assert found["data"] == [

@@ -74,7 +74,9 @@ async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server, peer
     held = await host.api.get(f"/v1/messages/{await send(host, bob, f'ok+5@{AT}')}")
     assert held.json()["hold"]["state"] == "held"
     async with signed_in(host) as page:
-        assert paused["reason"] in (await page.get(f"/app/inboxes/{bob}")).text
+        shown = (await page.get(f"/app/inboxes/{bob}")).text
+        assert paused["reason"] in shown
+        assert "kind=message.bounced" in shown, "the mails behind it are one click away"
     lifted = await host.api.delete("/v1/pause", params={"inboxId": bob})
     assert lifted.json()["paused"] is False
     (back,) = await events_of(host, "inbox.reactivated")

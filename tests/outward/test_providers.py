@@ -17,6 +17,7 @@ from postroom.queue.providers import paces
 from postroom.queue.providers.names import provider_of
 from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Database
+from tests.couriers.certificates import make_certificate, server_context
 from tests.couriers.smtp_peer import SmtpPeer, Stage
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
@@ -125,7 +126,7 @@ async def test_a_provider_that_defers_is_slowed_for_all_its_domains_and_recovers
 
 
 async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_and_each_once(
-    house: House,
+    house: House, tmp_path: Path
 ) -> None:
     """A real one, in the words of RFC 5321; a domain that warms up, so that both limits hold at once."""
     await warm_up(house)
@@ -135,7 +136,9 @@ async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_an
         "RCPT": [b"451 4.7.1 try again later"] * 2,
         "dot": [b"451 4.3.0 busy"],
     }
-    async with SmtpPeer(plan) as peer, DnsServer({("mx1.big.example", "A"): ["127.0.0.1"], **ZONE}) as dns:
+    tls = server_context(make_certificate(tmp_path, "mx1.big.example"))
+    zone = {("mx1.big.example", "A"): ["127.0.0.1"], **ZONE}
+    async with SmtpPeer(plan, tls=tls) as peer, DnsServer(zone) as dns:
         resolver = Resolver([dns.address], deadline_seconds=20)
         courier = SmtpCourier(resolver, own_name="here.example", allow_private=True, port=peer.port)
         real = replace(house, outbound=replace(house.outbound, courier=courier))
@@ -156,6 +159,8 @@ async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_an
         await courier.close()
         await resolver.close()
     assert await house.resources.db.read(paces.find, "big.example") is None
+    (big,) = (await figures(house, 7))["data"]
+    assert (big["accepted"], big["tls"], big["deferred"]) == (8, 8, 4)
     happened = [each for each in await actions(house) if each.startswith("provider.")]
     assert (happened[0], happened[-1]) == ("provider.slowed", "provider.recovered")
 
