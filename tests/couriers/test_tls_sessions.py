@@ -73,6 +73,7 @@ async def test_a_policy_that_cannot_be_had_stops_no_mail_and_is_told(
     for host, result in (
         (PolicyHost(FetchError("No answer.")), "sts-policy-fetch-error"),
         (PolicyHost(status=404), "sts-policy-fetch-error"),
+        (PolicyHost(FetchError("No connection.", is_unproved=True)), "sts-webpki-invalid"),
         (PolicyHost(b"version: STSv2"), "sts-policy-invalid"),
     ):
         async with SmtpPeer(tls=server_context(make_certificate(tmp_path, HOST))) as peer:

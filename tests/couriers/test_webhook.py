@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.connections.fetching import FetchError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits, parse_retry_after
 from postroom.events.webhook_signature import sign
 from postroom.net.dns import Resolver
@@ -226,6 +227,10 @@ async def test_the_certificate_must_be_of_the_named_host(
         answer = await courier.post(peer.url(host="Hook.Example"), BODY, HEADERS)
         wrong_name = await failure_of(courier.post(peer.url(host="other.example"), BODY, HEADERS))
         unknown_issuer = await failure_of(make_webhooks().post(peer.url(host="hook.example"), BODY, HEADERS))
+        for host, is_unproved in (("other.example", True), ("nowhere.example", False)):
+            with pytest.raises(FetchError) as caught:
+                await courier.fetch("GET", peer.url(host=host), {})
+            assert caught.value.is_unproved is is_unproved
     assert answer.status == 200
     assert peer.requests[0].header("Host") == f"hook.example:{peer.port}"
     assert names[0] == "hook.example"

@@ -20,4 +20,8 @@ class Fetcher(Protocol):
 
 
 class FetchError(Exception):
-    """Nothing was answered, or too much."""
+    """Nothing was answered, or too much; `is_unproved` where the certificate does not prove the server."""
+
+    def __init__(self, reason: str, is_unproved: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unproved = is_unproved

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from postroom.connections.fetching import Fetched, FetchError
-from postroom.couriers.faults import describe
+from postroom.couriers.faults import describe, is_unproved
 from postroom.couriers.lanes import Lanes
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import DnsTemporary, Resolver
@@ -115,7 +115,7 @@ class HttpCourier:
         except TimeoutError:
             raise FetchError(f"No answer within {self._limits.deadline_seconds:g} s.") from None
         except DeliveryError as error:
-            raise FetchError(f"{error.reason}.") from None
+            raise FetchError(f"{error.reason}.", is_unproved(error)) from None
 
     async def close(self) -> None:
         if self._transport is not None:
@@ -140,12 +140,13 @@ class HttpCourier:
                 request = self._make_request(target, ip, body, headers, method)
                 return await transport.handle_async_request(request)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                failure = f"no connection to {target.host}: {describe(error)}"
+                failure = DeliveryError(f"no connection to {target.host}: {describe(error)}", permanent=False)
+                failure.__cause__ = error
             except (httpx2.HTTPError, OSError) as error:
                 raise DeliveryError(
                     f"{target.host} gave no answer: {describe(error)}", permanent=False
                 ) from error
-        raise DeliveryError(failure, permanent=False)
+        raise failure
 
     def _make_request(
         self, target: Target, ip: str, body: bytes, headers: Mapping[str, str], method: str

@@ -14,7 +14,7 @@ from postroom.net.dns import DnsTemporary, Resolver
 REMEMBERED = 10_000
 FAILURE_SECONDS = 300.0  # so long a policy that could not be fetched is not asked for again
 OK = 200
-FETCH_ERROR, INVALID = "sts-policy-fetch-error", "sts-policy-invalid"
+FETCH_ERROR, INVALID, UNPROVED = "sts-policy-fetch-error", "sts-policy-invalid", "sts-webpki-invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class TlsPolicies:
             answer = await self._fetcher.fetch("GET", url, {}, limit=mta_sts.POLICY_BYTES)
         except FetchError as error:
             log.get().seldom("a policy of MTA-STS could not be fetched", domain=domain, reason=str(error))
-            return None, FETCH_ERROR
+            return None, UNPROVED if error.is_unproved else FETCH_ERROR
         if answer.status != OK:
             return None, FETCH_ERROR
         policy = mta_sts.read_policy(answer.body)
