@@ -239,7 +239,7 @@ ROUTES = (
         SCOPED,
         WRITING,
         200,
-        (*SEND, errors.NotRedirectable, errors.PayloadTooLarge),
+        (*SEND, errors.NotRedirectable),
         header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),
