@@ -16,13 +16,20 @@ from postroom.accounts import accounts
 from postroom.clock import DAY, HOUR
 from postroom.errors import BadRequest
 from postroom.extraction.pool import ExtractionPool
+from postroom.mail.extraction import Extraction
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes import pools
 from postroom.processes.pools import ProcessPool
 from postroom.transfer import exported, mbox, sources
 from postroom.transfer.export_mail import export_account
-from postroom.transfer.import_mail import import_all, known_ids, read_all
+from postroom.transfer.import_mail import (
+    FILES_AT_ONCE,
+    PatientExtractor,
+    import_all,
+    known_ids,
+    read_all,
+)
 from postroom.transfer.mbox import FiledMail
 from tests.conftest import Server
 from tests.connections.dovecot import PASSWORD, running_dovecot
@@ -238,3 +245,27 @@ async def test_processes_that_read_begin_with_all_that_reading_needs() -> None:
         readers.close()
     assert is_loaded
     assert frozen > 0
+
+
+class CountingExtractor:
+    """How many files were given to it at once, at most."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def extract(
+        self, content_type: str, filename: str, content: bytes, deadline_seconds: float
+    ) -> Extraction:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return Extraction("text", filename)
+
+
+async def test_a_file_of_an_import_waits_for_its_turn_before_its_time_runs() -> None:
+    counting = CountingExtractor()
+    patient = PatientExtractor(counting)
+    read = await asyncio.gather(*(patient.extract("text/plain", str(n), b"x", 10) for n in range(9)))
+    assert [each.text for each in read] == list(map(str, range(9)))
+    assert counting.most == FILES_AT_ONCE

@@ -117,7 +117,10 @@ def envelope_of(kept: raw_mails.Cut) -> bytes | None:
 
 
 def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
-    """What the mail says; raises TooManyHops. Who sent old mail is not judged any more."""
+    """What the mail says; raises TooManyHops.
+
+    Who sent old mail is not judged any more, and no second handover of it can come.
+    """
     mail = parse_mail(arrival.raw)
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
@@ -144,6 +147,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         body=suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
     )
     calendar = read_appointment(mail)
+    counts_once = is_judged and (mail.message_id != "" or arrival.counts_once)
     return ReadMail(
         origin=arrival.origin,
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
@@ -153,7 +157,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         link_details=link_details,
         attachments=files,
         verdicts=unjudged(mail, arrival.peer_ip),
-        content_hash=content_hash(arrival) if mail.message_id or arrival.counts_once else "",
+        content_hash=content_hash(arrival) if counts_once else "",
         needs_examination=needs_examination,
         report=report,
         returned=returned,

@@ -4,6 +4,7 @@ It makes no event and calls no webhook; the running server indexes it behind.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.inward.suspicion import Suspicion
+from postroom.mail.extraction import Extraction
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
@@ -35,12 +37,27 @@ T = TypeVar("T")
 ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which handed the mail to another server long ago
 UNKNOWN_SENDER = "unknown@invalid"
 NOT_JUDGED = "none"
+BATCHES_AHEAD = 2  # so that readers never wait for the files of a batch
 READ_AT_ONCE = 25  # by one process
+FILES_AT_ONCE = 2  # as many as processes read them
 
 
 class LabelledMail(Struct, frozen=True):
     mail: AcceptedMail
     labels: tuple[str, ...]
+
+
+class PatientExtractor:
+    """Files wait here for their turn: a wait in the pool would count as time for the file."""
+
+    def __init__(self, extractor: Extractor) -> None:
+        self._extractor, self._turns = extractor, asyncio.Semaphore(FILES_AT_ONCE)
+
+    async def extract(
+        self, content_type: str, filename: str, content: bytes, deadline_seconds: float
+    ) -> Extraction:
+        async with self._turns:
+            return await self._extractor.extract(content_type, filename, content, deadline_seconds)
 
 
 async def import_all(
@@ -51,15 +68,17 @@ async def import_all(
     batches: AsyncIterator[list[OldMail]],
     tell: Callable[[int], None],
 ) -> int:
-    """Gives how many are new. While a batch is stored, the next one is read."""
-    count = 0
-    waiting: tuple[int, asyncio.Task[list[LabelledMail]]] | None = None
+    """Gives how many are new. While a batch is stored, the next ones are read."""
+    count, patient = 0, PatientExtractor(extractor)
+    waiting: deque[tuple[int, asyncio.Task[list[LabelledMail]]]] = deque()
     async for batch in batches:
-        reading = asyncio.create_task(read_batch(resources, pool, extractor, inbox, batch))
-        if waiting is not None:
-            count += await _finish(resources, inbox, *waiting, tell)
-        waiting = len(batch), reading
-    return count if waiting is None else count + await _finish(resources, inbox, *waiting, tell)
+        reading = asyncio.create_task(read_batch(resources, pool, patient, inbox, batch))
+        waiting.append((len(batch), reading))
+        if len(waiting) > BATCHES_AHEAD:
+            count += await _finish(resources, inbox, *waiting.popleft(), tell)
+    for size, reading in waiting:
+        count += await _finish(resources, inbox, size, reading, tell)
+    return count
 
 
 async def _finish(
@@ -86,11 +105,11 @@ async def read_batch(
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
     pairs = zip(fitting, (found for part in read for found in part), strict=True)
-    return [
-        LabelledMail(await _accept(resources, pool, extractor, inbox, old, found), old.labels)
-        for old, found in pairs
-        if found is not None
-    ]
+    both = [(old, found) for old, found in pairs if found is not None]
+    accepted = await asyncio.gather(
+        *(_accept(resources, pool, extractor, inbox, old, found) for old, found in both)
+    )
+    return [LabelledMail(mail, old.labels) for mail, (old, _) in zip(accepted, both, strict=True)]
 
 
 async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[LabelledMail]) -> int:

@@ -61,7 +61,7 @@ def read(mail: FiledMail) -> bytes:
     with mail.path.open("rb") as file:
         file.seek(mail.start)
         raw = file.read(mail.length)
-    if mail.start:
+    if mail.start and b">From " in raw:
         raw = _QUOTED_FROM.sub(rb"\1", raw)
     return raw.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 

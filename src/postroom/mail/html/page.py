@@ -149,8 +149,7 @@ class _Walk:
         self.hidden_after = -1  # so many parts were written when text was hidden last
         self.anchor: Anchor | None = None
         self.is_in_anchor = False
-        self.place = 0  # of the piece that is read
-        self.outside_from = 0  # the place behind the last link
+        self.spoken: list[str] = []  # the texts behind the last link
         self.nesting = Nesting(self.opened, self.closed)
         self.body = self._outermost()
         self.element = self.body
@@ -169,20 +168,18 @@ class _Walk:
     def over_all(self) -> None:
         open_one, close_one, write = self.nesting.open, self.nesting.close, self.write
         is_unspoken = False
-        for place, piece in enumerate(self.pieces):
-            self.place = place
-            if isinstance(piece, str):
+        for piece in self.pieces:
+            if type(piece) is str:
                 if not is_unspoken:
                     write(piece)
-            elif isinstance(piece, Open):
+            elif type(piece) is Open:
                 is_unspoken = piece.name in _UNSPOKEN
                 open_one(piece)
             else:
                 is_unspoken = False
                 close_one(piece.name)
                 if piece.name == "a" and self.is_in_anchor:
-                    self._leave_anchor()
-        self.place = len(self.pieces)
+                    self.is_in_anchor, self.spoken = False, []
         self._end_anchor()
         self.nesting.close_all()
 
@@ -264,35 +261,25 @@ class _Walk:
             return
         self.anchor = Anchor(url, title, "" if self.is_in_anchor else self._words_before())
         self.anchors.append(self.anchor)
-        self.is_in_anchor, self.outside_from = is_open, self.place + 1
-
-    def _leave_anchor(self) -> None:
-        self.is_in_anchor, self.outside_from = False, self.place + 1
+        self.is_in_anchor, self.spoken = is_open, []
 
     def _end_anchor(self) -> None:
         """The first words behind the last link, as far as the next one."""
         if self.anchor is None or self.is_in_anchor:
             return
-        for place in range(self.outside_from, self.place):
-            self.anchor.behind += self._spoken(place)[:REACH_BEHIND]
+        for text in self.spoken:
+            self.anchor.behind += text[:REACH_BEHIND]
             if len(self.anchor.behind) >= REACH_BEHIND:
                 return
 
     def _words_before(self) -> str:
         """The last words before a link, back to the one before it."""
         words = ""
-        for place in range(self.place - 1, self.outside_from - 1, -1):
-            words = self._spoken(place) + words
+        for text in reversed(self.spoken):
+            words = text + words
             if len(words) >= REACH_BEFORE:
                 return words[-REACH_BEFORE:]
         return words
-
-    def _spoken(self, place: int) -> str:
-        piece = self.pieces[place]
-        if type(piece) is not str:
-            return ""
-        before = self.pieces[place - 1] if place else ""
-        return "" if type(before) is Open and before.name in _UNSPOKEN else piece
 
     def _picture(self, attributes: dict[str, str], look: Look) -> None:
         alternative = attributes.get("alt", "").strip()
@@ -312,6 +299,7 @@ class _Walk:
             self.page.close(tag.name)
 
     def write(self, data: str) -> None:
+        self.spoken.append(data)
         look = self.element.look
         if look.is_seen:
             if look.doubt or self.page.is_doubtful:
