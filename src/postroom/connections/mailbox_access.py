@@ -41,17 +41,27 @@ class OAuthTokens:
             "client_secret": oauth["clientSecret"],
             "refresh_token": oauth["refreshToken"],
         }
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-        try:
-            answer = await self._fetcher.fetch("POST", oauth["tokenUrl"], headers, urlencode(form).encode())
-            found = msgspec.json.decode(answer.body, type=dict[str, object])
-        except (FetchError, msgspec.MsgspecError) as error:
-            raise ImapError(f"No token from {oauth['tokenUrl']}: {error}") from None
+        status, found = await ask_for_tokens(self._fetcher, oauth["tokenUrl"], form)
         token, seconds = found.get("access_token"), found.get("expires_in", 0)
-        if answer.status != 200 or not isinstance(token, str) or "\1" in token:
-            reason = str(found.get("error_description") or found.get("error") or answer.status)[:300]
-            raise ImapError(f"The refresh token was refused: {reason}", is_refused=True)
+        if status != 200 or not isinstance(token, str) or "\1" in token:
+            raise ImapError(f"The refresh token was refused: {reason_of(status, found)}", is_refused=True)
         return token, seconds if isinstance(seconds, int) else 0
+
+
+async def ask_for_tokens(
+    fetcher: Fetcher, token_url: str, form: dict[str, str]
+) -> tuple[int, dict[str, object]]:
+    """The status of the answer and what it says (RFC 6749 section 5); raises ImapError."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    try:
+        answer = await fetcher.fetch("POST", token_url, headers, urlencode(form).encode())
+        return answer.status, msgspec.json.decode(answer.body, type=dict[str, object])
+    except (FetchError, msgspec.MsgspecError) as error:
+        raise ImapError(f"No token from {token_url}: {error}") from None
+
+
+def reason_of(status: int, found: dict[str, object]) -> str:
+    return str(found.get("error_description") or found.get("error") or status)[:300]
 
 
 async def find_address(resources: Resources, host: str, port: int) -> MailServerAddress:

@@ -169,10 +169,10 @@ class _Walk:
         open_one, close_one, write = self.nesting.open, self.nesting.close, self.write
         is_unspoken = False
         for piece in self.pieces:
-            if type(piece) is str:
+            if isinstance(piece, str):
                 if not is_unspoken:
                     write(piece)
-            elif type(piece) is Open:
+            elif isinstance(piece, Open):
                 is_unspoken = piece.name in _UNSPOKEN
                 open_one(piece)
             else:

@@ -37,7 +37,7 @@ from postroom.web.dashboard.settings import (
     suppressions,
     users,
 )
-from postroom.web.dashboard.ways import connections, deliverability
+from postroom.web.dashboard.ways import connections, deliverability, mailbox_consent
 from postroom.web.dashboard.writing import templates
 from postroom.web.routing import ACCOUNT, POD, Route
 
@@ -178,6 +178,8 @@ PAGES = (
     page("/app/settings/deliverability/letters/{message_id}", deliverability.show_letter, POD, READING),
     page("/app/settings/connections", connections.show_connections, POD, READING),
     change("/app/settings/connections", connections.connect, POD, MANAGING),
+    change("/app/settings/connections/consent", mailbox_consent.begin, POD, MANAGING),
+    page("/app/settings/connections/consent", mailbox_consent.take_answer, POD, MANAGING),
     page("/app/settings/connections/{connection_id}", connections.show_connection, POD, READING),
     change("/app/settings/connections/{connection_id}/test", connections.try_connection, POD, MANAGING),
     change("/app/settings/connections/{connection_id}/try", connections.send_mail, POD, SENDING),

@@ -20,9 +20,11 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.dashboard.settings.rules import read_number
+from postroom.web.dashboard.ways import steps
 from postroom.web.interface.bodies.send_body import SendBody, to_order
 
 PATH = "/app/settings/connections"
+CONSENT_PATH = f"{PATH}/consent"
 # Host of IMAP, host and port of SMTP, and which password it takes.
 MAILBOXES = {
     "gmail": ("imap.gmail.com", "smtp.gmail.com", 465, "an app password (Google account, Security)"),
@@ -30,8 +32,12 @@ MAILBOXES = {
     "icloud": ("imap.mail.me.com", "smtp.mail.me.com", 587, "an app-specific password"),
     "microsoft": ("outlook.office365.com", "smtp.office365.com", 587, "no password, but OAuth"),
 }
-# Those that take OAuth alone, and where it gives access.
-TOKEN_URLS = {"microsoft": "https://login.microsoftonline.com/common/oauth2/v2.0/token"}
+# Those that take OAuth, and where it gives access.
+TOKEN_URLS = {
+    "gmail": "https://oauth2.googleapis.com/token",
+    "microsoft": "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+}
+WITHOUT_PASSWORDS = ("microsoft",)
 OWN_MAILBOX = "imap"
 SERVICES = ("mailgun", "sendgrid", "postmark", "ses", "cloudflare", "resend", "raw")
 WAYS = (*MAILBOXES, OWN_MAILBOX, *SERVICES)
@@ -64,6 +70,11 @@ class TryForm(Struct, rename="camel", frozen=True):
 
 
 async def show_connections(desk: Desk, query: WayQuery) -> Response:
+    return await show_all(desk, query)
+
+
+async def show_all(desk: Desk, query: WayQuery, asked: str = "") -> Response:
+    """`asked` of a provider that has to allow it, on a page of its own."""
     paging = OffsetQuery(query.offset)
     page = plain(await desk.run(connections.list_connections, query=paging.to_page()))
     return await desk.show(
@@ -76,6 +87,10 @@ async def show_connections(desk: Desk, query: WayQuery) -> Response:
         mailboxes=MAILBOXES,
         services=SERVICES,
         with_oauth=TOKEN_URLS,
+        without_passwords=WITHOUT_PASSWORDS,
+        steps=steps,
+        redirect_uri=f"{desk.call.resources.config.base_url}{CONSENT_PATH}",
+        asked=asked,
         **paging.of(page["total"]),
     )
 
@@ -125,8 +140,10 @@ def fields_of_mailbox(form: ConnectionForm) -> dict[str, Any]:
 
 
 def oauth_of(form: ConnectionForm) -> dict[str, str] | None:
-    if form.way not in TOKEN_URLS:
+    if not form.client_id:
         return None
+    if form.way not in TOKEN_URLS:
+        raise BadRequest("OAuth is known for Gmail and Microsoft 365; others by the interface.", field="way")
     return {
         "tokenUrl": TOKEN_URLS[form.way],
         "clientId": form.client_id,
@@ -146,6 +163,7 @@ async def show(desk: Desk, connection: dict[str, Any]) -> Response:
         title=connection["address"] or connection["provider"],
         connection=connection,
         url_once=connection.get("url", ""),
+        steps=steps,
         sent=await find_sent(desk, connection),
     )
 

@@ -1,0 +1,124 @@
+"""Access to a mailbox at Google or Microsoft: allowed on their page, and kept as a refresh token."""
+
+from typing import cast
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct, structs
+from starlette.responses import Response
+
+from postroom.accounts.people import challenges, mail_links
+from postroom.connections.fetching import Fetcher
+from postroom.connections.imap_wire import ImapError
+from postroom.connections.mailbox_access import ask_for_tokens, reason_of
+from postroom.errors import BadRequest
+from postroom.operations.ways import connections as verbs
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.ways import connections
+from postroom.web.dashboard.ways.connections import CONSENT_PATH, PATH, ConnectionForm
+from postroom.web.oauth.openid import challenge_of
+
+NOT_YET = "not given yet"  # in place of the refresh token, so that all else is judged before the way there
+ERROR_CHARACTERS = 300
+
+
+class ConsentProvider(Struct, frozen=True):
+    name: str
+    scope: str
+
+
+PROVIDERS = {
+    "gmail": ConsentProvider("Google", "https://mail.google.com/"),
+    "microsoft": ConsentProvider(
+        "Microsoft",
+        "https://outlook.office.com/IMAP.AccessAsUser.All https://outlook.office.com/SMTP.Send"
+        " offline_access",
+    ),
+}
+
+
+class PendingConsent(Struct, frozen=True):
+    form: ConnectionForm
+    verifier: str
+
+
+class ConsentAnswer(Struct, frozen=True):
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    error_description: str = ""
+
+
+async def begin(desk: Desk, body: ConnectionForm) -> Response:
+    """A page with the way there: browsers would hold the answer to a form to our own pages."""
+    provider = PROVIDERS.get(body.way)
+    if provider is None:
+        raise BadRequest("Choose a way that takes OAuth.", field="way")
+    connections.to_new_connection(structs.replace(body, refresh_token=NOT_YET))
+    resources, state = desk.call.resources, mail_links.new_token()
+    pending = PendingConsent(body, mail_links.new_token() + mail_links.new_token())
+    stored = msgspec.json.encode(pending).decode()
+    await resources.db.write(
+        challenges.add, challenges.MAILBOX_CONSENT, state, desk.session.id, resources.now(), stored
+    )
+    asked = question(provider, pending, state, redirect_uri(desk))
+    return await connections.show_all(desk, connections.WayQuery(body.way), asked)
+
+
+def question(provider: ConsentProvider, pending: PendingConsent, state: str, back: str) -> str:
+    """The query of their page. Google gives a refresh token for offline access that is allowed anew."""
+    query = {
+        "response_type": "code",
+        "client_id": pending.form.client_id,
+        "redirect_uri": back,
+        "scope": provider.scope,
+        "state": state,
+        "login_hint": pending.form.username,
+        "access_type": "offline",
+        "prompt": "consent",
+        "code_challenge": challenge_of(pending.verifier),
+        "code_challenge_method": "S256",
+    }
+    return urlencode(query)
+
+
+def redirect_uri(desk: Desk) -> str:
+    return f"{desk.call.resources.config.base_url}{CONSENT_PATH}"
+
+
+async def take_answer(desk: Desk, query: ConsentAnswer) -> Response:
+    """The attempt is used up first, whatever its answer says."""
+    resources = desk.call.resources
+    stored = await resources.db.write(
+        challenges.take, challenges.MAILBOX_CONSENT, query.state, desk.session.id, resources.now()
+    )
+    pending = msgspec.json.decode(stored, type=PendingConsent)
+    if not query.code:
+        reason = (query.error_description or query.error)[:ERROR_CHARACTERS]
+        raise BadRequest(f"{PROVIDERS[pending.form.way].name} gave no access: {reason}. Connect again.")
+    token = await exchange(cast(Fetcher, desk.call.webhook_courier), pending, query.code, redirect_uri(desk))
+    body = connections.to_new_connection(structs.replace(pending.form, refresh_token=token))
+    made = plain(await desk.run(verbs.create_connection, body=body))
+    return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
+
+
+async def exchange(fetcher: Fetcher, pending: PendingConsent, code: str, back: str) -> str:
+    """The code for a refresh token (RFC 6749 section 4.1.3)."""
+    form = {
+        "grant_type": "authorization_code",
+        "client_id": pending.form.client_id,
+        "client_secret": pending.form.client_secret,
+        "code": code,
+        "code_verifier": pending.verifier,
+        "redirect_uri": back,
+    }
+    try:
+        status, found = await ask_for_tokens(fetcher, connections.TOKEN_URLS[pending.form.way], form)
+    except ImapError as error:
+        raise BadRequest(f"{error} Connect again.") from None
+    token = found.get("refresh_token")
+    if status != 200 or not isinstance(token, str):
+        reason = reason_of(status, found) if status != 200 else "no refresh token was given"
+        raise BadRequest(f"The code was refused: {reason}. Check the client id and its secret.")
+    return token
