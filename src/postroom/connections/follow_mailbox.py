@@ -120,8 +120,7 @@ async def take_batch(
             taken = await take_mails(follower, client, connection, wanted)
         if taken:
             await db.write(connections.note_mail, connection.id, follower.resources.now())
-        for uid in taken:
-            await finish(client, str(connection.settings.get("after", "leave")), uid)
+            await finish(client, str(connection.settings.get("after", "leave")), taken)
     return await db.write(connections.set_position, connection, connection.uid_validity or 0, batch[-1].uid)
 
 
@@ -173,12 +172,12 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
     return True
 
 
-async def finish(client: ImapClient, after: str, uid: int) -> None:
-    """What was asked for, once the mail is durable here."""
+async def finish(client: ImapClient, after: str, uids: list[int]) -> None:
+    """What was asked for, once the mails are durable here: all by one command."""
     if after == "seen":
-        await client.mark_seen(uid)
+        await client.mark_seen(uids)
     elif after.startswith("move:"):
-        await client.move(uid, after.removeprefix("move:"))
+        await client.move(uids, after.removeprefix("move:"))
 
 
 def named_addresses(raw: bytes) -> list[str]:

@@ -149,26 +149,27 @@ class ImapClient:
 
     async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
         """Whole mails by one command; those that are gone are left out."""
-        asked, wanted = ",".join(map(str, uids)), set(uids)
+        wanted = set(uids)
         found: dict[int, bytes] = {}
-        for each in await self.run(f"UID FETCH {asked} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):
+        for each in await self.run(f"UID FETCH {_set_of(uids)} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):
             match = _UID.search(each.text)
             if match is not None and int(match[1]) in wanted and each.literals:
                 found[int(match[1])] = each.literals[0]
         return found
 
-    async def mark_seen(self, uid: int) -> None:
-        await self.run(f"UID STORE {uid} +FLAGS.SILENT (\\Seen)")
+    async def mark_seen(self, uids: Sequence[int]) -> None:
+        await self.run(f"UID STORE {_set_of(uids)} +FLAGS.SILENT (\\Seen)")
 
-    async def move(self, uid: int, folder: str) -> None:
+    async def move(self, uids: Sequence[int], folder: str) -> None:
+        moved = _set_of(uids)
         if self.offers("MOVE"):
-            await self.run(f"UID MOVE {uid} ".encode() + quoted(folder))
+            await self.run(f"UID MOVE {moved} ".encode() + quoted(folder))
             return
         if not self.offers("UIDPLUS"):
             raise ImapError("The server can move no mail. Choose after: seen, or leave.", is_refused=True)
-        await self.run(f"UID COPY {uid} ".encode() + quoted(folder))
-        await self.run(f"UID STORE {uid} +FLAGS.SILENT (\\Deleted)")
-        await self.run(f"UID EXPUNGE {uid}")
+        await self.run(f"UID COPY {moved} ".encode() + quoted(folder))
+        await self.run(f"UID STORE {moved} +FLAGS.SILENT (\\Deleted)")
+        await self.run(f"UID EXPUNGE {moved}")
 
     async def find_sent_folder(self) -> str | None:
         """By its use (RFC 6154), else by a name that it mostly has."""
@@ -327,3 +328,7 @@ async def open_client(
             raise
         return client
     raise ImapError(f"No connection to {address.host}:{address.port}: {failure}.")
+
+
+def _set_of(uids: Sequence[int]) -> str:
+    return ",".join(map(str, uids))
