@@ -1,6 +1,7 @@
 """Each service's door in each case: good, forged, replayed, too large, broken; bounces and complaints."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,22 +171,30 @@ async def test_each_door_takes_what_is_good_once_and_refuses_all_else_with_a_rea
         peer.close()
 
 
+def names_what_to_do(message: str) -> bool:
+    """Behind what is wrong, in a sentence of its own."""
+    return len(re.findall(r"[.:] [A-Z]|: [a-z]", message)) > 0 and message[-1] in ".?…"
+
+
 async def try_mails(server: Server, provider: str, shown: dict[str, Any], door: Door) -> None:
     url = shown["url"]
     for post in door.forged:
         answer = await post_to(server, url, post)
         assert (answer.status_code, answer.json()["error"]) == (403, "invalid_signature"), provider
+        assert names_what_to_do(answer.json()["message"]), answer.json()["message"]
     for _ in range(2):
         answer = await post_to(server, url, door.good)
         assert (answer.status_code, answer.json()) == (200, {"ok": True}), (provider, answer.text)
     for post in door.replayed:
         answer = await post_to(server, url, post)
         assert (answer.status_code, answer.json()["error"]) == (403, "invalid_signature"), provider
+        assert names_what_to_do(answer.json()["message"]), answer.json()["message"]
     assert await status_of_a_long_post(url, MAX_POST_BYTES + 1) == b"413", provider
     for post, words in door.broken:
         answer = await post_to(server, url, post)
         assert (answer.status_code, answer.json()["error"]) == (400, "bad_request"), provider
         assert words in answer.json()["message"], provider
+        assert names_what_to_do(answer.json()["message"]), answer.json()["message"]
         state = (await server.api.get(f"/v1/connections/{shown['id']}")).json()
         assert (state["state"], words in state["lastError"]) == ("failing", True), provider
 

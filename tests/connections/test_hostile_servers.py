@@ -16,13 +16,15 @@ FEATURES = b"* CAPABILITY IMAP4rev1 IDLE\r\na1 OK\r\n"
 
 
 @contextlib.asynccontextmanager
-async def server_that_says(*answers: bytes, endless: bytes = b"") -> AsyncIterator[MailServerAddress]:
+async def server_that_says(
+    *answers: bytes, endless: bytes = b"", features: bytes = FEATURES
+) -> AsyncIterator[MailServerAddress]:
     """A greeting and features, then an answer to each line that comes; then the same again and again."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             writer.write(HELLO)
-            for answer in (FEATURES, *answers):
+            for answer in (features, *answers):
                 if not await reader.readline():
                     break
                 writer.write(answer)
@@ -41,8 +43,10 @@ async def server_that_says(*answers: bytes, endless: bytes = b"") -> AsyncIterat
 
 
 @contextlib.asynccontextmanager
-async def client_of(*answers: bytes, endless: bytes = b"") -> AsyncIterator[ImapClient]:
-    async with server_that_says(*answers, endless=endless) as address:
+async def client_of(
+    *answers: bytes, endless: bytes = b"", features: bytes = FEATURES
+) -> AsyncIterator[ImapClient]:
+    async with server_that_says(*answers, endless=endless, features=features) as address:
         client = await open_client(address)
         try:
             yield client
@@ -181,6 +185,14 @@ async def test_mail_that_is_told_of_beside_another_answer_is_not_waited_for() ->
         await client.wait_for_mail(600)
         assert await listed_behind(client, 7) == [8]
         await client.wait_for_mail(600)  # now the server is asked
+
+
+async def test_a_server_without_idle_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow_mailbox, "POLL_SECONDS", 0.0)
+    answers = (b"* 1 EXISTS\r\na2 OK\r\n", b"* 1 FETCH (UID 7 RFC822.SIZE 3)\r\na3 OK\r\n")
+    async with client_of(*answers, features=b"* CAPABILITY IMAP4rev1\r\na1 OK\r\n") as client:
+        await follow_mailbox.wait_for_more(client)
+        assert await listed_behind(client, 0) == [7]
 
 
 async def listed_behind(client: ImapClient, last_uid: int) -> list[int]:

@@ -270,6 +270,14 @@ async def test_a_mail_of_resend_is_fetched_with_its_key(server: Server) -> None:
 
 
 @pytest.mark.sqlite_alone
+async def test_an_account_has_so_many_connections(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LIMIT", 1)
+    await connect(server, "raw")
+    refused = await server.api.post("/v1/connections", json={"kind": "http", "provider": "raw"})
+    assert (refused.status_code, refused.json()["error"]) == (422, "connection_limit_reached")
+
+
+@pytest.mark.sqlite_alone
 async def test_a_connection_is_made_changed_and_deleted_by_those_who_may(server: Server) -> None:
     missing = await server.api.post("/v1/connections", json={"kind": "http"})
     assert (missing.status_code, missing.json()["field"]) == (400, "provider")

@@ -96,7 +96,7 @@ class PostIntake:
     async def _is_known(self, connection: Connection, posted: Posted, post: Post) -> bool:
         known = await self._resources.db.read(find_post, connection.id, posted.post_id)
         if known not in (None, post.content_hash):
-            raise InvalidSignature("This post was used before, with another content.")
+            raise InvalidSignature("This post was used before, with another content. Sign each post anew.")
         return known is not None
 
     async def _follow(self, connection: Connection, posted: Posted) -> None:

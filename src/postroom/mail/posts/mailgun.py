@@ -45,14 +45,18 @@ def _read_event(post: Post, signing_key: str) -> Posted:
             post, signing_key, str(signed.get("timestamp", "")), token, text_of(signed, "signature")
         )
     if not isinstance(document.get("event-data"), dict):
-        raise BrokenPost("The post has no event-data.")
+        raise BrokenPost(
+            "The post has no event-data. Set the URL under Webhooks, or with /mime behind it as a route."
+        )
     return Posted(token, reports=reports_of(document))
 
 
 def require_signed(post: Post, signing_key: str, timestamp: str, token: str, signature: str) -> None:
     """The signature is of time and token alone: a token counts for the first content that it came with."""
     if not token:
-        raise ForgedPost("The post has no token in its signature.")
+        raise ForgedPost(
+            "The post has no token in its signature. Set the URL at Mailgun: nobody else signs so."
+        )
     require_recent(timestamp, post.now, WINDOW_SECONDS)
     require_equal(hmac_hex(signing_key, f"{timestamp}{token}".encode()), signature)
 

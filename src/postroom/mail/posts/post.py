@@ -61,7 +61,7 @@ class Posted(Struct, frozen=True):
 def require_recent(written: str, now: int, window_seconds: int) -> None:
     """Both ways: the clock of the service may be ahead."""
     if not written.isascii() or not written.isdigit() or len(written) > 12:
-        raise ForgedPost("The post has no time in its signature.")
+        raise ForgedPost("The post has no time in its signature. Is the URL set at the right service?")
     if abs(now // SECOND - int(written)) > window_seconds:
         raise ForgedPost("The signature of the post is too old. Is the clock of this server right?")
 
@@ -78,7 +78,7 @@ def require_equal(wanted: str, given: str) -> None:
 def read_object(raw: bytes | str, what: str = "The body") -> dict[str, Any]:
     document = read_document(raw, what)
     if not isinstance(document, dict):
-        raise BrokenPost(f"{what} is no JSON object.")
+        raise BrokenPost(f"{what} is no JSON object. Is the URL set at the right service?")
     return document
 
 
@@ -86,7 +86,7 @@ def read_document(raw: bytes | str, what: str = "The body") -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        raise BrokenPost(f"{what} is no JSON.") from None
+        raise BrokenPost(f"{what} is no JSON. Is the URL set at the right service?") from None
 
 
 def reports_of(*documents: object) -> tuple[Report, ...]:

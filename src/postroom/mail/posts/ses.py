@@ -60,7 +60,9 @@ def _content(notice: dict[str, Any], action: dict[str, Any]) -> bytes:
     try:
         return base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError):
-        raise BrokenPost("The mail in the notice is no base64.") from None
+        raise BrokenPost(
+            "The mail in the notice is no base64. Choose the encoding Base64 at the SNS action."
+        ) from None
 
 
 def _fields(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def require_amazon(url: str) -> str:
     except ValueError:
         is_amazon = False
     if not is_amazon or not _HOST.fullmatch(parts.hostname or ""):
-        raise ForgedPost("The post names a URL that is not of amazonaws.com.")
+        raise ForgedPost("The post names a URL that is not of amazonaws.com. Only Amazon SNS may post here.")
     return url
 
 
@@ -93,15 +95,17 @@ def require_signed(document: dict[str, Any], certificate: bytes, now: int) -> No
     digests = {"1": hashes.SHA1(), "2": hashes.SHA256()}  # noqa: S303 (version 1 is what SNS sends unless told)
     digest = digests.get(text_of(document, "SignatureVersion"))
     if digest is None:
-        raise ForgedPost("The post has no SignatureVersion 1 or 2.")
+        raise ForgedPost("The post has no SignatureVersion 1 or 2. Subscribe the URL to an SNS topic.")
     try:
         key = load_pem_x509_certificate(certificate).public_key()
         signature = base64.b64decode(text_of(document, "Signature"), validate=True)
         if not isinstance(key, rsa.RSAPublicKey):
-            raise ForgedPost("The certificate is none of Amazon SNS.")
+            raise ForgedPost("The certificate is none of Amazon SNS. Subscribe the URL to an SNS topic.")
         key.verify(signature, signed_text(document).encode(), padding.PKCS1v15(), digest)
     except (InvalidSignature, binascii.Error, ValueError):
-        raise ForgedPost("The signature of the post is wrong.") from None
+        raise ForgedPost(
+            "The signature of the post is wrong. If signingKey pins a certificate, is it that of SNS?"
+        ) from None
     _require_recent(text_of(document, "Timestamp"), now)
 
 
@@ -115,7 +119,7 @@ def _require_recent(timestamp: str, now: int) -> None:
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:
-        raise ForgedPost("The post has no time.") from None
+        raise ForgedPost("The post has no time. Subscribe the URL to an SNS topic.") from None
     written = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if abs(now / SECOND - written.timestamp()) > WINDOW_SECONDS:
         raise ForgedPost("The post is too old. Is the clock of this server right?")
