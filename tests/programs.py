@@ -20,6 +20,7 @@ USUAL_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin:/usr/local/sbin:/
 BROWSERS = ("chromium-headless-shell", "chromium")
 SYSTEM_PATH = os.environ.get("POSTROOM_TEST_PATH", USUAL_PATH)
 MARKER = "needs"
+SERVER_REQUIREMENTS = Path(__file__).parents[1] / "requirements" / "server.txt"
 NEWER_PYTHONS = ("python3.12", "python3.13", "python3.14")
 
 
@@ -121,8 +122,21 @@ def _has_python(version: str) -> bool:
     return find_python(version) is not None
 
 
+def server_packages(version: str) -> Need:
+    return Need(partial(_has_server_packages, version), "make setup, with a way to the registry")
+
+
+@cache
+def _has_server_packages(version: str) -> bool:
+    from tests import installed
+
+    found = find_python(version)
+    return found is not None and installed.install(version, found, SERVER_REQUIREMENTS)
+
+
 NEEDS = {
     **{version: python(version) for version in NEWER_PYTHONS},
+    **{f"packages for {version}": server_packages(version) for version in NEWER_PYTHONS},
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "frameworks for Node": Need(has_frameworks_for_node, "apt-get install npm, with a way to the registries"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),

@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 
 import postroom
 import postroom_client
+from postroom_client import Client
 from tests.client.live import API_KEY, LiveServer
 from tests.letters import letter
 from tests.ports import free_port
@@ -100,37 +101,53 @@ class Machine:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.symlink_to(source)
 
-    @contextmanager
-    def serving(self, data: Path) -> Iterator[tuple[str, int, str]]:
-        """A server of its own: its address, the port of its SMTP, and the first key."""
-        http, smtp = free_port(), free_port()
-        environment = {
-            **os.environ,
-            "POSTROOM_DATA_DIR": str(data),
-            "POSTROOM_HTTP": f"127.0.0.1:{http}",
-            "POSTROOM_SMTP": f"127.0.0.1:{smtp}",
-        }
-        command = [str(self.python), "-I", "-c", COMMAND, "serve"]
-        with subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            try:
-                assert process.stdout is not None
-                [token] = next(
-                    found for line in process.stdout if (found := re.findall(r"pr_[\w-]{20,}", line))
-                )
-                yield f"http://127.0.0.1:{http}", smtp, token
-            finally:
-                process.terminate()
-
     def run(self, code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [str(self.python), "-I", "-c", code, *arguments]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+
+
+@contextmanager
+def serving(command: list[str], data: Path, **more: str) -> Iterator[tuple[str, int, str]]:
+    """A server of its own: its address, the port of its SMTP, and the first key."""
+    http, smtp = free_port(), free_port()
+    environment = {
+        **os.environ,
+        "POSTROOM_DATA_DIR": str(data),
+        "POSTROOM_HTTP": f"127.0.0.1:{http}",
+        "POSTROOM_SMTP": f"127.0.0.1:{smtp}",
+        **more,
+    }
+    with subprocess.Popen(
+        [*command, "serve"],
+        cwd=data.parent,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            [token] = next(found for line in process.stdout if (found := re.findall(r"pr_[\w-]{20,}", line)))
+            yield f"http://127.0.0.1:{http}", smtp, token
+        finally:
+            process.terminate()
+
+
+def exchange_mail(base_url: str, smtp_port: int, token: str) -> None:
+    """One comes in and is answered, and the answer comes in too."""
+    assert "<h1>Sign in</h1>" in httpx2.get(f"{base_url}/app/sign-in", timeout=120).text
+    with Client(token, base_url) as client:
+        inbox, other = client.create_inbox("light"), client.create_inbox("other")
+        with smtplib.SMTP("127.0.0.1", smtp_port) as smtp:
+            smtp.sendmail(
+                other.address, [inbox.address], letter("Your code is 482913.", **{"from": other.address})
+            )
+        received = ["message.received"]
+        [arrived] = client.list_events(event_types=received, inbox_ids=[inbox.id], wait=60).data
+        assert arrived.message.codes == ["482913"]
+        client.reply(arrived.thread_id, "Thank you.")
+        [answer] = client.list_events(event_types=received, inbox_ids=[other.id], wait=60).data
+        assert answer.message.body_text.startswith("Thank you.")
 
 
 def closure(requirements: list[Requirement], extra: str = "") -> set[str]:
@@ -267,17 +284,9 @@ def test_what_is_installed_by_name_serves_pages_and_takes_mail(
     assert re.fullmatch(
         rf"postroom {re.escape(postroom.__version__)} \([0-9a-f]{{12}} [0-9-]{{10}}\)\n", told
     )
-    with machine.serving(tmp_path / "data") as (base_url, smtp_port, token):
-        assert "<h1>Sign in</h1>" in httpx2.get(f"{base_url}/app/sign-in", timeout=120).text
-        with httpx2.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}) as api:
-            assert api.post("/v1/inboxes", json={"mailboxName": "light"}).status_code == 201
-            with smtplib.SMTP("127.0.0.1", smtp_port) as smtp:
-                smtp.sendmail(
-                    "alice@example.com", ["light@postroom.localhost"], letter("Your code is 482913.")
-                )
-            told_of = "/v1/events?event_types=message.received&wait=60"
-            [arrived] = api.get(told_of, timeout=120).json()["data"]
-    assert arrived["message"]["codes"] == ["482913"]
+    command = [str(machine.python), "-I", "-c", COMMAND]
+    with serving(command, tmp_path / "data") as (base_url, smtp_port, token):
+        exchange_mail(base_url, smtp_port, token)
 
 
 def test_a_release_is_built_of_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,43 @@
+"""Environments of a Python with locked packages, installed once into folders that outlive the run."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+UV = ROOT / ".tools" / "bin" / "uv"
+TEMPORARY = Path(tempfile.gettempdir())
+NO_COMPILER = {"CC": "false", "CXX": "false"}
+
+
+def folder_of(name: str, python: str, requirements: Path) -> Path:
+    version = hashlib.sha256(requirements.read_bytes() + os.path.realpath(python).encode()).hexdigest()[:12]
+    return TEMPORARY / f"postroom-{name}-{version}"
+
+
+def install(name: str, python: str, requirements: Path) -> bool:
+    """False where they are not to be had."""
+    folder = folder_of(name, python, requirements)
+    make = ["venv", "--quiet", "--allow-existing", "--python", python, str(folder)]
+    fill = ["pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+    locked = ["--require-hashes", "--no-deps", "-r", str(requirements)]
+    return UV.exists() and install_once(folder, lambda: run_uv(*make) and run_uv(*fill, *locked))
+
+
+def run_uv(*arguments: str) -> bool:
+    command = [str(UV), *arguments]
+    return subprocess.run(command, env=os.environ | NO_COMPILER, capture_output=True).returncode == 0
+
+
+def install_once(folder: Path, work: Callable[[], bool]) -> bool:
+    """Of several processes one installs, the others wait for it."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists() and work():
+            (folder / "complete").touch()
+        return (folder / "complete").exists()
