@@ -106,10 +106,17 @@ def put_command(path: Path, *command: str) -> None:
 def lay_out_commands(folder: Path, with_curl: bool) -> None:
     put_command(folder / ".venv/bin/postroom", sys.executable, "-m", "postroom")
     put_command(folder / ".venv/bin/python", sys.executable)
-    bare = (sys.executable, "-I", "-S")  # a reader's python3 has the standard library alone
+    bare = (python_of_the_system(), "-I", "-S")  # a reader's python3 has the standard library alone
     put_command(folder / "bin/python3", *bare)
     if not with_curl:
         put_command(folder / "bin/curl", *bare, str(ROOT / "tests" / "curl_stand_in.py"))
+
+
+def python_of_the_system() -> str:
+    """Debian's, where it is there: nothing can be installed into it (PEP 668)."""
+    found = shutil.which("python3", path="/usr/bin")
+    is_new = found and subprocess.run([found, "-c", "import tomllib"], capture_output=True).returncode == 0
+    return found if found and is_new else sys.executable
 
 
 def read_welcome(process: "subprocess.Popen[str]") -> str:
@@ -171,10 +178,11 @@ FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in R
 
 
 @pytest.mark.parametrize("document", FOR_ITSELF, ids=named)
-def test_the_examples_of_a_document_run_from_top_to_bottom(document: Path, tmp_path: Path) -> None:
+def test_the_examples_of_a_document_run_from_top_to_bottom_and_again(document: Path, tmp_path: Path) -> None:
     # Its reader sees no difference without workers; the newcomer starts all of it.
     with desk(tmp_path, with_curl=has_curl(), POSTROOM_WORKERS="0") as reader:
-        run_examples(document, reader)
+        for _ in range(2):
+            run_examples(document, reader)
 
 
 def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp_path: Path) -> None:
@@ -292,6 +300,16 @@ def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     yield name, command
     for word, child in getattr(command, "commands", {}).items():
         yield from commands_below(f"{name} {word}".strip(), child)
+
+
+PIP_COMMAND = re.compile(r"(\S*)\b(?:pip|pip3) install ")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_whatever_is_installed_goes_into_an_environment(document: Path) -> None:
+    """Debian's Python refuses anything else (PEP 668)."""
+    shown = "\n".join(blocks(document, "(?:sh|console)"))
+    assert [place for place in PIP_COMMAND.findall(shown) if not place.endswith("/bin/")] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)

