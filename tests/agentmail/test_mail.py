@@ -16,6 +16,8 @@ from agentmail.inboxes.types import CreateInboxRequest, Inbox
 from agentmail.messages.errors import MessageRejectedError
 
 from postroom.clock import SECOND
+from postroom.mailbox.folders import places
+from postroom.storage.database import Tx
 from tests.agentmail.clients import ONCE, agentmail, agentmail_without_async
 from tests.conftest import Server
 
@@ -145,11 +147,52 @@ async def test_messages_are_read_filtered_and_labelled_each_alone(
     assert updated.updates[0].labels == ["received", "trash", "unread", "urgent"]
     assert odd not in [each.message_id for each in await listed(api, inbox)]
     assert odd in [each.message_id for each in await listed(api, inbox, include_trash=True)]
+    await check_trash(api, server, inbox, odd, whole.thread_id)
     await check_files(api, server, inbox)
     await api.inboxes.messages.delete(inbox, odd)
     with pytest.raises(NotFoundError):
         await api.inboxes.messages.get(inbox, odd, request_options=ONCE)
     assert (await server.api.get(f"/v1/threads/{whole.thread_id}")).json()["labels"] == []
+
+
+async def check_trash(api: AsyncAgentMail, server: Server, inbox: str, thrown: str, thread_id: str) -> None:
+    """The label is the folder of mail programs: what has it is in no list of the interface."""
+    (ours,) = (
+        each for each in (await server.api.get("/v1/inboxes")).json()["data"] if each["address"] == inbox
+    )
+    path = f"/v1/inboxes/{ours['id']}/messages"
+    subjects = [each["subject"] for each in (await server.api.get(path)).json()["data"]]
+    assert "One" not in subjects
+    assert "One" in [
+        each["subject"] for each in (await server.api.get(f"{path}?include=trash")).json()["data"]
+    ]
+    await server.resources.db.write(places.open_inbox, ours["id"], server.clock.moment)
+    assert await server.resources.db.read(folders_of, ours["id"], thrown) == ["trash"]
+    assert [each.message_id for each in await listed(api, inbox, labels=["trash"])] == [thrown]
+
+    all_thrown = await api.threads.update(thread_id, add_labels=["trash"])
+    assert "trash" in all_thrown.labels
+    assert thread_id not in [each.thread_id for each in (await api.threads.list()).threads]
+    for asked in ({"include_trash": True}, {"labels": ["trash"]}):
+        found = {each.thread_id: each for each in (await api.threads.list(**asked)).threads}
+        assert found[thread_id].subject == "One"
+    assert thrown in [each.message_id for each in (await api.threads.get(thread_id)).messages]
+    back = await api.threads.update(thread_id, remove_labels=["trash"])
+    assert "trash" not in back.labels
+    assert await server.resources.db.read(folders_of, ours["id"], thrown) == ["inbox", "label:urgent"]
+    changes = (await api.inboxes.events.list(inbox)).events
+    assert [each.event_type for each in changes if each.label == "trash"][-1] == "label.added"
+    await api.inboxes.messages.update(inbox, thrown, add_labels=["trash"])
+
+
+def folders_of(tx: Tx, inbox_id: str, name: str) -> list[str]:
+    rows = tx.all(
+        "select folder from folder_mails join messages on messages.id = folder_mails.message_id"
+        " where folder_mails.inbox_id = :id and messages.rfc_message_id = :name order by folder",
+        id=inbox_id,
+        name=name,
+    )
+    return [row["folder"] for row in rows]
 
 
 async def listed(api: AsyncAgentMail, inbox: str, **asked: Any) -> list[Any]:

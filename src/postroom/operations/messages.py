@@ -21,6 +21,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
+from postroom.operations.folders import trash
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.orders import parse_moment, require_ahead
@@ -191,14 +192,21 @@ class LabelChange(Struct, rename="camel", frozen=True):
     add_labels: list[str] = []
     remove_labels: list[str] = []
     is_read: bool | None = None  # None: as it is
+    is_trashed: bool | None = None
 
 
 def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange, now: int) -> None:
     """Of some messages of an inbox, each alone; what is both added and removed is removed."""
     by_thread: dict[str, list[str]] = {}
-    for message in messages.list_by_ids(tx, message_ids):
-        if message.inbox_id == inbox.id:
-            by_thread.setdefault(message.thread_id, []).append(message.id)
+    found = [each for each in messages.list_by_ids(tx, message_ids) if each.inbox_id == inbox.id]
+    if body.is_trashed is not None:
+        inboxes.lock(tx, inbox.id)
+        move = trash.put_in if body.is_trashed else trash.take_out
+        move(tx, inbox.id, [message.id for message in found], now)
+    if not (body.add_labels or body.remove_labels or body.is_read is not None):
+        return
+    for message in found:
+        by_thread.setdefault(message.thread_id, []).append(message.id)
     for thread_id, of_thread in sorted(by_thread.items()):
         if not thread_id:
             raise BadRequest("A policy stopped this message: it has no labels until it is released.")

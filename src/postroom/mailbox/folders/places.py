@@ -75,8 +75,9 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
     )
     tx.run(
         "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
-        " select inbox_id, case direction when 'inbound' then 'inbox' when 'outbound' then 'sent'"
-        " else 'junk' end, row_number() over (order by created_at, id), id, 1"
+        " select inbox_id, case when is_trashed = 1 then 'trash' when direction = 'inbound' then 'inbox'"
+        " when direction = 'outbound' then 'sent' else 'junk' end,"
+        " row_number() over (order by created_at, id), id, 1"
         f" from messages where inbox_id = :id and {is_judged}",
         id=inbox_id,
     )
@@ -85,7 +86,7 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
         f" select messages.inbox_id, '{LABEL}' || label, (select count(*) from folder_mails"
         " where inbox_id = :id) + row_number() over (order by messages.created_at, messages.id, label),"
         " messages.id, 1 from messages join message_labels on message_labels.message_id = messages.id"
-        " where messages.inbox_id = :id and label <> :seen",
+        " where messages.inbox_id = :id and label <> :seen and is_trashed = 0",
         id=inbox_id,
         seen=READ_ALONE,
     )

@@ -20,11 +20,10 @@ class Wanted(Struct, frozen=True):
     """Which messages of an inbox: all of these have to hold."""
 
     labels: tuple[str, ...] = ()  # in the form in which they are compared
-    without: tuple[str, ...] = ()
     direction: str | None = None
     is_unread: bool = False
     with_blocked: bool = False
-    with_trash: bool = False
+    is_trashed: bool | None = False  # None: whether it is in Trash or not
 
 
 class ThreadFacts(Struct, frozen=True):
@@ -44,12 +43,6 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
         conditions.append(f"{name}.inbox_id = :inbox_id and {name}.label = :{name}")
         conditions.append(f"{name}.message_id = messages.id")
         params[name] = label
-    for number, label in enumerate(wanted.without):
-        conditions.append(
-            "not exists (select 1 from message_labels where message_id = messages.id"
-            f" and label = :without_{number})"
-        )
-        params[f"without_{number}"] = label
     if wanted.is_unread:
         tables.insert(0, "threads")
         conditions.append(f"threads.inbox_id = :inbox_id and {IS_UNREAD}")
@@ -59,8 +52,8 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
         params["direction"] = wanted.direction
     allowed = f"(direction <> 'blocked' or not {NOT_JUDGED_YET})"
     conditions.append(allowed if wanted.with_blocked else "direction <> 'blocked'")
-    if not wanted.with_trash:
-        conditions.append("is_trashed = 0")
+    if wanted.is_trashed is not None:
+        conditions.append(f"is_trashed = {int(wanted.is_trashed)}")
     source = (
         "select messages.id, messages.created_at"
         f" from {' cross join '.join(tables)} where {' and '.join(conditions)}"
@@ -69,18 +62,28 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
     return [RowPlace(row["created_at"], row["id"]) for row in rows]
 
 
-def list_of_thread(tx: Tx, thread_id: str, span: Span) -> list[RowPlace]:
-    source = f"select id, created_at from messages where thread_id = :thread_id and {LISTED}"
-    rows = pages.rows_of(tx, source, span, thread_id=thread_id)
+def list_of_thread(tx: Tx, thread: Thread, span: Span) -> list[RowPlace]:
+    source = f"select id, created_at from messages where thread_id = :thread_id and {_shown_of(thread)}"
+    rows = pages.rows_of(tx, source, span, thread_id=thread.id)
     return [RowPlace(row["created_at"], row["id"]) for row in rows]
 
 
+def _shown_of(thread: Thread) -> str:
+    """Without what is in Trash, unless all of it is."""
+    return LISTED if thread.message_count else "is_trashed = 1"
+
+
 def list_threads(
-    tx: Tx, reach: Reach, labels: Sequence[str], without: Sequence[str], is_read: bool | None, span: Span
+    tx: Tx,
+    reach: Reach,
+    labels: Sequence[str],
+    is_trashed: bool | None,
+    is_read: bool | None,
+    span: Span,
 ) -> list[Thread]:
-    """By their last message; labels are in the form in which they are compared."""
+    """By their last message; labels are in the form in which they are compared. None: whatever it is."""
     column, owner_id = reach.owner
-    conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}", f"threads.{IS_LISTED}"]
+    conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}"]
     tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(reach)}
     conditions += [f"threads.{name} = :{name}" for name in _limits_of(reach)]
     for number, label in enumerate(labels):
@@ -89,12 +92,8 @@ def list_threads(
         conditions.append(f"{name}.{column} = :owner_id and {name}.label = :{name}")
         conditions.append(f"{name}.thread_id = threads.id")
         params[name] = label
-    for number, label in enumerate(without):
-        conditions.append(
-            "not exists (select 1 from labels as hidden where hidden.thread_id = threads.id"
-            f" and hidden.label = :without_{number})"
-        )
-        params[f"without_{number}"] = label
+    if is_trashed is not None:
+        conditions.append(f"threads.{IS_LISTED}" if not is_trashed else f"not threads.{IS_LISTED}")
     if is_read is not None:
         conditions.append("threads.is_read = :is_read")
         params["is_read"] = int(is_read)
@@ -109,17 +108,17 @@ def _limits_of(reach: Reach) -> dict[str, object]:
     return {"account_id": reach.account_id, **pod}
 
 
-def newest_of_threads(tx: Tx, thread_ids: Sequence[str], each: int) -> dict[str, list[str]]:
+def newest_of_threads(tx: Tx, found_threads: Sequence[Thread], each: int) -> dict[str, list[str]]:
     """The ids of so many messages of each, newest first."""
     found = {}
-    for thread_id in thread_ids:
+    for thread in found_threads:
         rows = tx.all(
-            f"select id from messages where thread_id = :id and {LISTED}"
+            f"select id from messages where thread_id = :id and {_shown_of(thread)}"
             " order by created_at desc, id desc limit :each",
-            id=thread_id,
+            id=thread.id,
             each=each,
         )
-        found[thread_id] = [row["id"] for row in rows]
+        found[thread.id] = [row["id"] for row in rows]
     return found
 
 
@@ -194,6 +193,19 @@ def find_by_rfc_id(tx: Tx, inbox_id: str, rfc_message_id: str) -> str | None:
         rfc_message_id=rfc_message_id,
     )
     return None if row is None else str(row["id"])
+
+
+def find_trashed(tx: Tx, message_ids: Sequence[str]) -> set[str]:
+    if not message_ids:
+        return set()
+    is_wanted, wanted = one_of("id", message_ids)
+    return {
+        row["id"] for row in tx.all(f"select id from messages where {is_wanted} and is_trashed = 1", **wanted)
+    }
+
+
+def ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
+    return [row["id"] for row in tx.all("select id from messages where thread_id = :id", id=thread_id)]
 
 
 def find_later_doubles(tx: Tx, message_ids: Sequence[str]) -> set[str]:

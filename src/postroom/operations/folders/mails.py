@@ -181,7 +181,7 @@ def move_mails(
         for mail in mails:
             drafts.remove(tx, mail.message_id)  # gone for good; files of it are swept later
     elif target == TRASH:
-        _into_trash(tx, inbox_id, mails)
+        _into_trash(tx, inbox_id, mails, now)
     elif folder == JUNK:
         _let_in(tx, caller, inbox, target, mails, config, now)
     elif folder == TRASH:
@@ -193,16 +193,12 @@ def move_mails(
     return _pairs(tx, inbox_id, target, mails)
 
 
-def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail]) -> None:
-    """Out of every other folder. \\Deleted was said of the folder it is leaving."""
-    message_ids = [mail.message_id for mail in mails]
-    if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
-        raise FolderRefused("INUSE", "It has not left yet: cancel it first, or wait.")
-    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        part = message_ids[start : start + places.ASKED_TOGETHER]
-        places.remove_everywhere(tx, inbox_id, part)
-        trash.put_in(tx, inbox_id, part)
-    places.place_all(tx, [FolderPlace(inbox_id, TRASH, message_id) for message_id in message_ids])
+def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail], now: int) -> None:
+    """\\Deleted was said of the folder it is leaving."""
+    try:
+        trash.put_in(tx, inbox_id, [mail.message_id for mail in mails], now)
+    except BadRequest as error:
+        raise FolderRefused("INUSE", error.message) from None
 
 
 def _let_in(
@@ -226,21 +222,14 @@ def _out_of_trash(
     is_label = target.startswith(LABEL)
     if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
         raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
-    message_ids = [mail.message_id for mail in mails]
-    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        part = message_ids[start : start + places.ASKED_TOGETHER]
-        places.remove(tx, inbox_id, TRASH, part)
-        trash.take_out(tx, inbox_id, part)
-    if not is_label:
-        places.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in message_ids])
-    places.show_labelled(tx, inbox_id, message_ids)
+    trash.take_out(tx, inbox_id, [mail.message_id for mail in mails], now, goes_home=not is_label)
     if is_label:
         _label_all(tx, caller, inbox_id, target, mails, now)
 
 
 def _home(tx: Tx, message_id: str) -> str:
     row = tx.one("select direction from messages where id = :id", id=message_id)
-    return {"inbound": INBOX, "outbound": SENT}.get(row["direction"] if row else "", JUNK)
+    return trash.home_of(row["direction"] if row else "")
 
 
 def _take_out(
@@ -271,7 +260,7 @@ def expunge_mails(
     if folder.startswith(LABEL):
         _take_out(tx, caller, inbox_id, folder, mails, now)
     else:
-        _into_trash(tx, inbox_id, mails)
+        _into_trash(tx, inbox_id, mails, now)
     return []
 
 

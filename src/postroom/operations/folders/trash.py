@@ -1,31 +1,61 @@
-"""Trash: messages that a mail program deleted, which are in no list, count or search until they come back."""
+"""Trash: messages that were thrown away, which are in no list, count or search until they come back."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from postroom.mailbox import inboxes, threads
+from postroom.errors import BadRequest
+from postroom.mailbox import inboxes, messages, threads
+from postroom.mailbox.folders import label_changes, places
+from postroom.mailbox.folders.places import TRASH, FolderPlace
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.storage.database import Row, Tx, one_of
 
-
-def put_in(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
-    _count(tx, inbox_id, _mark(tx, message_ids, is_trashed=True), -1)
+HOMES = {INBOUND: places.INBOX, OUTBOUND: places.SENT}
 
 
-def take_out(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
-    _count(tx, inbox_id, _mark(tx, message_ids, is_trashed=False), 1)
+def put_in(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
+    """Out of every other folder. What has not left stays where it is."""
+    if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
+        raise BadRequest("It has not left yet: cancel it first, or wait.")
+    moved = _mark(tx, inbox_id, message_ids, True, now)
+    for part in _parts(moved):
+        places.remove_everywhere(tx, inbox_id, part)
+    places.place_all(tx, [FolderPlace(inbox_id, TRASH, row["id"]) for row in moved])
 
 
-def _mark(tx: Tx, message_ids: Sequence[str], is_trashed: bool) -> list[Row]:
-    if not message_ids:
-        return []
-    is_asked, asked = one_of("id", message_ids)
-    return tx.all(
-        f"update messages set is_trashed = :is_trashed where {is_asked} and is_trashed <> :is_trashed"
-        " returning thread_id, direction",
-        is_trashed=int(is_trashed),
-        **asked,
-    )
+def take_out(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
+    """Into the folders of its labels, and into the one where it came from."""
+    moved = _mark(tx, inbox_id, message_ids, False, now)
+    for part in _parts(moved):
+        places.remove(tx, inbox_id, TRASH, part)
+    if goes_home:
+        places.place_all(tx, [FolderPlace(inbox_id, home_of(row["direction"]), row["id"]) for row in moved])
+    places.show_labelled(tx, inbox_id, [row["id"] for row in moved])
+
+
+def home_of(direction: str) -> str:
+    return HOMES.get(direction, places.JUNK)
+
+
+def _parts(moved: Sequence[Row]) -> list[list[str]]:
+    step = places.ASKED_TOGETHER
+    return [[row["id"] for row in moved[start : start + step]] for start in range(0, len(moved), step)]
+
+
+def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, now: int) -> list[Row]:
+    """Gives those that were not so before."""
+    moved: list[Row] = []
+    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
+        is_asked, asked = one_of("id", message_ids[start : start + places.ASKED_TOGETHER])
+        moved += tx.all(
+            f"update messages set is_trashed = :is_trashed where {is_asked} and is_trashed <> :is_trashed"
+            " returning id, thread_id, direction",
+            is_trashed=int(is_trashed),
+            **asked,
+        )
+    _count(tx, inbox_id, moved, -1 if is_trashed else 1)
+    label_changes.note(tx, inbox_id, TRASH, [row["id"] for row in moved], now, is_added=is_trashed)
+    return moved
 
 
 def _count(tx: Tx, inbox_id: str, moved: Sequence[Row], by: int) -> None:

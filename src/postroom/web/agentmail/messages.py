@@ -58,15 +58,23 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
 def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
     """What the rows tell; the rest is found by looking at the messages."""
     directions = {DIRECTIONS[label] for label in asked if label in DIRECTIONS}
-    own = [label for label in asked if label not in showing.SYSTEM and label != showing.UNREAD]
     return Wanted(
-        labels=tuple(dict.fromkeys(own)),
-        without=() if query.include_trash or showing.TRASH in asked else (showing.TRASH,),
+        labels=tuple(given_of(asked)),
         direction=directions.pop() if len(directions) == 1 else None,
         is_unread=showing.UNREAD in asked,
-        with_trash=bool(query.include_trash) or showing.TRASH in asked,
+        is_trashed=wanted_trash(query, asked),
         with_blocked=bool(query.include_blocked) or showing.BLOCKED in asked,
     )
+
+
+def given_of(asked: Sequence[str]) -> list[str]:
+    """Those that somebody gave, and that are kept as labels."""
+    return [label for label in dict.fromkeys(asked) if label not in showing.SYSTEM | showing.FLAGS]
+
+
+def wanted_trash(query: shapes.MailQuery, asked: Sequence[str]) -> bool | None:
+    """None: what is in Trash, too."""
+    return True if showing.TRASH in asked else None if query.include_trash else False
 
 
 def filter_of(
@@ -262,22 +270,32 @@ def list_label_changes(tx: Tx, inbox: Inbox, query: shapes.PageQuery) -> shapes.
 
 
 def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
-    """Own labels are written small. `unread` is the one of ours that may be set."""
-    added = own_labels(shapes.words_of(body.add_labels), "add_labels")
-    removed = own_labels(shapes.words_of(body.remove_labels), "remove_labels")
+    """Own labels are written small. `unread` and `trash` are those of ours that may be set."""
+    added = folded(shapes.words_of(body.add_labels), "add_labels")
+    removed = folded(shapes.words_of(body.remove_labels), "remove_labels")
     if not added and not removed:
         raise BadRequest("Name labels to add or to remove.", field="add_labels")
-    is_read = True if showing.UNREAD in removed else False if showing.UNREAD in added else None
+    flags = dict.fromkeys(added, True) | dict.fromkeys(removed, False)
+    is_unread = flags.get(showing.UNREAD)
     return verbs.LabelChange(
-        add_labels=[label for label in added if label != showing.UNREAD],
-        remove_labels=[label for label in removed if label != showing.UNREAD],
-        is_read=is_read,
+        add_labels=given_of(added),
+        remove_labels=given_of(removed),
+        is_read=None if is_unread is None else not is_unread,
+        is_trashed=flags.get(showing.TRASH),
     )
 
 
-def own_labels(given: Sequence[str], field: str) -> list[str]:
-    folded = [labels.fold(label) for label in given]
-    for label in folded:
+def folded(given: Sequence[str], field: str) -> list[str]:
+    found = [labels.fold(label) for label in given]
+    for label in found:
         if label in showing.SYSTEM:
             raise BadRequest(f"{label} is a label that nobody sets.", field=field)
-    return folded
+    return found
+
+
+def own_labels(given: Sequence[str], field: str) -> list[str]:
+    """Of what is not a received mail."""
+    found = folded(given, field)
+    for label in showing.FLAGS.intersection(found):
+        raise BadRequest(f"{label} is a label of mail that is there.", field=field)
+    return found

@@ -37,6 +37,8 @@ SYSTEM = frozenset(
     )
 )
 
+# Kept otherwise, and set like any other.
+FLAGS = frozenset((UNREAD, TRASH))
 # What a list does not show by itself.
 HIDDEN = frozenset((SPAM, TRASH, BLOCKED, UNAUTHENTICATED))
 
@@ -61,6 +63,7 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
     message_ids = [message.id for message in found]
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
+    trashed = listing.find_trashed(tx, message_ids)
     files = attachments.list_of_messages(tx, [each.id for each in found if each.has_attachments])
     held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
     sizes, doubles = raw_mails.sizes(tx, message_ids), listing.find_later_doubles(tx, message_ids)
@@ -68,6 +71,7 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
     for message in found:
         document = documents.decode(message.document)
         own = labels_of(message, document, held.get(message.id), message.id in unread)
+        own |= {TRASH} if message.id in trashed else set()
         shown.append(
             shapes.Message(
                 inbox_id=addresses.get(message.inbox_id, ""),
@@ -174,7 +178,7 @@ def show_link(tx: Tx, message_id: str, file: Attachment, links: Links) -> shapes
 
 def show_threads(tx: Tx, found: Sequence[Thread]) -> list[shapes.Thread]:
     thread_ids = [thread.id for thread in found]
-    newest = listing.newest_of_threads(tx, thread_ids, LOOKED_AT)
+    newest = listing.newest_of_threads(tx, found, LOOKED_AT)
     facts, given = listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
     return [
         show_thread(
@@ -196,7 +200,7 @@ def show_thread(
         inbox_id="" if last is None else last.inbox_id,
         thread_id=thread.id,
         labels=sorted({*given, *(label for message in newest for label in message.labels)}),
-        timestamp=to_iso(thread.last_message_at),
+        timestamp=to_iso(thread.last_message_at) if last is None else last.timestamp,
         received_timestamp=iso(facts.received_at),
         sent_timestamp=iso(facts.sent_at),
         senders=list(dict.fromkeys(message.from_ for message in oldest_first)),
@@ -210,5 +214,5 @@ def show_thread(
         message_count=thread.message_count,
         size=facts.size_bytes,
         created_at=to_iso(thread.created_at),
-        updated_at=to_iso(thread.last_message_at),
+        updated_at=to_iso(thread.last_message_at) if last is None else last.timestamp,
     )

@@ -3,19 +3,28 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.fields import RowPlace
-from postroom.mailbox import labels, messages, threads
+from postroom.mailbox import inboxes, labels, messages, threads
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import listing
+from postroom.operations import messages as message_verbs
 from postroom.operations import threads as verbs
 from postroom.resources import Tx
 from postroom.web.agentmail import paging, shapes, showing
-from postroom.web.agentmail.messages import contains, find, get_message_file, read_change
+from postroom.web.agentmail.messages import (
+    contains,
+    find,
+    get_message_file,
+    given_of,
+    read_change,
+    wanted_trash,
+)
 from postroom.web.api.mailbox import threads as deletion
 from postroom.web.call import Call
 
@@ -26,11 +35,9 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
     asked = [labels.fold(label) for label in query.labels]
     keeps = filter_of(query, asked, showing.hidden_from(caller))
     limit = query.limit if keeps is None else LOOKED_THROUGH
-    own = [label for label in asked if label not in showing.SYSTEM and label != showing.UNREAD]
-    hidden = () if query.include_trash or showing.TRASH in asked else (showing.TRASH,)
     is_read = False if showing.UNREAD in asked else None
     span = replace(paging.span_of(query), limit=limit + 1)
-    found = listing.list_threads(tx, place, own, hidden, is_read, span)
+    found = listing.list_threads(tx, place, given_of(asked), wanted_trash(query, asked), is_read, span)
     some, behind = paging.cut(found, limit, lambda thread: RowPlace(thread.last_message_at, thread.id))
     kept: list[shapes.Thread] = []
     for thread in some:
@@ -84,7 +91,7 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfT
     """Its newest messages, oldest of them first; the next page has older ones."""
     thread = threads.get(tx, caller.reach, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
-    places, behind = paging.cut(listing.list_of_thread(tx, thread.id, span), query.limit, lambda place: place)
+    places, behind = paging.cut(listing.list_of_thread(tx, thread, span), query.limit, lambda place: place)
     found = showing.show_by_ids(tx, [place.id for place in reversed(places)], is_whole=True)
     (shown,) = showing.show_threads(tx, [thread])
     page: dict[str, Any] = paging.page("messages", found, query.limit, behind)
@@ -104,10 +111,15 @@ def get_thread_file(
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: shapes.LabelChange, now: int) -> shapes.Page:
     """Of all its messages."""
     asked = read_change(body)
-    change = verbs.ThreadChange(add_labels=asked.add_labels, remove_labels=asked.remove_labels)
-    if asked.is_read is not None:
-        change = replace(change, is_read=asked.is_read)
-    verbs.change_thread(tx, caller, thread_id, change, now)
+    thread = threads.get(tx, caller.reach, thread_id)
+    if asked.is_trashed is not None:
+        moved = message_verbs.LabelChange(is_trashed=asked.is_trashed)
+        inbox = inboxes.get(tx, caller.reach, thread.inbox_id)
+        message_verbs.change_labels(tx, inbox, listing.ids_of_thread(tx, thread_id), moved, now)
+    if asked.add_labels or asked.remove_labels or asked.is_read is not None:
+        is_read = UNSET if asked.is_read is None else asked.is_read
+        change = verbs.ThreadChange(is_read, add_labels=asked.add_labels, remove_labels=asked.remove_labels)
+        verbs.change_thread(tx, caller, thread_id, change, now)
     (shown,) = showing.show_threads(tx, [threads.get(tx, caller.reach, thread_id)])
     return {"thread_id": shown.thread_id, "labels": shown.labels}
 
