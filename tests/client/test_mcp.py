@@ -269,8 +269,11 @@ async def test_a_flagged_mail_says_why_before_its_fence(live: LiveServer, inbox:
 
 async def test_a_clean_mail_carries_no_warning_and_may_be_answered(live: LiveServer, inbox: Inbox) -> None:
     message = await received(live, inbox, mail(inbox.address, body="Shall we meet?"))
+    with live.client() as client:
+        client.label_message(message.id, add=["Invoices"])
     async with http_agent(live) as agent:
         (shown,) = (await agent.call("read_thread", thread_id=message.thread_id))["messages"]
+    assert shown["labels"] == ["Invoices"]
     assert (shown["verdict"], shown["warning"], shown["auto_replyable"]) == ("clean", "", True)
     assert shown["attachments_read"] is True
     assert shown["content"].startswith("[untrusted ")

@@ -21,10 +21,8 @@ Notice = Annotated[str, Field(description="How to recognise text from outside, a
 Delimited = Annotated[
     str, Field(description="Text from outside, between the delimiters that notice describes.")
 ]
-Related = Annotated[
-    list[str], Field(description="Other threads of the inbox that belong to it; read them as well.")
-]
-Total = Annotated[int, Field(description="How many there are; offset reaches the others.")]
+Related = Annotated[list[str], Field(description="Threads that belong to it; read them as well.")]
+Total = Annotated[int, Field(description="Of all; offset reaches the others.")]
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,7 @@ class Mail:
     inbox_id: str
     direction: Annotated[str, Field(description="inbound or outbound.")]
     status: str
+    labels: list[str]
     created_at: datetime | None
     delivery_role: Annotated[str | None, Field(description="cc: this inbox was only copied.")]
     automated: Annotated[bool, Field(description="A program wrote it; answering may start a loop.")]
@@ -256,6 +255,7 @@ def mail(message: results.Message, delimiters: Delimiters) -> Mail:
         inbox_id=message.inbox_id,
         direction=message.direction,
         status=message.status,
+        labels=message.labels,
         created_at=message.created_at,
         delivery_role=message.delivery_role,
         automated=message.automated,
