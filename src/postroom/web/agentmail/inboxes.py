@@ -124,7 +124,3 @@ def change_inbox(
     change = verbs.InboxChange(display_name=body.display_name, metadata=body.metadata)
     verbs.change_inbox(tx, caller, inbox, change, config, now)
     return set_status(tx, caller, inboxes.get(tx, caller.reach, inbox.id), status, config, now)
-
-
-def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
-    verbs.delete_inbox(tx, caller, inbox_id, now)

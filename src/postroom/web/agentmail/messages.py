@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -42,7 +43,13 @@ class FoundMessage(Struct, rename="camel", frozen=True):
 
 def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQuery) -> shapes.Page:
     asked = [labels.fold(label) for label in query.labels]
-    keeps = filter_of(query, asked, showing.hidden_from(caller))
+    keeps = filter_of(
+        asked,
+        showing.hidden_from(caller),
+        (query.from_, lambda message: [message.from_]),
+        (query.to, people_of),
+        (query.subject, subject_of),
+    )
     span = paging.span_of(query)
     if keeps is not None:
         span = replace(span, limit=LOOKED_THROUGH + 1)
@@ -78,24 +85,26 @@ def wanted_trash(query: shapes.MailQuery, asked: Sequence[str]) -> bool | None:
 
 
 def filter_of(
-    query: shapes.MessageQuery, asked: Sequence[str], hidden: frozenset[str]
-) -> Callable[[shapes.Message], bool] | None:
-    """None: the rows tell all that is asked."""
-    system = {label for label in asked if label in showing.SYSTEM}
-    if not (system or hidden or query.from_ or query.to or query.subject):
+    asked: Sequence[str], hidden: frozenset[str], *parts: tuple[Sequence[str], Callable[[Any], Sequence[str]]]
+) -> Callable[[Any], bool] | None:
+    """By labels, and by parts of the texts that each shows. None: the rows tell all that is asked."""
+    system = showing.SYSTEM.intersection(asked)
+    if not (system or hidden or any(words for words, _ in parts)):
         return None
 
-    def keeps(message: shapes.Message) -> bool:
-        people = [*message.to, *(message.cc or ()), *(message.bcc or ())]
-        return (
-            system <= set(message.labels)
-            and hidden.isdisjoint(message.labels)
-            and contains([message.from_], query.from_)
-            and contains(people, query.to)
-            and contains([message.subject or ""], query.subject)
-        )
+    def keeps(shown: Any) -> bool:
+        is_shown = system.issubset(shown.labels) and hidden.isdisjoint(shown.labels)
+        return is_shown and all(contains(texts(shown), words) for words, texts in parts)
 
     return keeps
+
+
+def subject_of(shown: shapes.Message | shapes.Thread) -> list[str]:
+    return [shown.subject or ""]
+
+
+def people_of(message: shapes.Message) -> list[str]:
+    return [*message.to, *(message.cc or ()), *(message.bcc or ())]
 
 
 def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
@@ -206,10 +215,6 @@ def get_message_file(
         if str(file.position) == position:
             return showing.show_link(tx, message.id, file, links)
     raise NotFound("No such attachment.")
-
-
-def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
-    return verbs.delete_message(tx, caller, message_id, now)
 
 
 def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> shapes.Page:

@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from postroom.accounts.permissions import DRAFTING, MANAGING, NOTHING, READING, WRITING
+from postroom.operations import domains as domain_verbs
+from postroom.operations import inboxes as inbox_verbs
+from postroom.operations import messages as message_verbs
+from postroom.operations import pods as pod_verbs
 from postroom.web.agentmail import inboxes, messages, threads
 from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
 from postroom.web.agentmail.writing import drafts, sending
@@ -23,7 +27,7 @@ INBOXES = (
     Route("GET", "/inboxes/search", inboxes.search_inboxes, SCOPED, READING),
     Route("GET", "/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
     Route("PATCH", "/inboxes/{inbox_id}", inboxes.change_inbox, POD, MANAGING),
-    Route("DELETE", "/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
+    Route("DELETE", "/inboxes/{inbox_id}", inbox_verbs.delete_inbox, POD, MANAGING, 204),
 )
 MESSAGES = (
     Route("GET", "/messages", messages.list_messages, SCOPED, READING),
@@ -33,7 +37,7 @@ MESSAGES = (
     Route("POST", "/messages/send", sending.send, SCOPED, WRITING, read=sending.read_mail),
     Route("GET", MESSAGE, messages.get_message, SCOPED, READING),
     Route("PATCH", MESSAGE, messages.change_labels, SCOPED, WRITING),
-    Route("DELETE", MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
+    Route("DELETE", MESSAGE, message_verbs.delete_message, POD, MANAGING, 204, after=remove_blobs),
     Route("GET", f"{MESSAGE}/raw", messages.get_raw, SCOPED, READING),
     Route("GET", f"{MESSAGE}{FILE}", messages.get_message_file, SCOPED, READING),
     Route("POST", f"{MESSAGE}/reply", sending.reply, SCOPED, WRITING, read=sending.read_mail),
@@ -65,7 +69,7 @@ DOMAINS = (
     Route("POST", "/domains", domains.create_domain, POD, MANAGING, prepare=domains.make_dkim_key),
     Route("GET", DOMAIN, domains.get_domain, POD, READING),
     Route("PATCH", DOMAIN, domains.change_domain, POD, MANAGING),
-    Route("DELETE", DOMAIN, domains.delete_domain, POD, MANAGING, 204),
+    Route("DELETE", DOMAIN, domain_verbs.delete_domain, POD, MANAGING, 204),
     Route("POST", f"{DOMAIN}/verify", domains.verify_domain, POD, MANAGING, 204),
     Route("GET", f"{DOMAIN}/zone-file", domains.get_zone_file, POD, READING),
     Route("GET", f"{DOMAIN}/setup-link", domains.get_setup_link, POD, READING),
@@ -74,7 +78,7 @@ ORGANIZATION = (
     Route("GET", "/pods", organization.list_pods, POD, READING),
     Route("POST", "/pods", organization.create_pod, ACCOUNT, MANAGING, read=read_optional),
     Route("GET", "/pods/{pod_id}", organization.get_pod, POD, READING),
-    Route("DELETE", "/pods/{pod_id}", organization.delete_pod, ACCOUNT, MANAGING, 204),
+    Route("DELETE", "/pods/{pod_id}", pod_verbs.delete_pod, ACCOUNT, MANAGING, 204),
     Route("GET", "/organizations", organization.get_organization, ACCOUNT, READING),
     Route("GET", "/auth/me", organization.get_identity, SCOPED, NOTHING),
 )

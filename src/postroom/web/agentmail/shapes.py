@@ -146,52 +146,46 @@ class ShownFile(Struct, frozen=True, omit_defaults=True):
     expires_at: str | None = None
 
 
-class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A list shows no texts."""
+class Shown(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a message and a thread both have."""
 
     inbox_id: str
     thread_id: str
-    message_id: str
     labels: list[str]
     timestamp: str
+    subject: str | None = None
+    preview: str | None = None
+    attachments: list[ShownFile] | None = None
+    size: int
+    created_at: str
+    updated_at: str
+    highlights: dict[str, list[str]] | None = None
+
+
+class Message(Shown, frozen=True, kw_only=True):
+    """A list shows no texts."""
+
+    message_id: str
     from_: str = field(name="from")
     to: list[str]
     cc: list[str] | None = None
     bcc: list[str] | None = None
     reply_to: list[str] | None = None
-    subject: str | None = None
-    preview: str | None = None
     text: str | None = None
     html: str | None = None
     extracted_text: str | None = None
-    attachments: list[ShownFile] | None = None
     in_reply_to: str | None = None
     references: list[str] | None = None
     headers: dict[str, str] | None = None
-    size: int
-    created_at: str
-    updated_at: str
-    highlights: dict[str, list[str]] | None = None
 
 
-class Thread(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    inbox_id: str
-    thread_id: str
-    labels: list[str]
-    timestamp: str
+class Thread(Shown, frozen=True, kw_only=True):
     received_timestamp: str | None = None
     sent_timestamp: str | None = None
     senders: list[str]
     recipients: list[str]
-    subject: str | None = None
-    preview: str | None = None
-    attachments: list[ShownFile] | None = None
     last_message_id: str
     message_count: int
-    size: int
-    created_at: str
-    updated_at: str
-    highlights: dict[str, list[str]] | None = None
 
 
 class SentMessage(Struct, frozen=True):

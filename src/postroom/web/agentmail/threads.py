@@ -1,6 +1,6 @@
 """Threads of /v0, of an inbox, a pod or all that a key reaches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -18,11 +18,12 @@ from postroom.operations import threads as verbs
 from postroom.resources import Tx
 from postroom.web.agentmail import paging, shapes, showing
 from postroom.web.agentmail.messages import (
-    contains,
+    filter_of,
     find,
     get_message_file,
     given_of,
     read_change,
+    subject_of,
     wanted_trash,
 )
 from postroom.web.api.mailbox import threads as deletion
@@ -33,7 +34,13 @@ LOOKED_THROUGH = 100
 
 def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery) -> shapes.Page:
     asked = [labels.fold(label) for label in query.labels]
-    keeps = filter_of(query, asked, showing.hidden_from(caller))
+    keeps = filter_of(
+        asked,
+        showing.hidden_from(caller),
+        (query.senders, lambda thread: thread.senders),
+        (query.recipients, lambda thread: thread.recipients),
+        (query.subject, subject_of),
+    )
     limit = query.limit if keeps is None else LOOKED_THROUGH
     is_read = False if showing.UNREAD in asked else None
     span = replace(paging.span_of(query), limit=limit + 1)
@@ -48,26 +55,6 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
             behind = RowPlace(thread.last_message_at, thread.id)
             break
     return paging.page("threads", kept, query.limit, behind)
-
-
-def filter_of(
-    query: shapes.ThreadQuery, asked: Sequence[str], hidden: frozenset[str]
-) -> Callable[[shapes.Thread], bool] | None:
-    """None: the rows tell all that is asked."""
-    system = {label for label in asked if label in showing.SYSTEM}
-    if not (system or hidden or query.senders or query.recipients or query.subject):
-        return None
-
-    def keeps(thread: shapes.Thread) -> bool:
-        return (
-            system <= set(thread.labels)
-            and hidden.isdisjoint(thread.labels)
-            and contains(thread.senders, query.senders)
-            and contains(thread.recipients, query.recipients)
-            and contains([thread.subject or ""], query.subject)
-        )
-
-    return keeps
 
 
 async def search_threads(

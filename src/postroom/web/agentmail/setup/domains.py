@@ -98,10 +98,6 @@ def change_domain(
     return shown
 
 
-def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
-    verbs.delete_domain(tx, caller, domain_id, now)
-
-
 async def verify_domain(call: Call, domain_id: str, pod_id: str = "") -> None:
     await checks.verify_domain(call, domain_id)
 

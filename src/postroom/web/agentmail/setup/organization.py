@@ -45,10 +45,6 @@ def get_pod(tx: Tx, caller: Caller, pod_id: str) -> shapes.Page:
     return show_pod(pods.get(tx, caller.reach, pod_id))
 
 
-def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
-    verbs.delete_pod(tx, caller, pod_id, now)
-
-
 def get_organization(tx: Tx, caller: Caller) -> shapes.Page:
     account = accounts.get(tx, caller.account_id)
     _, inbox_count = inboxes.list_within(tx, Reach(account.id), 1, 0)

@@ -26,20 +26,16 @@ class KeyChange(Struct, frozen=True):
     permissions: dict[str, bool] | UnsetType | None = UNSET
 
 
-class NewDomain(Struct, frozen=True):
-    domain: str
-    feedback_enabled: bool | None = None
-    inbound_enabled: bool | None = None
-    subdomains_enabled: bool | None = None
-    tracking_enabled: bool | None = None
-    client_id: ClientId | None = None
-
-
 class DomainChange(Struct, frozen=True):
     feedback_enabled: bool | None = None
     inbound_enabled: bool | None = None
     subdomains_enabled: bool | None = None
     tracking_enabled: bool | None = None
+
+
+class NewDomain(DomainChange, frozen=True, kw_only=True):
+    domain: str
+    client_id: ClientId | None = None
 
 
 class NewEntry(Struct, frozen=True):
