@@ -312,10 +312,22 @@ def test_whatever_is_installed_goes_into_an_environment(document: Path) -> None:
     assert [place for place in PIP_COMMAND.findall(shown) if not place.endswith("/bin/")] == []
 
 
+SHOWN_COMMAND = re.compile(
+    r"(?:`(?:\S*/)?postroom ([a-z][^`\n]*)`|^(?:[A-Z_]+=\S+ )*(?:\S*/)?postroom ([a-z][^\n|#]*))",
+    re.MULTILINE,
+)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
-def test_every_command_of_the_operator_that_is_named_exists(document: Path) -> None:
-    named_commands = re.findall(r"(?:`|bin/)postroom ([a-z]+(?: [a-z]+)?)", document.read_text())
-    assert set(named_commands) <= set(commands())
+def test_every_command_that_is_named_exists_with_its_options(document: Path) -> None:
+    for in_text, in_block in SHOWN_COMMAND.findall(document.read_text()):
+        line = (in_text or in_block).replace("import imap://", "import imap imap://")  # the URL says it
+        words = line.split()
+        count = max(size for size in (1, 2, 3, 0) if " ".join(words[:size]) in commands())
+        assert count, f"postroom {line}: no such command"
+        command = commands()[" ".join(words[:count])]
+        known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", line)) <= known | {"--help"}, f"postroom {line}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)

