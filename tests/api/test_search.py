@@ -232,6 +232,18 @@ async def test_what_failed_is_held_or_flagged_is_found(server: Server, inboxes: 
     assert await find(server, "is:failed", inboxId=inboxes["support"]) == []
 
 
+async def test_mail_is_found_by_its_category(server: Server, inboxes: dict[str, str]) -> None:
+    await server.deliver(letter("Lunch", "Shall we?"), "sales")
+    newsletter = b"List-Unsubscribe: <https://shop.example/out>\r\nPrecedence: bulk\r\n"
+    await server.deliver(newsletter + letter("Sale", "Everything must go"), "sales")
+    await settled(server)
+    assert await find(server, "category:personal") == ["Lunch"]
+    assert await find(server, "category:marketing OR category:automated") == ["Sale"]
+    assert await find(server, "-category:personal") == ["Sale"]
+    assert sorted(await find(server, "category:personal OR is:unread")) == ["Lunch", "Sale"]
+    assert await find(server, "category:bounce OR is:failed") == []
+
+
 async def test_an_account_keeps_searches_that_can_be_asked(server: Server) -> None:
     kept = [{"name": "Invoices", "q": "invoice has:attachment"}, {"name": "Trouble", "q": "is:failed"}]
     changed = await server.api.patch("/v1/account", json={"savedSearches": kept})

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -11,6 +11,7 @@ from postroom.mail.headers import Headers
 from postroom.mail.kinds.body_signs import NO_BODY_SIGNS, BodySigns
 
 Category = Literal["personal", "automated", "marketing", "bounce"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 MAX_VALUE_CHARS = 200
 

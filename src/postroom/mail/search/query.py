@@ -8,18 +8,23 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
+from postroom.mail.kinds.category import CATEGORIES
 from postroom.mail.search import tokens
 
 MAX_CHARS = 512
 MAX_TERMS = 32
 
 Field = Literal["", "subject", "from", "to", "scope"]  # nobody can ask for the last: it is what a mail is in
-FilterName = Literal["label", "in", "has", "is", "before", "after"]
+FilterName = Literal["label", "in", "has", "is", "category", "before", "after"]
 
-VALUES = {"has": ("attachment",), "is": ("unread", "sent", "failed", "held", "flagged", "blocked")}
+VALUES = {
+    "has": ("attachment",),
+    "is": ("unread", "sent", "failed", "held", "flagged", "blocked"),
+    "category": CATEGORIES,
+}
 
 _ITEM = re.compile(
-    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|in|has|is|before|after):)?"
+    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|in|has|is|category|before|after):)?"
     r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]*))(?P<star>\**)',
     re.IGNORECASE,
 )
@@ -119,7 +124,7 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
             return term
         case "before" | "after":
             return Condition(name, _day(name, value), is_negated)
-        case "has" | "is":
+        case "has" | "is" | "category":
             return Condition(name, _known(name, value), is_negated)
         case "label" | "in":
             return Condition(name, _storable(name, value), is_negated)

@@ -12,7 +12,7 @@ from operator import add
 
 from postroom.mail.languages.patterns import late
 
-VERSION = 2  # one more whenever the same mail would give other tokens: the index is then made anew
+VERSION = 3  # one more whenever the same mail would give other tokens: the index is then made anew
 MAX_TOKEN_CHARS = 64
 
 # The patterns of what lies beyond ASCII are late: most text asks none of them.

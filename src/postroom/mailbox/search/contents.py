@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from postroom.mail.kinds.category import Category
 from postroom.mail.search import days
 from postroom.mail.search.index_entry import Searchable
 from postroom.mailbox import attachments, documents
@@ -18,6 +19,10 @@ def inbox_scope(inbox_id: str) -> str:
     return f"i{inbox_id[4:]}"
 
 
+def category_scope(category: str) -> str:
+    return f"c{category}"
+
+
 def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
     return Searchable(
         subject=document.subject,
@@ -30,14 +35,25 @@ def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable
 
 
 def read(tx: Tx, message: Message) -> Searchable:
-    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
-    return to_searchable(documents.decode(message.document), files)
+    return to_searchable(documents.decode(message.document), _files(tx, message))
 
 
-def scopes_of(row: Row) -> list[str]:
+def read_with_scopes(tx: Tx, row: Row) -> tuple[Searchable, list[str]]:
+    message = Message.from_row(row)
+    document = documents.decode(message.document)
+    return to_searchable(document, _files(tx, message)), _scopes(row, document.category)
+
+
+def _files(tx: Tx, message: Message) -> list[Attachment]:
+    return attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
+
+
+def _scopes(row: Row, category: Category | None) -> list[str]:
     marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
     marks[BLOCKED] = row["direction"] == "blocked"
     flags = [mark for mark, holds in marks.items() if holds]
+    if category is not None:
+        flags.append(category_scope(category))
     return [inbox_scope(row["inbox_id"]), *flags, *days.words_of(row["created_at"])]
 
 

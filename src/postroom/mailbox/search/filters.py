@@ -23,6 +23,7 @@ FLAGS: dict[tuple[str, str | int], str] = {
     ("is", "blocked"): contents.BLOCKED,
 }
 DAYS = ("before", "after")
+IN_NEW_ENTRIES = (*DAYS, "category")  # those of an index that is made anew may be without them
 CONDITIONS: dict[str | int, str] = {
     "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
     "in": "inboxes.address = :value or"
@@ -34,6 +35,7 @@ CONDITIONS: dict[str | int, str] = {
     "held": "exists (select 1 from holds where holds.message_id = messages.id and holds.state = 'held')",
     "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
     "blocked": "messages.direction = 'blocked'",
+    "category": "coalesce(messages.category, '') = :value",
     "before": "messages.created_at < :value",
     "after": "messages.created_at >= :value",
 }
@@ -51,11 +53,11 @@ MESSAGES: dict[str | int, str] = {
 }
 
 
-def is_in_index(group: Sequence[Condition], has_days: bool) -> bool:
+def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
     """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
     return all(
         (each.name, each.value) in FLAGS
-        or (each.name in DAYS and has_days)
+        or (each.name in IN_NEW_ENTRIES and is_whole)
         or (each.name == "in" and (len(group) == 1 or not each.is_negated))
         for each in group
     )
@@ -77,6 +79,8 @@ def _terms(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> lis
     if filter_.name == "in":
         found = find_inboxes(tx, reach, str(filter_.value), service_domain)
         scopes = [contents.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
+    elif filter_.name == "category":
+        scopes = [contents.category_scope(str(filter_.value))]
     else:
         scopes = [FLAGS[filter_.name, filter_.value]]
     return [Term((scope,), "scope", is_negated=filter_.is_negated) for scope in scopes]

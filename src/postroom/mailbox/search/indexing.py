@@ -14,7 +14,6 @@ from postroom.errors import Unavailable
 from postroom.mail.search import index_entry, tokens
 from postroom.mail.search.index_entry import IndexEntry
 from postroom.mailbox import messages
-from postroom.mailbox.messages import Message
 from postroom.mailbox.search import contents, latecomers, removals
 from postroom.mailbox.search.batch import AccountMoment, Batch
 from postroom.storage.database import IndexStore, Row, Tx, one_of
@@ -175,9 +174,9 @@ def _make_entries(
         elif row["number"] is None:
             new_pods[row["pod_id"]] = row["account_id"]
         else:
-            mail = contents.read(tx, Message.from_row(row))
+            mail, scopes = contents.read_with_scopes(tx, row)
             size += len(mail.text) + sum(map(len, mail.file_texts))
-            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), contents.scopes_of(row))
+            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), scopes)
             arrivals[message_id] = AccountMoment(row["account_id"], row["created_at"])
     return entries, new_pods, arrivals
 

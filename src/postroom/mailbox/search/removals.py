@@ -8,7 +8,6 @@ import msgspec
 from postroom.mail.search import index_entry
 from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import messages
-from postroom.mailbox.messages import Message
 from postroom.mailbox.search import contents
 from postroom.storage.database import Row, Tx, one_of
 
@@ -40,7 +39,7 @@ class _Removed:
 
     @classmethod
     def of(cls, tx: Tx, row: Row) -> "_Removed":
-        return cls(contents.read(tx, Message.from_row(row)), contents.scopes_of(row))
+        return cls(*contents.read_with_scopes(tx, row))
 
 
 def make_entries(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:

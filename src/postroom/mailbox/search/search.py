@@ -76,10 +76,10 @@ def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str, with_trash: boo
         terms.append((Term((contents.inbox_scope(reach.inbox_id),), "scope"),))
     if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
         terms.append((Term((contents.BLOCKED,), "scope", is_negated=True),))
-    has_days = indexing.is_whole(tx)
+    is_whole = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
-        if filters.is_in_index(group, has_days):
+        if filters.is_in_index(group, is_whole):
             terms += filters.to_terms(tx, reach, group, service_domain)
         else:
             left.append(group)

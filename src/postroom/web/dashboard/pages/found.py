@@ -32,8 +32,12 @@ CHIPS = (
     ("Flagged", "is:flagged"),
     ("With files", "has:attachment"),
     ("Blocked", "is:blocked"),
+    ("From people", "category:personal"),
+    ("Automated", "category:automated"),
+    ("Marketing", "category:marketing"),
+    ("Bounces", "category:bounce"),
 )
-FILTERS = ("is:", "has:", "in:", "label:", "before:", "after:", "OR")
+FILTERS = ("is:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
     ("invoice from:billing", "words, and who wrote"),
     ('"purchase order" -draft', "a phrase, and what is not in it"),

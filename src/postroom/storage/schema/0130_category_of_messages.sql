@@ -1,0 +1,1 @@
+-- What a message is in its document, for filters that the search index cannot answer: read from there, never stored.
