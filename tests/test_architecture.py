@@ -96,7 +96,7 @@ ROOMS: dict[str, list[str]] = {
     "queue/providers": ["names", "counts", "paces", "warm_ups"],
     "events": [
         *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
-        *("web_push", "push_subscriptions", "notifications", "announce"),
+        *("web_push", "push_subscriptions", "notifications", "announce", "tool_calls"),
     ],
     "inward": [
         *(

@@ -268,8 +268,8 @@ async def start_http(
     run(stack, resources, "key watch", streams.watch_keys)
     run(stack, resources, "session watch", door.live.watch_sessions)
     run(stack, resources, "delayed actions", partial(carry_out_delayed, resources, webhook_courier))
-    stack.push_async_callback(door.key_use.save)
-    run(stack, resources, "key use", partial(save_key_use_regularly, door))
+    stack.push_async_callback(door.save_use)
+    run(stack, resources, "key use", partial(save_use_regularly, door))
     proxies = Proxies(resources.config.trusted_proxies)
     tls = certificate.context if resources.config.tls_cert else None
     http = HttpServer(door, listener, max_connections=max_connections, proxies=proxies, tls=tls)
@@ -313,10 +313,10 @@ def open_blobs(config: Config) -> Blobs:
     return LocalBlobs(config.data_dir / "blobs")
 
 
-async def save_key_use_regularly(door: Door) -> None:
+async def save_use_regularly(door: Door) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
-        await door.key_use.save()
+        await door.save_use()
 
 
 def run(

@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 
+import httpx2
 import pytest
 
+from postroom.web.door import Door
+from postroom.web.streams.hub import Hubs
+from postroom.web.streams.stream import Streams
 from tests.api.test_front_office import do_it_now, new_link, signed_in
 from tests.conftest import Server
+from tests.doubles import post_intake
 from tests.letters import letter
 from tests.outbound import message_of, send
+from tests.storage.test_hot_queries import RefusingCourier
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -47,6 +53,33 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         assert "rejected by Ann: Answer" in shown
         assert ">refused</span>" in shown
         assert (await page.get("/app/agents/key_unknown")).status_code == 404
+
+
+async def test_the_time_line_has_the_tools_that_an_agent_called(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    agent = await agent_of(server, inbox_id)
+    resources = server.resources
+    door = Door(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
+    headers = {"Authorization": f"Bearer {agent['token']}", "Accept": "application/json, text/event-stream"}
+    inside = httpx2.ASGITransport(door)
+    async with httpx2.AsyncClient(
+        transport=inside, base_url=resources.config.base_url, headers=headers
+    ) as own:
+        for tool, arguments in (
+            ("list_unread_threads", {}),
+            ("list_unread_threads", {}),
+            ("read_thread", {"thread_id": "thr_of_nobody"}),
+            ("no_such_tool", {"inbox_id": 5}),
+        ):
+            call = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+            await own.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **call})
+    await door.save_use()
+    async with signed_in(server) as page:
+        shown = (await page.get(f"/app/agents/{agent['id']}")).text
+    assert "list_unread_threads for bob@postroom.localhost 2 times" in shown
+    assert "read_thread for bob@postroom.localhost</span> <span" in shown
+    assert ">not_found</span>" in shown
+    assert "no_such_tool" in shown
 
 
 async def test_an_agent_is_stopped_by_a_pause_of_what_it_is_for(server: Server) -> None:

@@ -183,6 +183,19 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         365 * DAY,
     ),
+    "tool_calls": (
+        {
+            "minute": 1,
+            "tool": "read_thread",
+            "inbox_id": "",
+            "outcome": "done",
+            "account_id": "acc",
+            "count": 1,
+        },
+        "key_id",
+        "called_at",
+        30 * DAY,
+    ),
     "audit": (
         {
             "account_id": "acc",

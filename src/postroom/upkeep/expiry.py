@@ -4,6 +4,7 @@ from postroom.accounts import audit, dkim_keys
 from postroom.accounts.people import feedback, grants, oauth_clients
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
+from postroom.events import tool_calls
 from postroom.outward.notices import letters
 from postroom.queue import idempotency
 from postroom.queue.providers import counts, paces, warm_ups
@@ -45,6 +46,7 @@ EXPIRING = (
     ("tls_reports", "domain, day", "created_at", tls_reports.LIFETIME),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("feedback", "id", "created_at", feedback.LIFETIME),
+    ("tool_calls", "key_id, minute, tool, inbox_id, outcome", "called_at", tool_calls.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),
 )

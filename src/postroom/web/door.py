@@ -96,7 +96,7 @@ class Door:
         self._limit = RequestLimit()
         self._metrics = Metrics()
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
-        self._mcp = McpDoor(self, resources.config)
+        self._mcp = McpDoor(self, resources)
         self.key_use = KeyUse(resources)
         self._caller_cache = CallerCache()
         self._pages = PageCache()
@@ -116,6 +116,11 @@ class Door:
         ]
         self._metrics.count_request(visit.route, response.status_code, time.perf_counter() - visit.started)
         await response(scope, receive, send)
+
+    async def save_use(self) -> None:
+        """Of keys and of tools: collected meanwhile."""
+        await self.key_use.save()
+        await self._mcp.tool_use.save()
 
     async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == LIVE_PATH:

@@ -24,9 +24,11 @@ from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
 from postroom.operations.people import programs
 from postroom.processes import pools
+from postroom.resources import Resources
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
 from postroom.web.requests.request_body import read_bytes
+from postroom.web.requests.tool_use import ToolUse
 
 if TYPE_CHECKING:
     import httpx2
@@ -87,10 +89,11 @@ def narrowing_of(path: str) -> Narrowing | None:
 class McpDoor:
     """Keeps nothing between requests: each brings its key, and any node can answer it."""
 
-    def __init__(self, app: ASGIApp, config: Config) -> None:
+    def __init__(self, app: ASGIApp, resources: Resources) -> None:
         self._app = app
-        self._config = config
-        self._base_url = config.base_url
+        self._resources = resources
+        self._config = resources.config
+        self.tool_use = ToolUse(resources)
         # By the tools that they offer, and by what is said to one inbox alone.
         self._servers: dict[tuple[tuple[str, ...], str, bool], MCPServer] = {}
         self._loading = asyncio.Lock()
@@ -103,6 +106,7 @@ class McpDoor:
         require_few_parts(body)
         server = await self._load(caller, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
+        self.tool_use.note(caller, body, bytes(response.body), self._resources.now())
         response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"
         return response
 
@@ -112,7 +116,7 @@ class McpDoor:
             if (names, more, is_text) not in self._servers:
                 if len(self._servers) >= MOST_SERVERS:
                     del self._servers[next(iter(self._servers))]
-                made = await pools.ONCE.run(build, self._app, self._base_url, names, more, is_text)
+                made = await pools.ONCE.run(build, self._app, self._config.base_url, names, more, is_text)
                 self._servers[names, more, is_text] = made
         return self._servers[names, more, is_text]
 

@@ -1,4 +1,4 @@
-"""The time line of one agent: mail for it, its drafts and sends, what people decided, what it changed."""
+"""The time line of one agent: mail for it, its tool calls, drafts and sends, decisions, what it changed."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,9 @@ from postroom.accounts import audit
 from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
-from postroom.mailbox import drafts, holds, messages
+from postroom.events import tool_calls
+from postroom.events.tool_calls import DONE
+from postroom.mailbox import drafts, holds, inboxes, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 from postroom.operations.audit_log import AuditEntry
@@ -26,7 +28,7 @@ SHOWN = 80
 
 class Step(Struct, frozen=True):
     at: int
-    kind: str  # a word: received, sent, draft, decided, changed
+    kind: str  # a word: received, called, sent, draft, decided, changed
     what: str
     path: str = ""
     state: str = ""
@@ -50,7 +52,7 @@ class DraftSubject(Struct, frozen=True):
 
 def read(tx: Tx, desk: Desk, key: Key) -> list[Step]:
     """Newest first."""
-    found = [*sends(tx, key), *changes(tx, desk, key)]
+    found = [*called(tx, key), *sends(tx, key), *changes(tx, desk, key)]
     if key.inbox_id is not None:
         found += [*received(tx, key.inbox_id), *written(tx, key.inbox_id, key.id)]
     return sorted(found, key=lambda step: step.at, reverse=True)[:SHOWN]
@@ -81,6 +83,19 @@ def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
         came = msgspec.json.decode(message.document, type=MailOutline)
         title = f"from {name_of(came.from_addr)}: {came.title}"
         yield Step(from_iso(came.created_at), "received", title, f"/app/messages/{message.id}")
+
+
+def called(tx: Tx, key: Key) -> Iterator[Step]:
+    """By MCP. An agent that looks for work again and again has one row a minute."""
+    found = tool_calls.list_last(tx, key.id, EACH)
+    of_account = Reach(key.account_id)
+    named = [inbox for each in {call.inbox_id for call in found} if (inbox := inboxes.find(tx, each))]
+    addresses = {inbox.id: inbox.address for inbox in named if inboxes.is_within(inbox, of_account)}
+    for call in found:
+        times = f" {call.count} times" if call.count > 1 else ""
+        place = f" for {addresses[call.inbox_id]}" if call.inbox_id in addresses else ""
+        state = "" if call.outcome == DONE else call.outcome
+        yield Step(call.called_at, "called", f"{call.tool}{place}{times}", state=state)
 
 
 def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
