@@ -101,6 +101,22 @@ async def test_a_draft_is_written_listed_and_sent(server: Server) -> None:
         assert (await agent.call("list_drafts", inbox_id=bob))["total"] == 1
 
 
+async def test_templates_fill_drafts_and_answers(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    await server.deliver(MAIL, "bob")
+    event = await server.next_event()
+    template = {"inboxId": bob, "name": "thanks", "subject": "Hello {{name}}", "body": "Thank you, {{name}}."}
+    assert (await server.api.post("/v1/templates", json=template)).status_code == 201
+    filled = {"template": "thanks", "template_fields": {"name": "Ann"}}
+    async with http_agent(live(server), server.token) as agent:
+        draft = await agent.call("create_draft", inbox_id=bob, to="ann@there.example", **filled)
+        assert "Subject: Hello Ann\n\nThank you, Ann." in unfenced(draft["content"])
+        answer = await agent.call("reply_to_thread", thread_id=event["thread_id"], **filled)
+        assert '"field":"body"' in await agent.fail("reply_to_thread", thread_id=event["thread_id"])
+    sent = (await server.api.get(f"/v1/messages/{answer['message_id']}")).json()
+    assert sent["bodyText"].startswith("Thank you, Ann.")
+
+
 async def test_a_mail_is_answered_to_all_and_passed_on(server: Server) -> None:
     await server.new_inbox("bob")
     await server.deliver(MAIL, "bob")

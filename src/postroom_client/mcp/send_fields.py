@@ -12,7 +12,12 @@ from postroom_client.calls.parameters import Parameter
 from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, decode_files
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
-KNOWN: dict[str, Any] = {"attachments": Attachments, "idempotency_key": IdempotencyKey}
+KNOWN: dict[str, Any] = {
+    "attachments": Attachments,
+    "idempotency_key": IdempotencyKey,
+    "reply_all": Annotated[bool, Field(description="With thread_id: to all whom its last mail names.")],
+    "forward_of": Annotated[str, Field(description="A message to pass on, with its text and files.")],
+}
 EMPTY: tuple[Any, ...] = ("", None, [], {})
 # Given by the tool; for an answer its thread will do; of templates a tool says itself that it takes them; and
 # who writes to many does it by other means.

@@ -28,6 +28,7 @@ DraftVersion = Annotated[
         description="The version that you read: another one is not sent. 0: whatever it says by now.", ge=0
     ),
 ]
+BodyOrTemplate = Annotated[str, Field(description="Plain text or HTML.")]
 TemplateName = Annotated[str, Field(description="A template, instead of subject and body.")]
 TemplateFields = Annotated[dict[str, str] | None, Field(description="Values of its fields.")]
 ANSWERING = ("to", "subject", "thread_id", "reply_all", "forward_of")
@@ -45,7 +46,7 @@ class WritingTools:
         ctx: Ctx,
         to: Addresses,
         subject: Annotated[str, Field(max_length=998)] = "",
-        body: Annotated[str, Field(description="Plain text or HTML.")] = "",
+        body: BodyOrTemplate = "",
         inbox_id: InboxId = "",
         template: TemplateName = "",
         template_fields: TemplateFields = None,
@@ -61,12 +62,21 @@ class WritingTools:
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     @takes("send", but=ANSWERING)
-    async def reply_to_thread(self, ctx: Ctx, thread_id: ThreadId, body: Body, **fields: Any) -> SentMail:
+    async def reply_to_thread(
+        self,
+        ctx: Ctx,
+        thread_id: ThreadId,
+        body: BodyOrTemplate = "",
+        template: TemplateName = "",
+        template_fields: TemplateFields = None,
+        **fields: Any,
+    ) -> SentMail:
         """Answer the last mail that came in a thread, to whom an answer belongs; the thread is then read.
 
         That is its sender, or, when this inbox was only copied, those it was addressed to.
         """
-        steps = sending.reply(thread_id, body, **given(fields))
+        said = {"body": body, "template": template, "fields": template_fields}
+        steps = sending.reply(thread_id, **given({**said, **fields}))
         return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
     @takes("send", but=ANSWERING)
@@ -90,10 +100,18 @@ class WritingTools:
         return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
     @takes("create_draft")
-    async def create_draft(self, ctx: Ctx, inbox_id: InboxId = "", **fields: Any) -> DraftSummary:
+    async def create_draft(
+        self,
+        ctx: Ctx,
+        inbox_id: InboxId = "",
+        template: TemplateName = "",
+        template_fields: TemplateFields = None,
+        **fields: Any,
+    ) -> DraftSummary:
         """Write a mail without sending it. Any field may be missing; a person or send_draft sends it."""
         found = await self._asker.inbox_id(ctx, inbox_id)
-        call = calls.create_draft(found, **given(fields))
+        said = {"template": template, "fields": template_fields}
+        call = calls.create_draft(found, **given({**said, **fields}))
         return outgoing.draft_alone(await self._asker.ask(ctx, call))
 
     async def list_drafts(
