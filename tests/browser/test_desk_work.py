@@ -50,7 +50,13 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     expect(page.get_by_label("To", exact=True)).to_be_focused()
     page.get_by_label("To", exact=True).fill("support@postroom.localhost")
     page.get_by_label("Subject").fill("By hand")
-    page.get_by_label("Text").fill("Written by a person.")
+    text = page.get_by_label("Text")
+    text.fill("Written by a person.\nTea\nMilk")
+    text.evaluate("area => area.setSelectionRange(0, 7)")
+    page.get_by_role("button", name="Bold").click()
+    text.evaluate("area => area.setSelectionRange(area.value.length - 6, area.value.length)")
+    page.get_by_role("button", name="List").click()
+    expect(text).to_have_value("**Written** by a person.\n- Tea\n- Milk")
     page.get_by_label("Subject").press("Enter")
     expect(page.get_by_text("Kept as a draft.")).to_be_visible()
     note = tmp_path / "note.txt"
@@ -64,6 +70,9 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     found = running.api.get(f"/v1/inboxes/{inboxes['research']}/messages").json()["data"]
     [sent] = [each for each in found if each["subject"] == "By hand"]
     assert [file["filename"] for file in sent["attachments"]] == ["note.txt"]
+    assert sent["bodyText"].splitlines() == ["**Written** by a person.", "- Tea", "- Milk"]
+    assert "<strong>Written</strong>" in sent["bodyHtml"]
+    assert "<li>Tea</li><li>Milk</li>" in sent["bodyHtml"]
 
 
 def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
