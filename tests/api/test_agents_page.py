@@ -142,5 +142,6 @@ async def test_who_is_told_is_set_on_the_page(server: Server) -> None:
         for wrong in ({**chat, "kind": "pigeon"}, {**chat, "on": []}):
             assert (await page.post(path, data=wrong)).status_code == 400
         await page.post(f"{path}/remove", data={"kind": "ntfy", "target": chat["target"]})
+        await do_it_now(page)
     [left] = (await server.api.get("/v1/notifications")).json()["targets"]
     assert left["kind"] == "webhook"

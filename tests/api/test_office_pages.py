@@ -230,6 +230,7 @@ async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_the
         wrong = await page.post("/app/search/save", data={"name": "x" * 51, "q": "y"})
         assert wrong.status_code == 400
         assert (await page.post("/app/search/remove", data={"name": "Mondays"})).status_code == 303
+        await do_it_now(page)
         assert ">Mondays</a>" not in (await page.get("/app/mail")).text
 
 

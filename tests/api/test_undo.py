@@ -20,7 +20,7 @@ UNDO = re.compile(r'action="(/app/delayed/dly_\w+/undo)"')
 
 async def count(server: Server) -> int:
     def of(tx: Tx) -> int:
-        row = tx.one("select count(*) as actions from delayed_actions")
+        row = tx.one("select count(*) as actions from delayed_actions where refused is null")
         assert row is not None
         return int(row["actions"])
 
@@ -120,6 +120,11 @@ async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
         await server.api.patch(path, json={"subject": "Two"})
         await do_it_now(page)
         assert (await server.api.get(path)).json()["subject"] == "Two"
+        told = (await page.get("/app/mail")).text
+        assert "It was refused: " in told
+        [dismiss] = re.findall(r"/app/delayed/\w+/dismiss", told)
+        await page.post(dismiss, data={"back": "/app/mail"})
+        assert "It was refused: " not in (await page.get("/app/mail")).text
         assert (await page.post(f"/app/drafts/{draft['id']}/delete", data=seen)).status_code == 409
         await page.post(f"/app/drafts/{draft['id']}/delete", data={"version": str(draft["version"] + 1)})
         await do_it_now(page)

@@ -183,6 +183,20 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "created_at",
         365 * DAY,
     ),
+    "delayed_actions": (
+        {
+            "account_id": "acc",
+            "session_id": "ses",
+            "operation": "o",
+            "arguments": "[]",
+            "targets": "",
+            "said": "s",
+            "address": "",
+        },
+        "id",
+        "due_at",
+        30 * DAY,
+    ),
     "tool_calls": (
         {
             "minute": 1,

@@ -1,7 +1,7 @@
 """Removes expired rows: which tables, and after how long."""
 
 from postroom.accounts import audit, dkim_keys
-from postroom.accounts.people import feedback, grants, oauth_clients
+from postroom.accounts.people import delayed_actions, feedback, grants, oauth_clients
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.events import tool_calls
@@ -46,6 +46,7 @@ EXPIRING = (
     ("tls_reports", "domain, day", "created_at", tls_reports.LIFETIME),
     ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("feedback", "id", "created_at", feedback.LIFETIME),
+    ("delayed_actions", "id", "due_at", delayed_actions.LIFETIME),
     ("tool_calls", "key_id, minute, tool, inbox_id, outcome", "called_at", tool_calls.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),

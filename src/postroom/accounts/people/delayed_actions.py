@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom import ids
-from postroom.clock import MINUTE, SECOND
+from postroom.clock import DAY, MINUTE, SECOND
 from postroom.storage.database import Row, Tx
 
 BELL = "delayed_actions"
 DELAY = 10 * SECOND
 LEASE = MINUTE  # after which somebody else does what its claimant did not finish
 SHOWN = 5
+LIFETIME = 30 * DAY  # of a refusal that nobody read
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class DelayedAction:
     said: str
     address: str  # from which it was asked
     due_at: int
+    refused: str | None = None  # why, when its time had come
 
     @classmethod
     def from_row(cls, row: Row) -> "DelayedAction":
@@ -37,6 +39,7 @@ class DelayedAction:
             row["said"],
             row["address"],
             row["due_at"],
+            row["refused"],
         )
 
 
@@ -70,10 +73,10 @@ def add(
 
 
 def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[DelayedAction]:
-    """Those that can still be taken back, the newest first."""
+    """Those that can still be taken back or were refused, the newest first."""
     rows = tx.all(
-        "select * from delayed_actions where session_id = :session_id and claimed_at is null"
-        " order by due_at desc limit :limit",
+        "select * from delayed_actions where session_id = :session_id"
+        " and (claimed_at is null or refused is not null) order by due_at desc limit :limit",
         session_id=session_id,
         limit=limit,
     )
@@ -88,7 +91,7 @@ def targets_of(tx: Tx, session_id: str) -> set[str]:
 
 def list_due(tx: Tx, limit: int, now: int) -> list[str]:
     rows = tx.all(
-        "select id from delayed_actions where due_at <= :now"
+        "select id from delayed_actions where due_at <= :now and refused is null"
         " and (claimed_at is null or claimed_at <= :lost) order by due_at limit :limit",
         now=now,
         lost=now - LEASE,
@@ -100,7 +103,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
 def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
     """None: it was taken back, or somebody else does it."""
     row = tx.one(
-        "update delayed_actions set claimed_at = :now where id = :id"
+        "update delayed_actions set claimed_at = :now where id = :id and refused is null"
         " and (claimed_at is null or claimed_at <= :lost) returning *",
         id=action_id,
         now=now,
@@ -117,6 +120,23 @@ def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
         session_id=session_id,
     )
     return removed > 0
+
+
+def mark_refused(tx: Tx, action_id: str, reasons: Sequence[str]) -> None:
+    """What it was about is no longer on its way out."""
+    tx.run(
+        "update delayed_actions set refused = :refused, targets = '' where id = :id",
+        refused=" ".join(reasons),
+        id=action_id,
+    )
+
+
+def dismiss(tx: Tx, session_id: str, action_id: str) -> None:
+    tx.run(
+        "delete from delayed_actions where id = :id and session_id = :session_id and refused is not null",
+        id=action_id,
+        session_id=session_id,
+    )
 
 
 def remove(tx: Tx, action_id: str) -> None:

@@ -11,9 +11,11 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import delayed_actions
 from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.accounts.permissions import MANAGING, READING, WRITING
+from postroom.config import Config
 from postroom.errors import ApiError
 from postroom.mailbox import drafts
-from postroom.operations.people import passkeys, push
+from postroom.operations import pods
+from postroom.operations.people import notifications, passkeys, push
 from postroom.outward.courier import WebhookCourier
 from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources
@@ -21,7 +23,7 @@ from postroom.web import operations
 from postroom.web.api.outward.drafts import remove_blobs
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx
 from postroom.web.routes import ROUTE_OF
-from postroom.web.routing import POD, Route
+from postroom.web.routing import ACCOUNT, POD, Route
 
 AT_ONCE = 50
 
@@ -35,11 +37,25 @@ def remove_draft(tx: Tx, caller: Caller, draft_id: str, version: int, now: int) 
     return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
 
 
+def remove_search(tx: Tx, caller: Caller, name: str, now: int) -> None:
+    kept = [each for each in pods.get_account(tx, caller).saved_searches if each.name != name]
+    pods.change_account(tx, caller, pods.AccountChange(saved_searches=kept), now)
+
+
+def remove_target(tx: Tx, caller: Caller, kind: str, target: str, config: Config, now: int) -> None:
+    shown = msgspec.to_builtins(notifications.get_notifications(tx, caller))["targets"]
+    kept = [each for each in shown if (each["kind"], each["target"]) != (kind, target)]
+    body = msgspec.convert({"targets": kept}, notifications.NotificationsBody)
+    notifications.put_notifications(tx, caller, body, config, now)
+
+
 # What only people at the pages ask for.
 OF_PAGES = (
     Route("POST", "/app/sessions/{session_id}/end", end_session, POD, MANAGING),
     Route("POST", "/app/drafts/{draft_id}/delete", remove_draft, POD, WRITING, after=remove_blobs),
     Route("POST", "/app/settings/passkeys/{passkey_id}/remove", passkeys.remove_passkey, POD, READING),
+    Route("POST", "/app/search/remove", remove_search, ACCOUNT, MANAGING),
+    Route("POST", "/app/settings/notifications/remove", remove_target, ACCOUNT, MANAGING),
     Route("POST", "/app/settings/devices/{device_id}/remove", push.remove_device, POD, READING),
 )
 ROUTES = ROUTE_OF | {route.operation: route for route in OF_PAGES}
@@ -64,27 +80,36 @@ async def carry_out(resources: Resources, courier: WebhookCourier, action_id: st
     if action is None:
         return
     found = await resources.db.read(sessions.find_by_id, action.session_id, resources.now())
+    refused: list[str] = []
     if found is not None:
         token = CLIENT_ADDRESS.set(action.address)
         try:
-            await perform_all(Call(resources, found[1], Request({"type": "http"}), courier, None), action)
+            refused = await perform_all(
+                Call(resources, found[1], Request({"type": "http"}), courier, None), action
+            )
         finally:
             CLIENT_ADDRESS.reset(token)
-    await resources.db.write(delayed_actions.remove, action_id)
+    if refused:
+        await resources.db.write(delayed_actions.mark_refused, action_id, refused)
+    else:
+        await resources.db.write(delayed_actions.remove, action_id)
 
 
-async def perform_all(call: Call, action: DelayedAction) -> None:
+async def perform_all(call: Call, action: DelayedAction) -> list[str]:
+    """Why some of it was refused."""
     route = BY_NAME.get(action.operation)
-    if route is None:  # of another version of this server
+    if route is None:
         log.get().error("a delayed action is not known here", operation=action.operation)
-        return
+        return ["Another version of this server asked for it."]
+    refused = []
     for given in msgspec.json.decode(action.arguments):
         try:
             await operations.perform(route, call, to_arguments(route, given))
         except ApiError as error:
             if error.status >= 500:  # ours: it is done again when its lease has ended
                 raise
-            log.get().info("a delayed action was refused", operation=route.name, reason=error.message)
+            refused.append(error.message)
+    return refused
 
 
 def to_arguments(route: Route, given: dict[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ PAGES = (
     change("/app/sign-out", sign_in.sign_out, POD, NOTHING),
     change("/app/delayed/{action_id}/undo", undo.take_back, POD, NOTHING),
     change("/app/delayed/{action_id}/now", undo.do_now, POD, NOTHING),
+    change("/app/delayed/{action_id}/dismiss", undo.dismiss, POD, NOTHING),
     page("/app/mail", mail.show_mail, POD, READING),
     change("/app/mail/marks", mail.mark, POD, WRITING),
     page("/app/mail/{thread_id}", thread.show_thread, POD, READING),

@@ -106,7 +106,14 @@ async def do_now(desk: Desk, action_id: str, body: BackForm) -> Response:
     if action_id not in [action.id for action in own]:
         raise NotFound("Too late: it is done.")
     await carry_out(desk.call.resources, desk.call.webhook_courier, action_id)
-    return go(own_path(body.back), "Done.")
+    left = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    return go(own_path(body.back), "" if action_id in [action.id for action in left] else "Done.")
+
+
+async def dismiss(desk: Desk, action_id: str, body: BackForm) -> Response:
+    """The refusal was read."""
+    await desk.call.resources.db.write(delayed_actions.dismiss, desk.session.id, action_id)
+    return go(own_path(body.back))
 
 
 async def do_all_now(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from postroom.operations.pods import (
     get_account,
 )
 from postroom.web.api.mailbox import search
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
@@ -113,9 +114,8 @@ async def save_search(desk: Desk, body: SavingForm) -> Response:
 
 
 async def remove_search(desk: Desk, body: RemovalForm) -> Response:
-    kept = [each for each in await saved_searches(desk) if each.name != body.name]
-    await desk.run(change_account, body=AccountChange(saved_searches=kept))
-    return go(own_path(body.back), f"{body.name} is no longer saved.")
+    said = f"The saved search {body.name} is removed in {undo.SECONDS} seconds."
+    return await undo.delay(desk, delayed_operations.remove_search, own_path(body.back), said, name=body.name)
 
 
 def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:

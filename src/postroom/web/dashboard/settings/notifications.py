@@ -7,6 +7,7 @@ from starlette.responses import Response
 from postroom.events.notifications import KINDS, OCCASIONS
 from postroom.operations.people import notifications
 from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.requests.request_body import explain
@@ -54,9 +55,10 @@ async def add_target(desk: Desk, body: TargetForm) -> Response:
 
 
 async def remove_target(desk: Desk, body: RemovedTarget) -> Response:
-    kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
-    await put(desk, msgspec.to_builtins(kept))
-    return go(PATH, f"{body.target} is told no longer.")
+    said = f"{body.target} is told no longer in {undo.SECONDS} seconds."
+    return await undo.delay(
+        desk, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
+    )
 
 
 async def list_kept(desk: Desk) -> list[TargetBody]:
