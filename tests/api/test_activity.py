@@ -4,6 +4,8 @@ import csv
 import io
 
 from postroom.clock import DAY, HOUR
+from postroom.queue.providers import counts
+from postroom.queue.providers.counts import CountedHour, ProviderCount
 from tests.api.test_front_office import signed_in
 from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.api.test_stream import mail
@@ -44,6 +46,30 @@ async def test_mails_are_counted_by_hour_day_and_inbox(server: Server) -> None:
         for span, days in (("7d", 7), ("30d", 30)):
             found = read((await page.get(f"/app/activity.csv?span={span}&inboxId={bob}")).text)
             assert (len([by for by, _ in found if by == "time"]), sum(found.values())) == (days, 2 * 2)
+
+
+async def test_latency_is_shown_by_hour_and_day(server: Server) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    pod_id = (await server.api.get("/v1/pods")).json()["data"][0]["id"]
+    server.clock.moment = server.clock.now() // DAY * DAY + 12 * HOUR
+    now = server.clock.now()
+    counted = [
+        (
+            CountedHour.of(account_id, pod_id, "there.example", now),
+            ProviderCount(accepted=2, milliseconds=500),
+        ),
+        (
+            CountedHour.of(account_id, pod_id, "else.example", now),
+            ProviderCount(accepted=2, milliseconds=700),
+        ),
+        (CountedHour.of(account_id, pod_id, "there.example", now - HOUR), ProviderCount(deferred=3)),
+    ]
+    await server.resources.db.write(counts.add_all, counted)
+    async with signed_in(server) as page:
+        for span in ("24h", "7d", "30d"):
+            assert "Until accepted: at most 300 ms" in (await page.get(f"/app/activity?span={span}")).text
+            rows = list(csv.DictReader(io.StringIO((await page.get(f"/app/activity.csv?span={span}")).text)))
+            assert [row["milliseconds"] for row in rows if row["milliseconds"] != "0"] == ["300"]
 
 
 async def test_a_pod_sees_its_own_inboxes_alone(server: Server) -> None:

@@ -79,10 +79,26 @@ def add_all(tx: Tx, found: Iterable[tuple[CountedHour, ProviderCount]]) -> None:
 
 def list_within(tx: Tx, reach: Reach, since: int) -> list[ProviderFigures]:
     """Busiest first, of the whole hours since a moment."""
+    return _list(tx, *_of_reach(reach), since)
+
+
+def _of_reach(reach: Reach) -> tuple[str, dict[str, str]]:
     wanted, params = "account_id = :account_id", {"account_id": reach.account_id}
     if reach.pod_id is not None:
         wanted, params = f"{wanted} and pod_id = :pod_id", {**params, "pod_id": reach.pod_id}
-    return _list(tx, wanted, params, since)
+    return wanted, params
+
+
+def milliseconds_to_accept(tx: Tx, reach: Reach, since: int, each: int) -> dict[int, int]:
+    """On average, by the numbers of the times of this length since 1970 in which a mail was accepted."""
+    wanted, params = _of_reach(reach)
+    rows = tx.all(
+        f"select hour_at / {each} as number, sum(milliseconds) / sum(accepted) as average from provider_hours"
+        f" where {wanted} and hour_at >= :since and accepted > 0 group by hour_at / {each}",
+        since=since,
+        **params,
+    )
+    return {int(row["number"]): int(row["average"]) for row in rows}
 
 
 def list_of_server(tx: Tx, since: int) -> list[ProviderFigures]:

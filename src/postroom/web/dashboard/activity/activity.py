@@ -6,9 +6,11 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR, to_iso
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.usage import HourCount
+from postroom.queue.providers import counts
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
@@ -23,6 +25,7 @@ LONG_SECONDS = 10.0
 COLUMNS = ("received", "sent", "failed", "bounced", "held", "blocked")
 FAILURES = ("failed", "bounced")
 OF_AN_HOUR = ("received", "sent", "failed")
+LATENCY = "milliseconds"  # until the server of a recipient accepts a mail, on average
 
 
 class ActivityQuery(Struct, rename="camel", frozen=True):
@@ -49,6 +52,27 @@ class Activity(Struct, frozen=True):
     columns: tuple[str, ...]
     by_time: list[ActivityRow]
     by_inbox: list[ActivityRow]
+    latencies: list[int]  # as many as times
+
+    @property
+    def columns_of_time(self) -> tuple[str, ...]:
+        return (*self.columns, LATENCY)
+
+    @property
+    def times(self) -> list[ActivityRow]:
+        both = zip(self.by_time, self.latencies, strict=True)
+        return [ActivityRow(each.label, {**each.counts, LATENCY: average}) for each, average in both]
+
+    def plot_latency(self) -> str:
+        labels = [each.label for each in self.by_time]
+        return bars(self.latencies, "Until accepted", is_sum=False, unit=" ms", labels=labels)
+
+    def plot_inboxes(self) -> str:
+        return bars(
+            [each.total for each in self.by_inbox],
+            "Mails by inbox",
+            labels=[each.label for each in self.by_inbox],
+        )
 
     def plot(self, column: str, title: str, bad: Sequence[str] = ()) -> str:
         values = [each.counts.get(column, 0) for each in self.by_time]
@@ -67,14 +91,17 @@ async def show_activity(desk: Desk, query: ActivityQuery) -> Response:
         found=found,
         inward=found.plot("received", "Mails in"),
         outward=found.plot("sent", "Mails out", bad=FAILURES),
+        latency=found.plot_latency(),
+        of_inboxes=found.plot_inboxes(),
     )
 
 
 async def export(desk: Desk, query: ActivityQuery) -> Response:
     found = await read(desk, query)
-    rows = [("time", each.label, *each.of(found.columns)) for each in found.by_time]
-    rows += [("inbox", each.label, *each.of(found.columns)) for each in found.by_inbox]
-    return sheets.to_file(f"activity-{query.span}.csv", ("by", "what", *found.columns), rows)
+    columns = found.columns_of_time
+    rows = [("time", each.label, *each.of(columns)) for each in found.times]
+    rows += [("inbox", each.label, *each.of(columns)) for each in found.by_inbox]
+    return sheets.to_file(f"activity-{query.span}.csv", ("by", "what", *columns), rows)
 
 
 async def read(desk: Desk, query: ActivityQuery) -> Activity:
@@ -93,7 +120,14 @@ def read_days(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
         COLUMNS,
         [ActivityRow(to_iso(int(each.group) * DAY)[:10], chosen(each.counts)) for each in days],
         named(tx, {str(each.group): chosen(each.counts) for each in of_inboxes}),
+        latencies(tx, reach, range(first, last + 1), DAY),
     )
+
+
+def latencies(tx: Tx, reach: Reach, times: range, each: int) -> list[int]:
+    """Of the account or the pod: inboxes are not told apart."""
+    found = counts.milliseconds_to_accept(tx, reach, times[0] * each, each)
+    return [found.get(number, 0) for number in times]
 
 
 def chosen(counts: dict[str, int]) -> dict[str, int]:
@@ -116,8 +150,9 @@ def read_hours(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
     labels = [to_iso(hour * HOUR)[11:16] for hour in range(first, first + HOURS)]
     return Activity(
         OF_AN_HOUR,
-        [ActivityRow(label, counts) for label, counts in zip(labels, by_hour, strict=True)],
+        [ActivityRow(label, of_hour) for label, of_hour in zip(labels, by_hour, strict=True)],
         named(tx, by_inbox),
+        latencies(tx, reach, range(first, first + HOURS), HOUR),
     )
 
 
