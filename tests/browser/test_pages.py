@@ -12,7 +12,7 @@ from tests.browser.conftest import PATIENCE, Open
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
-from tests.letters import letter
+from tests.letters import html_letter, letter
 
 pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=PATIENCE)
@@ -253,3 +253,67 @@ def test_at_360_pixels_nothing_is_wider_than_the_screen(running: House, open_pag
     for path in paths:
         page.goto(running.base_url + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 360])
+def test_dates_stay_in_the_frame_of_the_list(running: House, open_page: Open, width: int) -> None:
+    inbox_of_three(running, f"dated{width}")
+    page = open_page("/app/mail", viewport={"width": width, "height": 800}, locale="en-US")
+    frame = page.locator("ul.threads").bounding_box()
+    assert frame is not None
+    for when in page.locator("ul.threads .when").all():
+        box = when.bounding_box()
+        assert box is not None
+        assert when.evaluate("each => each.scrollWidth <= each.clientWidth + 1")
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+
+
+NEWSLETTER = """<body bgcolor="#102030"><table {wide} bgcolor="#102030"><tr>
+<td><font color="#ffffff">White words on a dark ground</font></td></tr></table></body>"""
+
+
+@pytest.mark.parametrize("wide", ['width="600"', 'style="width: 600px"'])
+def test_a_newsletter_keeps_its_ground_and_fits_a_phone(running: House, open_page: Open, wide: str) -> None:
+    name = f"newsletter{len(wide)}"
+    inbox_id = running.new_inbox(name)
+    running.deliver(html_letter(NEWSLETTER.replace("{wide}", wide), subject="Offers"), name)
+    page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
+    page.get_by_role("link", name=re.compile("Offers")).click()
+    page.get_by_role("link", name="HTML", exact=True).click()
+    inside = page.frame_locator("iframe.page").get_by_text("White words")
+    expect(inside).to_have_css("color", "rgb(255, 255, 255)")
+    table = page.frame_locator("iframe.page").locator("table")
+    expect(table).to_have_css("background-color", "rgb(16, 32, 48)")
+    shown, around = table.bounding_box(), page.locator("iframe.page").bounding_box()
+    assert shown is not None
+    assert around is not None
+    assert shown["x"] + shown["width"] <= around["x"] + around["width"] + 1
+
+
+def test_what_is_ticked_far_below_is_tinted_and_has_its_actions_in_sight(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = running.new_inbox("ticked")
+    for number in range(12):
+        running.deliver(letter("Text", subject=f"Letter {number}", message_id=f"<{number}@x>"), "ticked")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 1280, "height": 300})
+    rows = page.locator("ul.threads > li")
+    ground = "each => getComputedStyle(each).backgroundColor"
+    plain = rows.last.evaluate(ground)
+    rows.last.get_by_role("checkbox").check()
+    expect(page.get_by_role("toolbar", name="Bulk actions")).to_be_in_viewport()
+    expect(page.get_by_role("toolbar", name="Bulk actions")).to_contain_text("1 selected")
+    assert rows.last.evaluate(ground) != plain
+
+
+def test_there_is_a_way_back_from_a_thread_on_a_phone_and_from_nowhere(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = inbox_of_three(running, "returning")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
+    page.get_by_role("link", name=re.compile("Letter 1")).click()
+    page.get_by_role("link", name="Back to the list").click()
+    expect(page.get_by_role("link", name=re.compile("Letter 2"))).to_be_visible()
+    page.goto(f"{running.base_url}/app/nowhere")
+    page.get_by_role("link", name="To the mail").click()
+    expect(page.locator("#rail")).to_be_visible()

@@ -67,19 +67,22 @@ def _cleaner(with_pictures: bool) -> nh3.Cleaner:
 
 
 _WITHOUT_PICTURES, _WITH_PICTURES = _cleaner(False), _cleaner(True)
+# Tables of a newsletter, mostly 600 pixels wide: on a phone the whole mail is made smaller.
+_FIXED = 'body:has(table:is([width]:not([width$="%"]), [style*="width:6"]:not([style*="%"])))'
 PAGE = """<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Message</title><style>
 :root { color-scheme: light }
 body { margin: 12px; font: 15px/1.5 system-ui, sans-serif; background: #fff; color: #222;
  overflow-wrap: anywhere }
 img { max-width: 100%; height: auto }
 table { max-width: none }
-@media (max-width: 640px) { body:has(table[width]:not([width$="%"])) { zoom: .8 } }
-@media (max-width: 520px) { body:has(table[width]:not([width$="%"])) { zoom: .65 } }
-@media (max-width: 400px) { body:has(table[width]:not([width$="%"])) { zoom: .54 } }
+@media (max-width: 640px) { FIXED { zoom: .8 } }
+@media (max-width: 520px) { FIXED { zoom: .65 } }
+@media (max-width: 400px) { FIXED { zoom: .54 } }
+@media (max-width: 340px) { FIXED { zoom: .47 } }
 a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixed; left: 0; bottom: 0;
  max-width: 100%; padding: 2px 8px; background: #222; color: #fff; font: 13px/1.5 monospace;
  white-space: nowrap; overflow: hidden }
-</style></head><body>"""
+</style></head><body>""".replace("FIXED", _FIXED)
 
 
 def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
