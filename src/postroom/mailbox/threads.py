@@ -267,44 +267,46 @@ def list_within(
     if reach.inbox_id is not None and label is None:
         return list_of_inbox(tx, reach.inbox_id, is_read, limit, offset)
     owner, owner_id = reach.owner
-    if label is not None:
-        found = _with_label(f"labels.{owner}", is_read)
-    else:
-        found = _with_flag(owner) if is_read is not None else _with_either_flag(owner)
+
+    def of(columns: str) -> str:
+        if label is not None:
+            return _with_label(f"labels.{owner}", is_read, columns)
+        return _with_flag(owner, columns) if is_read is not None else _with_either_flag(owner, columns)
+
     params: dict[str, object] = {"owner_id": owner_id, "shown": offset + limit}
     params |= {} if label is None else {"label": label}
     params |= {} if is_read is None else {"is_read": int(is_read)}
     rows = tx.all(
-        f"select * from ({found}) as found {NEWEST_FIRST} limit :limit offset :offset",
+        f"select * from ({of('threads.*')}) as found {NEWEST_FIRST} limit :limit offset :offset",
         limit=limit,
         offset=offset,
         **params,
     )
     params["shown"] = offset + limit + COUNTED_BEYOND_PAGE
-    counted = tx.one(f"select count(*) as total from ({found}) as found", **params)
+    counted = tx.one(f"select count(*) as total from ({of('1 as one')}) as found", **params)
     return [Thread.from_row(row) for row in rows], int(counted["total"]) if counted else 0
 
 
-def _with_label(owner: str, is_read: bool | None) -> str:
+def _with_label(owner: str, is_read: bool | None, columns: str) -> str:
     flag = "" if is_read is None else " and is_read = :is_read"
     return (
-        "select threads.* from labels join threads on threads.id = labels.thread_id"
+        f"select {columns} from labels join threads on threads.id = labels.thread_id"
         f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
         f" and labels.{IS_LISTED}"
         " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
     )
 
 
-def _with_flag(owner: str, flag: str = ":is_read") -> str:
+def _with_flag(owner: str, columns: str, flag: str = ":is_read") -> str:
     return (
-        f"select * from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE} and {IS_LISTED}"
-        f" {NEWEST_FIRST} limit :shown"
+        f"select {columns} from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
+        f" and {IS_LISTED} {NEWEST_FIRST} limit :shown"
     )
 
 
-def _with_either_flag(owner: str) -> str:
+def _with_either_flag(owner: str, columns: str) -> str:
     """Each from its own part of the index, so that neither is sorted."""
-    unread, read = _with_flag(owner, "0"), _with_flag(owner, "1")
+    unread, read = _with_flag(owner, columns, "0"), _with_flag(owner, columns, "1")
     return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"
 
 
