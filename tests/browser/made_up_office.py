@@ -6,6 +6,9 @@ import email.policy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from postroom.clock import SECOND
+from postroom.events import tool_calls
+from postroom.events.tool_calls import ToolCall
 from tests.browser.house import House
 
 DOT = base64.b64decode(
@@ -37,6 +40,14 @@ TEMPLATE = {
 }
 
 
+def call_tools(house: House, key_id: str, inbox_id: str) -> None:
+    account_id, now = house.api.get("/v1/me").json()["accountId"], house.clock.now()
+    called = (("list_unread_threads", "done", 14), ("read_thread", "done", 3), ("send_email", "forbidden", 1))
+    for number, (tool, outcome, count) in enumerate(called):
+        call = ToolCall(account_id, key_id, tool, inbox_id, outcome)
+        house.write(tool_calls.note, {call: (count, now + number * SECOND)})
+
+
 def furnish(house: House, inboxes: dict[str, str]) -> None:
     for mail in (invitation(), trick()):
         house.deliver(mail.as_bytes(), "support", sender="lena@brandt.example")
@@ -55,7 +66,8 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
     ask(house, "PATCH", "/v1/account", {"approval": {"when": ["strangers", "attachments"]}})
     reply_to_tomas(house, support)
     ask(house, "POST", "/v1/pods", {"name": "Harbour View", "clientId": "customer-17"})
-    ask(house, "POST", f"/v1/inboxes/{support}/api-keys", {"name": "support agent"})
+    agent = ask(house, "POST", f"/v1/inboxes/{support}/api-keys", {"name": "support agent"})
+    call_tools(house, agent["id"], support)
     ask(house, "POST", "/v1/domains", {"domain": "mail.harbourview.example"})
     ask(house, "POST", "/v1/suppressions", {"address": "former@campo.example"})
     ask(house, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks/mail"})
@@ -82,9 +94,10 @@ def reply_to_tomas(house: House, inbox_id: str) -> None:
     ask(house, "POST", f"/v1/inboxes/{inbox_id}/send", answer, {"Idempotency-Key": "made-up-boxes"})
 
 
-def ask(house: House, method: str, path: str, body: Any, headers: dict[str, str] | None = None) -> None:
+def ask(house: House, method: str, path: str, body: Any, headers: dict[str, str] | None = None) -> Any:
     answer = house.api.request(method, path, json=body, headers=headers)
     assert answer.status_code < 300, answer.text
+    return answer.json() if answer.content else None
 
 
 def trick() -> email.message.EmailMessage:

@@ -61,8 +61,7 @@ def pages(running: House) -> dict[str, str]:
     found["compose-template"] = f"/app/compose?template={template['id']}"
     [key] = running.api.get(f"/v1/inboxes/{support}/api-keys").json()["data"]
     pod = running.api.get("/v1/pods/customer-17").json()
-    [first, *_] = running.api.get("/v1/api-keys").json()["data"]
-    found |= {"agent": f"/app/agents/{first['id']}"}
+    found |= {"agent": f"/app/agents/{key['id']}"}
     found |= {"key": f"/app/settings/keys/{key['id']}", "pod": f"/app/settings/pods/{pod['id']}"}
     return found
 

@@ -114,4 +114,5 @@ def changes(tx: Tx, desk: Desk, key: Key) -> Iterator[Step]:
     targets = audit_targets.describe(tx, reach, shown)
     for entry, target in zip(found, targets, strict=True):
         state = "refused" if entry.action == audit.REFUSED else ""
-        yield Step(entry.created_at, "changed", f"{entry.action} {target.label}", target.path, state)
+        action = entry.action.replace(".", " ").replace("_", " ")
+        yield Step(entry.created_at, "changed", f"{action}: {target.label}", target.path, state)

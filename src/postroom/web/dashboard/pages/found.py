@@ -33,6 +33,8 @@ CHIPS = (
     ("Flagged", "is:flagged"),
     ("With files", "has:attachment"),
     ("Blocked", "is:blocked"),
+)
+CATEGORIES = (
     ("From people", "category:personal"),
     ("Automated", "category:automated"),
     ("Marketing", "category:marketing"),
@@ -96,6 +98,7 @@ async def show_found(desk: Desk, query: FoundQuery) -> Response:
         addresses=await desk.call.resources.db.read(inboxes.addresses_of, inbox_ids),
         saved=await saved_searches(desk),
         chips=CHIPS,
+        categories=CATEGORIES,
     )
 
 

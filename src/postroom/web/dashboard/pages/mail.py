@@ -23,7 +23,7 @@ from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.forms import own_path
-from postroom.web.dashboard.pages.found import CHIPS, saved_searches
+from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 
 ROWS = 50
 WORDS = 160
@@ -99,6 +99,7 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
         query=query,
         limit=ROWS,
         chips=CHIPS,
+        categories=CATEGORIES,
         saved=await saved_searches(desk),
         q="",
     )
