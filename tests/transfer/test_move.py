@@ -109,6 +109,9 @@ def rows_reached(target: str) -> int:
     return int(row[0])
 
 
+NOT_STORED = (("messages", "category"),)  # made from the document
+
+
 def rows_here(folder: Path) -> dict[str, list[str]]:
     with closing(sqlite3.connect(folder / "postroom.db")) as connection:
         tables = [row[0] for row in connection.execute("select name from sqlite_schema where type = 'table'")]
@@ -125,7 +128,8 @@ def written(
 ) -> list[str]:
     cursor = connection.execute(f"select * from {table}")
     names = [column[0] for column in cursor.description or ()]
-    return sorted(repr(sorted(zip(names, row, strict=True))) for row in cursor.fetchall())
+    rows = [zip(names, row, strict=True) for row in cursor.fetchall()]
+    return sorted(repr(sorted(each for each in row if (table, each[0]) not in NOT_STORED)) for row in rows)
 
 
 async def test_a_server_that_is_killed_on_its_way_into_postgresql_is_there_as_it_was(

@@ -1,2 +1,3 @@
-alter table messages add column category text
-    generated always as (json_extract(cast(document as text), '$.category')) virtual;
+alter table messages add column category text generated always as (
+    case when json_valid(cast(document as text)) then json_extract(cast(document as text), '$.category') end
+) virtual;
