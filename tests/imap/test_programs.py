@@ -54,6 +54,13 @@ async def run(home: Path, program: str, *arguments: str, given: bytes = b"") -> 
     return output
 
 
+async def sent_text(server: Server, inbox_id: str) -> str:
+    """Of the one mail that was sent."""
+    path, query = f"/v1/inboxes/{inbox_id}/messages", {"direction": "outbound"}
+    (sent,) = (await server.api.get(path, params=query)).json()["data"]
+    return str(sent["bodyText"]).strip()
+
+
 def write_private(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o600)
@@ -342,13 +349,35 @@ from msmtp@{SERVICE}
     )
     raw = letter("By msmtp", subject="Sent", **{"from": f"msmtp@{SERVICE}", "to": "bob@example.com"})
     await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=raw.replace(b"\r\n", b"\n"))
-    query = {"direction": "outbound"}
-    path = f"/v1/inboxes/{inbox_id}/messages"
-    (sent,) = (await server.api.get(path, params=query)).json()["data"]
-    assert sent["bodyText"].strip() == "By msmtp"
+    assert await sent_text(server, inbox_id) == "By msmtp"
     foreign = letter("No", **{"from": "boss@example.com"}).replace(b"\r\n", b"\n")
     with pytest.raises(AssertionError, match="forbidden: From must be"):
         await run(home, "msmtp", "-C", str(rc), "bob@example.com", given=foreign)
+
+
+async def curl_lists_and_fetches(server: Server, home: Path) -> None:
+    await server.new_inbox("curl")
+    await server.deliver(letter("By curl", subject="Fetched"), "curl")
+    url = f"imap://127.0.0.1:{server.imap_port}"
+    who = ("--silent", "--show-error", "--user", f"curl@{SERVICE}:{server.token}")
+    assert b"Trash" in await run(home, "curl", *who, f"{url}/")
+    assert b"SEARCH 1" in await run(home, "curl", *who, f"{url}/INBOX?SUBJECT%20fetched")
+    for options in ((), ("--ssl-reqd", "--insecure")):
+        mail = await run(home, "curl", *who, *options, f"{url}/INBOX/;MAILINDEX=1")
+        assert b"Subject: Fetched\r\n" in mail
+        assert mail.endswith(b"By curl\r\n")
+
+
+async def swaks_sends_and_hears_why_not(server: Server, home: Path) -> None:
+    inbox_id, own = await server.new_inbox("swaks"), f"swaks@{SERVICE}"
+    who = (
+        *("--server", f"127.0.0.1:{server.submission_port}", "--auth-user", own),
+        *("--auth-password", server.token, "--auth", "PLAIN", "--to", "bob@example.com", "--from", own),
+    )
+    assert b"250 2.0.0 Accepted as msg_" in await run(home, "swaks", *who, "--body", "By swaks")
+    assert await sent_text(server, inbox_id) == "By swaks"
+    with pytest.raises(AssertionError, match="forbidden: From must be"):
+        await run(home, "swaks", *who, "--h-From", "boss@example.com", "--header", "X-Test: 1")
 
 
 PLAYS = {
@@ -357,10 +386,12 @@ PLAYS = {
     "fetchmail": fetchmail_takes_what_is_unread,
     "getmail": getmail_takes_all,
     "msmtp": msmtp_sends_and_shows_why_not,
+    "curl": curl_lists_and_fetches,
+    "swaks": swaks_sends_and_hears_why_not,
 }
 
 
-@pytest.mark.needs("offlineimap", "neomutt", "fetchmail", "getmail", "msmtp")
+@pytest.mark.needs(*PLAYS)
 async def test_programs_do_what_they_do_elsewhere(server: Server, tmp_path: Path) -> None:
     for program, play in PLAYS.items():
         home = tmp_path / program
