@@ -1,14 +1,19 @@
-"""A mail program: the first listing of 100,000 mails, a second, and what a connection takes that waits."""
+"""A mail program: 100,000 mails listed, one more heard of, and a connection that waits."""
 
 import imaplib
 import random
+import smtplib
 import socket
+import statistics
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from pathlib import Path
 
 import uvloop
 from msgspec.structs import replace
+from websockets.sync.client import connect
 
 from bench.consumption import of_family, settle
 from bench.letters import Writer, new_mails
@@ -32,6 +37,8 @@ MOST_KILOBYTES = 30
 KEYS = 20  # each logs in from an address of its own: a key and an address have 50 connections
 CONNECTIONS_EACH = 50
 TIMEOUT_SECONDS = 600
+HEARD = 100
+WARM_UP = 5
 QUESTIONS = {
     "first listing of UID, flags and envelope": "(UID FLAGS ENVELOPE)",
     "second listing of UID, flags and envelope": "(UID FLAGS ENVELOPE)",
@@ -40,7 +47,7 @@ QUESTIONS = {
 }
 
 
-def measure(size: int = MAILS, keys: int = KEYS, url: str = "") -> list[Result]:
+def measure(size: int = MAILS, keys: int = KEYS, url: str = "", heard: int = HEARD) -> list[Result]:
     with scratch_folder() as folder:
         tokens = seed(folder, account_count=keys, inboxes_each=1, database_url=url)
         uvloop.run(_fill(folder, size, url))
@@ -49,7 +56,11 @@ def measure(size: int = MAILS, keys: int = KEYS, url: str = "") -> list[Result]:
         with running_postroom(folder, **settings) as server:
             wait_until_ready(server.port)
             settle(server.pid)
-            return [*_list(server, port, tokens[0], size), _wait(server, port, tokens)]
+            return [
+                *_list(server, port, tokens[0], size),
+                *_hear(server, port, tokens[0], heard),
+                _wait(server, port, tokens),
+            ]
 
 
 async def _fill(folder: Path, size: int, url: str) -> None:
@@ -103,6 +114,40 @@ def _list(server: Server, port: int, token: str, size: int) -> list[Result]:
         results.append(Result(f"{name}, {size:,} mails", used.cpu_seconds, "s of processor", aim))
     client.logout()
     return results
+
+
+def _hear(server: Server, port: int, token: str, count: int) -> list[Result]:
+    """Of mails that come one by one: how long after its 250 a program in IDLE hears of each, and a stream."""
+    address = "bench-0-0@postroom.localhost"
+    client = _idling(port, token, 0)
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"ws://{HOST}:{server.port}/v1/ws"
+    with (
+        connect(url, additional_headers=headers, proxy=None) as stream,
+        smtplib.SMTP(HOST, server.smtp_port) as smtp,
+        ThreadPoolExecutor(2) as readers,
+    ):
+        stream.send('{"type":"subscribe"}')
+        stream.recv()
+        heard: list[tuple[float, float]] = []
+        for number in range(WARM_UP + count):
+            by_program = readers.submit(_until, client.readline, b"EXISTS")
+            by_stream = readers.submit(_until, lambda: stream.recv(decode=False), b"message.received")
+            smtp.sendmail("a@mail.example", [address], f"Subject: Heard {number}\r\n\r\nText\r\n")
+            answered = time.perf_counter()
+            heard.append((by_program.result() - answered, by_stream.result() - answered))
+    client.shutdown()
+    in_idle, on_stream = (statistics.median(each) * 1000 for each in zip(*heard[WARM_UP:], strict=True))
+    return [
+        Result("a mail heard of in IDLE, median behind its 250", in_idle, "ms"),
+        Result("the same mail on a stream", on_stream, "ms"),
+    ]
+
+
+def _until(read: Callable[[], bytes], words: bytes) -> float:
+    while words not in read():
+        pass
+    return time.perf_counter()
 
 
 def _log_in(port: int, token: str, number: int) -> imaplib.IMAP4:

@@ -165,7 +165,8 @@ def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
         inbox_id=inbox_id,
         flags=DRAFT_FLAG,
     )
-    tx.run("delete from folder_mails where message_id = :id", id=draft_id)
+    if tx.run("delete from folder_mails where message_id = :id", id=draft_id):
+        note_removal(tx, inbox_id)
     place_all(tx, [FolderPlace(inbox_id, DRAFTS, draft_id)])
 
 
@@ -214,7 +215,7 @@ def remove(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> in
         **params,
     )
     if removed:
-        grow(tx, inbox_id)
+        note_removal(tx, inbox_id)
     return removed
 
 
@@ -225,7 +226,7 @@ def remove_everywhere(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None
     if tx.run(
         f"delete from folder_mails where {is_asked} and inbox_id = :inbox_id", inbox_id=inbox_id, **params
     ):
-        grow(tx, inbox_id)
+        note_removal(tx, inbox_id)
 
 
 def forget(tx: Tx, message_ids: Sequence[str]) -> None:
@@ -239,7 +240,7 @@ def forget(tx: Tx, message_ids: Sequence[str]) -> None:
     tx.run(f"delete from folder_mails where {is_asked}", **params)
     tx.run(f"delete from mail_flags where {is_asked}", **params)
     for inbox_id in sorted(row["inbox_id"] for row in rows):
-        grow(tx, inbox_id)
+        note_removal(tx, inbox_id)
 
 
 def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
@@ -248,11 +249,12 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
         return
     add_flags(tx, [(message_id, inbox_id, folder == SENT)])
     is_fixed, fixed = one_of("folder", FIXED)
-    tx.run(
+    if tx.run(
         f"delete from folder_mails where message_id = :message_id and {is_fixed}",
         message_id=message_id,
         **fixed,
-    )
+    ):
+        note_removal(tx, inbox_id)
     place_all(tx, [FolderPlace(inbox_id, folder, message_id)])
     show_labelled(tx, inbox_id, [message_id])
 
@@ -263,6 +265,13 @@ def grow(tx: Tx, inbox_id: str) -> int:
         "update folder_inboxes set modseq = modseq + 1 where inbox_id = :id returning modseq", id=inbox_id
     )
     return 0 if row is None else int(row["modseq"])
+
+
+def note_removal(tx: Tx, inbox_id: str) -> int:
+    """The next MODSEQ of an inbox, at which messages have left folders."""
+    modseq = grow(tx, inbox_id)
+    tx.run("update folder_inboxes set removal_modseq = modseq where inbox_id = :id", id=inbox_id)
+    return modseq
 
 
 def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:

@@ -144,7 +144,7 @@ def look(
     tx: Tx, inbox_id: str, folder: str, since: int, last_uid: int, known: int, compares: bool
 ) -> FolderChange | None:
     """For one who knew so many messages at a MODSEQ. None when nothing in the inbox has changed."""
-    owner = tx.one("select modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
+    owner = tx.one("select modseq, removal_modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
     if owner is None or (owner["modseq"] == since and not compares):
         return None
     rows = tx.tuples(
@@ -155,15 +155,10 @@ def look(
         folder=folder,
         since=since,
     )
-    count = tx.one(
-        "select count(*) as messages from folder_mails where inbox_id = :id and folder = :folder",
-        id=inbox_id,
-        folder=folder,
-    )
-    assert count is not None
-    new = sum(row[0] > last_uid for row in rows)
-    have_gone = compares or count["messages"] != known + new
-    there = uids(tx, inbox_id, folder) if have_gone else None
+    if owner["removal_modseq"] > since and not compares:
+        new = sum(row[0] > last_uid for row in rows)
+        compares = _count(tx, inbox_id, folder) != known + new
+    there = uids(tx, inbox_id, folder) if compares else None
     return FolderChange(
         [
             (uid, flags.of_row(is_seen, others, is_deleted), modseq)
@@ -172,6 +167,15 @@ def look(
         there,
         int(owner["modseq"]),
     )
+
+
+def _count(tx: Tx, inbox_id: str, folder: str) -> int:
+    row = tx.one(
+        "select count(*) as messages from folder_mails where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    return 0 if row is None else int(row["messages"])
 
 
 def list_mails(

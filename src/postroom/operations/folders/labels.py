@@ -59,7 +59,7 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
     tx.run("delete from labels where inbox_id = :id and label = :label", id=inbox_id, label=label)
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
-    places.grow(tx, inbox_id)
+    places.note_removal(tx, inbox_id)
 
 
 def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:
@@ -71,7 +71,7 @@ def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: st
     new = _add_folder(tx, inbox_id, new_name)
     old_label, new_label = folder.removeprefix(places.LABEL), new.removeprefix(places.LABEL)
     labels.rename(tx, inbox_id, old_label, new_label, unescaped(new_name).strip(), now)
-    modseq = places.grow(tx, inbox_id)
+    modseq = places.note_removal(tx, inbox_id)
     tx.run(
         "update folder_mails set folder = :new, modseq = :modseq where inbox_id = :id and folder = :old",
         new=new,
