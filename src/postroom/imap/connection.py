@@ -1,12 +1,11 @@
 """One TCP connection: performs the effects of its dialogue, and lets its session answer the questions."""
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from postroom import log
 from postroom.imap.admission import TOO_MANY, Admissions
@@ -30,12 +29,11 @@ from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
+from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.spool import Spool
-from postroom.net.tls_start import start_tls
 from postroom.resources import Resources
 
-WRITE_AHEAD_BYTES = 256 * 1024
 TOO_SLOW = b"* BYE You took too long to log in.\r\n"
 SILENT = b"* BYE You said nothing for too long.\r\n"
 NO_ROOM = b"NO [UNAVAILABLE] There is no room for this mail now."
@@ -68,16 +66,12 @@ class ImapConnection(asyncio.Protocol):
         self._context = context
         self._proxied_address = proxied_address
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._peer = ""
+        self._socket = ClientSocket(self, context.limits.tls_handshake_seconds, context.limits.linger_seconds)
         self._dialogue: ImapDialogue | None = None
         self.state = ImapState(context.resources, context.extractor, self)
         self._session = ImapSession(self.state)
-        self._first_words_over_tls: bytearray | None = None
-        self._before_tls = b""  # of the handshake, where a proxy's header came with it
         self._has_room = asyncio.Event()
         self._has_room.set()
-        self._is_reading = True
         self._connected_at = self._heard_at = self._loop.time()
         self._closing_since: float | None = None
         self._minute_began = self._connected_at
@@ -87,33 +81,27 @@ class ImapConnection(asyncio.Protocol):
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
-        peer = transport.get_extra_info("peername")
-        self._peer = self._proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
-        if not self._context.admissions.admit(self, self._peer):
-            self._transport.write(TOO_MANY)
-            self._closing_since = self._loop.time()
-            self._transport.close()
+        self._socket.made(transport, self._proxied_address)
+        if not self._context.admissions.admit(self, self._socket.peer):
+            self._socket.write(TOO_MANY)
+            self._close()
         elif self._context.is_tls_from_the_start:
             self._start(self._begin_over_tls())
         else:
-            self._begin(offers_tls=self._context.tls is not None, is_private=_is_loopback(self._peer))
+            self._begin(offers_tls=self._context.tls is not None, is_private=self._socket.is_local)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
-        if self._first_words_over_tls is not None:
-            self._first_words_over_tls += data
-        elif self._dialogue is None:
-            self._before_tls += data
-        elif self._closing_since is None:
+        if self._socket.keeps_for_tls(data, self._dialogue is not None):
+            return
+        if self._dialogue is not None and self._closing_since is None:
             if self._dialogue.is_asking and not self._dialogue.is_idling:
                 # One read ahead; more has to wait in the client's own buffers.
-                self._pause_reading()
+                self._socket.pause_reading()
             self._carry_out(self._dialogue.feed(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self._socket.lost()
         self._drop_mail()
         self._context.admissions.release(self)
         self._context.watch.leave(self.state)
@@ -129,13 +117,12 @@ class ImapConnection(asyncio.Protocol):
     # Called by the session
 
     def write(self, data: bytes) -> None:
-        transport = self._open_transport()
-        if transport is None:
+        if not self._socket.is_open:
             raise ClientGone
-        transport.write(data)
+        self._socket.write(data)
 
     async def drain(self) -> None:
-        if self._open_transport() is None:
+        if not self._socket.is_open:
             raise ClientGone
         try:
             async with asyncio.timeout(self._context.limits.write_seconds):
@@ -152,8 +139,7 @@ class ImapConnection(asyncio.Protocol):
             self._carry_out(self._dialogue.end(farewell))
 
     def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+        self._socket.abort()
 
     def check_time(self, now: float) -> None:
         limits = self._context.limits
@@ -173,7 +159,7 @@ class ImapConnection(asyncio.Protocol):
         self._carry_out(self._dialogue.greet())
 
     async def _begin_over_tls(self) -> None:
-        first_words = await self._upgrade()
+        first_words = await self._socket.upgrade(self._context.tls)
         if first_words is not None:
             self._begin(offers_tls=False, is_private=True)
             self._hear(first_words)
@@ -183,12 +169,10 @@ class ImapConnection(asyncio.Protocol):
             self._carry_out(self._dialogue.feed(data))
 
     def _carry_out(self, effects: list[Effect]) -> None:
-        transport = self._open_transport()
         for effect in effects:
             match effect:
                 case Write(data):
-                    if transport is not None:
-                        transport.write(data)
+                    self._socket.write(data)
                 case MailPiece():
                     self._keep(effect)
                 case DropAppended():
@@ -198,7 +182,7 @@ class ImapConnection(asyncio.Protocol):
                 case EndIdle():
                     self.state.idle_ended.set()
                 case UpgradeToTls():
-                    self._pause_reading()
+                    self._socket.pause_reading()
                     self._start(self._go_on_over_tls())
                 case EndSession():
                     self._close()
@@ -223,17 +207,12 @@ class ImapConnection(asyncio.Protocol):
     def _close(self) -> None:
         self._closing_since = self._loop.time()
         self.state.idle_ended.set()
-        if (transport := self._open_transport()) is not None:
-            transport.close()
+        self._socket.close()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._context.tasks.add(task)
         task.add_done_callback(self._context.tasks.discard)
-
-    def _open_transport(self) -> asyncio.Transport | None:
-        is_open = self._transport is not None and not self._transport.is_closing()
-        return self._transport if is_open else None
 
     # Questions of the dialogue
 
@@ -250,7 +229,7 @@ class ImapConnection(asyncio.Protocol):
         if self._closing_since is None and self._dialogue is not None:
             self._carry_out(self._dialogue.performed(performed))
             if not self._dialogue.is_asking or self._dialogue.is_idling:
-                self._resume_reading()
+                self._socket.resume_reading()
 
     async def _append(self, request: AppendMail) -> Performed:
         spool, self._spool = self._spool, None
@@ -272,17 +251,17 @@ class ImapConnection(asyncio.Protocol):
         if not isinstance(request, LogIn):
             return await self._session.perform(request)
         failures = self._context.failures
-        await asyncio.sleep(failures.wait_seconds(self._peer, request.name))
+        await asyncio.sleep(failures.wait_seconds(self._socket.peer, request.name))
         performed = await self._session.perform(request)
         if self.state.inbox is None:
-            failures.note(self._peer, request.name)
+            failures.note(self._socket.peer, request.name)
             return performed
-        failures.forget(self._peer, request.name)
+        failures.forget(self._socket.peer, request.name)
         return performed if self._join() else self._refuse_key()
 
     def _join(self) -> bool:
         caller, _ = self.state.who
-        if self._transport is None:
+        if not self._socket.is_open:
             raise ClientGone
         if not self._context.admissions.admit_key(self, caller.key_id):
             return False
@@ -303,61 +282,7 @@ class ImapConnection(asyncio.Protocol):
             await asyncio.sleep(TOO_FAST_SECONDS)
 
     async def _go_on_over_tls(self) -> None:
-        first_words = await self._upgrade()
+        first_words = await self._socket.upgrade(self._context.tls)
         if first_words is not None and self._dialogue is not None:
             self._carry_out(self._dialogue.tls_started())
             self._hear(first_words)
-
-    async def _upgrade(self) -> bytes | None:
-        """What came over TLS before we heard that it is on; None: there is no connection any more."""
-        tls, transport = self._context.tls, self._open_transport()
-        if tls is None or transport is None:
-            return None
-        first_words = bytearray()  # the last packet of a handshake may bring the first command
-
-        def take_early() -> bytes:
-            self._first_words_over_tls = first_words
-            return self._before_tls
-
-        limits = self._context.limits
-        try:
-            upgraded = await start_tls(
-                transport,
-                self,
-                tls,
-                take_early,
-                limits.tls_handshake_seconds,
-                limits.linger_seconds,
-            )
-        except OSError:
-            upgraded = None
-        self._first_words_over_tls = None
-        if upgraded is None or upgraded.is_closing():
-            transport.abort()
-            self.connection_lost(None)
-            return None
-        self._transport = upgraded
-        self._transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
-        self._is_reading = True
-        return bytes(first_words)
-
-    # Reading, which stops while the client is ahead of us
-
-    def _pause_reading(self) -> None:
-        transport = self._open_transport()
-        if self._is_reading and transport is not None:
-            self._is_reading = False
-            transport.pause_reading()
-
-    def _resume_reading(self) -> None:
-        transport = self._open_transport()
-        if not self._is_reading and transport is not None:
-            self._is_reading = True
-            transport.resume_reading()
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-    except ValueError:
-        return False

@@ -1,12 +1,11 @@
 """One mail program that sends: performs the effects of its dialogue, logs it in and sends its mails."""
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from postroom import log
 from postroom.accounts.keys import Caller
@@ -14,9 +13,9 @@ from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
 from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox.inboxes import Inbox
+from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.spool import Spool
-from postroom.net.tls_start import start_tls
 from postroom.operations.folders import names
 from postroom.outward.finished.finished_mail import FinishedMail, send_finished
 from postroom.outward.finished.refusals import REFUSALS, note_refusal
@@ -65,12 +64,8 @@ class SubmissionConnection(asyncio.Protocol):
         self._context = context
         self._proxied_address = proxied_address
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._peer = ""
+        self._socket = ClientSocket(self, context.limits.tls_handshake_seconds, context.limits.linger_seconds)
         self._dialogue: SubmissionDialogue | None = None
-        self._first_words_over_tls: bytearray | None = None
-        self._before_tls = b""  # of the handshake, where a proxy's header came with it
-        self._is_reading = True
         self._heard_at = self._mail_began_at = self._loop.time()
         self._mail_bytes = 0
         self._closing_since: float | None = None
@@ -80,32 +75,28 @@ class SubmissionConnection(asyncio.Protocol):
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername")
-        self._peer = self._proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
-        refusal = self._context.connections.admit(self, self._peer)
+        self._socket.made(transport, self._proxied_address)
+        refusal = self._context.connections.admit(self, self._socket.peer)
         if refusal is not None:
-            self._transport.write(refusal)
+            self._socket.write(refusal)
             self._close()
         elif self._context.is_tls_from_the_start:
             self._start(self._begin_over_tls())
         else:
-            self._begin(offers_tls=True, is_private=_is_loopback(self._peer))
+            self._begin(offers_tls=True, is_private=self._socket.is_local)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
-        if self._first_words_over_tls is not None:
-            self._first_words_over_tls += data
-        elif self._dialogue is None:
-            self._before_tls += data
-        elif self._closing_since is None:
+        if self._socket.keeps_for_tls(data, self._dialogue is not None):
+            return
+        if self._dialogue is not None and self._closing_since is None:
             if self._dialogue.is_asking:
-                self._pause_reading()
+                self._socket.pause_reading()
             self._mail_bytes += len(data)
             self._carry_out(self._dialogue.feed(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self._socket.lost()
         self._context.connections.release(self)
         self._drop_spool()
 
@@ -124,8 +115,7 @@ class SubmissionConnection(asyncio.Protocol):
             self._carry_out(self._dialogue.hang_up(farewell))
 
     def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+        self._socket.abort()
 
     def check_time(self, now: float) -> None:
         limits, dialogue = self._context.limits, self._dialogue
@@ -145,7 +135,7 @@ class SubmissionConnection(asyncio.Protocol):
         self._carry_out(self._dialogue.greet())
 
     async def _begin_over_tls(self) -> None:
-        first_words = await self._upgrade()
+        first_words = await self._socket.upgrade(self._context.tls)
         if first_words is not None:
             self._begin(offers_tls=False, is_private=True)
             self._hear(first_words)
@@ -162,7 +152,7 @@ class SubmissionConnection(asyncio.Protocol):
             for effect in effects:
                 match effect:
                     case Send(data):
-                        self._write(data)
+                        self._socket.write(data)
                     case BeginMail():
                         self._begin_mail()
                     case MailContent(data):
@@ -175,24 +165,15 @@ class SubmissionConnection(asyncio.Protocol):
                         # Whether it may be written to is said of the whole mail, in words.
                         following = dialogue.recipient_answer(Accepted(address))
                     case StartTls():
-                        self._pause_reading()
+                        self._socket.pause_reading()
                         self._start(self._go_on_over_tls())
                     case AskLogin() | AcceptMail():
                         self._start(self._answer(effect))
             effects = following
 
-    def _write(self, data: bytes) -> None:
-        if (transport := self._open_transport()) is not None:
-            transport.write(data)
-
     def _close(self) -> None:
         self._closing_since = self._loop.time()
-        if (transport := self._open_transport()) is not None:
-            transport.close()
-
-    def _open_transport(self) -> asyncio.Transport | None:
-        is_open = self._transport is not None and not self._transport.is_closing()
-        return self._transport if is_open else None
+        self._socket.close()
 
     def _begin_mail(self) -> None:
         self._spool = Spool(self._context.spool_folder, self._context.limits.spool_over_bytes)
@@ -229,19 +210,19 @@ class SubmissionConnection(asyncio.Protocol):
             effects = dialogue.mail_answer(await self._send(question))
         self._carry_out(effects)
         if not dialogue.is_asking:
-            self._resume_reading()
+            self._socket.resume_reading()
 
     async def _log_in(self, asked: AskLogin) -> bytes | None:
         failures, resources = self._context.failures, self._context.resources
-        await asyncio.sleep(failures.wait_seconds(self._peer, asked.name))
+        await asyncio.sleep(failures.wait_seconds(self._socket.peer, asked.name))
         try:
             self._who = await resources.db.read(
                 names.log_in, asked.name, asked.password, WRITING, resources.now()
             )
         except Exception as error:
-            failures.note(self._peer, asked.name)
+            failures.note(self._socket.peer, asked.name)
             return _refusal(error, b"535 5.7.8 ")
-        failures.forget(self._peer, asked.name)
+        failures.forget(self._socket.peer, asked.name)
         return None
 
     async def _send(self, question: AcceptMail) -> MailAnswered:
@@ -257,7 +238,7 @@ class SubmissionConnection(asyncio.Protocol):
             mail = FinishedMail(raw, question.mail_from, recipients)
             return MailAnswered(_accepted(await send_finished(resources, caller, inbox, mail)), True)
         except REFUSALS as error:
-            who = (*self._who, error, self._peer)
+            who = (*self._who, error, self._socket.peer)
             await resources.db.write(note_refusal, *who, resources.now())
             return MailAnswered(_refusal(error), is_accepted=False)
         except Exception as error:
@@ -266,50 +247,10 @@ class SubmissionConnection(asyncio.Protocol):
             spool.discard()
 
     async def _go_on_over_tls(self) -> None:
-        first_words = await self._upgrade()
+        first_words = await self._socket.upgrade(self._context.tls)
         if first_words is not None and self._dialogue is not None:
             self._carry_out(self._dialogue.tls_started())
             self._hear(first_words)
-
-    async def _upgrade(self) -> bytes | None:
-        """What came over TLS before we heard that it is on; None: there is no connection any more."""
-        transport, limits = self._open_transport(), self._context.limits
-        if transport is None:
-            return None
-        first_words = bytearray()
-
-        def take_early() -> bytes:
-            self._first_words_over_tls = first_words
-            return self._before_tls
-
-        try:
-            upgraded = await start_tls(
-                transport,
-                self,
-                self._context.tls,
-                take_early,
-                limits.tls_handshake_seconds,
-                limits.linger_seconds,
-            )
-        except OSError:
-            upgraded = None
-        self._first_words_over_tls = None
-        if upgraded is None or upgraded.is_closing():
-            transport.abort()
-            self.connection_lost(None)
-            return None
-        self._transport, self._is_reading = upgraded, True
-        return bytes(first_words)
-
-    def _pause_reading(self) -> None:
-        if self._is_reading and (transport := self._open_transport()) is not None:
-            self._is_reading = False
-            transport.pause_reading()
-
-    def _resume_reading(self) -> None:
-        if not self._is_reading and (transport := self._open_transport()) is not None:
-            self._is_reading = True
-            transport.resume_reading()
 
 
 def _accepted(receipt: SendReceipt) -> bytes:
@@ -332,10 +273,3 @@ def _refusal(error: Exception, code: bytes = b"550 5.7.1 ") -> bytes:
 def _line(text: str) -> bytes:
     printable = "".join(each if " " <= each <= "~" else "?" for each in text[:MAX_REPLY_CHARACTERS])
     return printable.encode("ascii") + b"\r\n"
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
