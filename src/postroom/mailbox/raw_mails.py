@@ -145,11 +145,15 @@ def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
 
 def head_end(content: bytes) -> int:
     """Behind the first empty line, or the end."""
-    if content[:1] in b"\r\n" or b"\n\r\r" in content:
+    usual = content.find(b"\n\r\n")
+    before = len(content) if usual == -1 else usual + 1
+    if content[:1] in b"\r\n" or content.find(b"\n\r\r", 0, before) != -1:
         found = _EMPTY_LINE.search(content)
         return len(content) if found is None else found.end()
-    ends = [at + len(mark) for mark in (b"\n\r\n", b"\n\n") if (at := content.find(mark)) != -1]
-    return min(ends, default=len(content))
+    bare = content.find(b"\n\n", 0, before)
+    if bare != -1:
+        return bare + 2
+    return len(content) if usual == -1 else usual + 3
 
 
 def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:
