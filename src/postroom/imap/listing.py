@@ -20,17 +20,7 @@ SPECIAL = {
 MAX_PATTERN_LENGTH = 500
 
 
-async def perform(client: ImapState, request: ListFolders | AskStatus | SelectFolder) -> bytes:
-    match request:
-        case ListFolders():
-            return await _list(client, request)
-        case AskStatus():
-            return await _ask_status(client, request)
-        case SelectFolder():
-            return await _select(client, request)
-
-
-async def _list(client: ImapState, request: ListFolders) -> bytes:
+async def list_folders(client: ImapState, request: ListFolders) -> bytes:
     _, inbox_id = client.who
     if request.patterns == ("",):
         client.output.write(f'* {request.command} (\\Noselect) "/" ""\r\n'.encode())
@@ -68,14 +58,14 @@ def is_meant(name: str, pattern: str) -> bool:
 
 
 def _shown(client: ImapState, name: str) -> bytes:
-    return written.string(wire_names.encode(name, client.is_utf8)) if not client.is_utf8 else _utf8(name)
+    return _utf8(name) if client.is_utf8 else written.string(wire_names.encode(name))
 
 
 def _utf8(name: str) -> bytes:
     return b'"' + name.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
-async def _ask_status(client: ImapState, request: AskStatus) -> bytes:
+async def ask_status(client: ImapState, request: AskStatus) -> bytes:
     _, inbox_id = client.who
     folder = await client.resources.db.read(names.require_folder, inbox_id, request.folder)
     await _tell_status(client, folder, request.folder, request.items)
@@ -100,28 +90,23 @@ async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[s
     client.output.write(b"* STATUS " + _shown(client, name) + f" ({said})\r\n".encode())
 
 
-class _Selected:
-    def __init__(self, folder: str, state: FolderState, uids: list[int], first_unseen: int | None) -> None:
-        self.folder, self.state, self.uids, self.first_unseen = folder, state, uids, first_unseen
-
-
-def _look(tx: Tx, inbox_id: str, name: str) -> _Selected:
+def _look(tx: Tx, inbox_id: str, name: str) -> tuple[str, FolderState, list[int], int | None]:
+    """The folder, its state, its UIDs, and the first that was not seen."""
     folder = names.require_folder(tx, inbox_id, name)
     first = views.first_unseen(tx, inbox_id, folder)
-    return _Selected(folder, views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder), first)
+    return folder, views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder), first
 
 
-async def _select(client: ImapState, request: SelectFolder) -> bytes:
+async def select(client: ImapState, request: SelectFolder) -> bytes:
     client.view = None
     _, inbox_id = client.who
-    found = await client.resources.db.read(_look, inbox_id, request.folder)
-    state = found.state
-    client.view = FolderView(found.folder, request.is_read_only, found.uids, state.modseq)
+    folder, state, uids, first_unseen = await client.resources.db.read(_look, inbox_id, request.folder)
+    client.view = FolderView(folder, request.is_read_only, uids, state.modseq)
     client.wants_modseq = client.wants_modseq or request.wants_modseq
     flags = " ".join(SYSTEM)
     permanent = "" if request.is_read_only else f"{flags} \\*"
     lines = [
-        f"* {len(found.uids)} EXISTS",
+        f"* {len(uids)} EXISTS",
         "* 0 RECENT",
         f"* FLAGS ({flags})",
         f"* OK [PERMANENTFLAGS ({permanent})] These are kept.",
@@ -129,7 +114,7 @@ async def _select(client: ImapState, request: SelectFolder) -> bytes:
         f"* OK [UIDNEXT {state.next_uid}] The next UID is at least this.",
         f"* OK [HIGHESTMODSEQ {state.modseq}] Changes are numbered.",
     ]
-    if found.first_unseen is not None and (number := client.view.number_of(found.first_unseen)):
+    if first_unseen is not None and (number := client.view.number_of(first_unseen)):
         lines.append(f"* OK [UNSEEN {number}] The first that was not seen.")
     client.output.write("\r\n".join(lines).encode() + b"\r\n")
     return b"OK [READ-ONLY] Done." if request.is_read_only else b"OK [READ-WRITE] Done."

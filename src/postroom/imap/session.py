@@ -57,8 +57,12 @@ class ImapSession:
         match request:
             case LogIn():
                 return await self._log_in(request)
-            case SelectFolder() | AskStatus() | ListFolders():
-                return await listing.perform(self.state, request)
+            case ListFolders():
+                return await listing.list_folders(self.state, request)
+            case AskStatus():
+                return await listing.ask_status(self.state, request)
+            case SelectFolder():
+                return await listing.select(self.state, request)
             case CreateFolder() | DeleteFolder() | RenameFolder():
                 return await changing.change_folders(self.state, request)
             case AppendMail():

@@ -132,13 +132,7 @@ def _list(cursor: Cursor, command: str) -> ListFolders:
 
 
 def _patterns(cursor: Cursor) -> tuple[str, ...]:
-    if not cursor.take(b"("):
-        return (cursor.pattern(),)
-    found = [cursor.pattern()]
-    while cursor.take(b" "):
-        found.append(cursor.pattern())
-    cursor.require(b")")
-    return tuple(found)
+    return tuple(cursor.in_brackets(cursor.pattern)) if cursor.stands_at(b"(") else (cursor.pattern(),)
 
 
 def _status(cursor: Cursor) -> AskStatus:
@@ -183,10 +177,7 @@ def _append(cursor: Cursor) -> AppendMail:
 
 
 def _enable(cursor: Cursor) -> EnableExtensions:
-    names = [cursor.word()]
-    while cursor.take(b" "):
-        names.append(cursor.word())
-    return EnableExtensions(tuple(names))
+    return EnableExtensions(tuple(cursor.several(cursor.word)))
 
 
 _ON_MAILS = {"SEARCH", "FETCH", "STORE", "COPY", "MOVE"}

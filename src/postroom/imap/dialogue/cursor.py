@@ -1,11 +1,14 @@
 """Reads the words of one command, from left to right (RFC 3501 section 9)."""
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from postroom.imap.dialogue import names
 from postroom.imap.dialogue.reader import LITERAL_MARK, CommandText
 from postroom.imap.dialogue.requests import STAR, NumberSet
 
+T = TypeVar("T")
 MAX_RANGES = 10_000
 _ATOM = re.compile(rb'[^\x00-\x20\x7f(){%*"\\\]]+')
 _ASTRING = re.compile(rb'[^\x00-\x20\x7f(){%*"\\]+')
@@ -127,19 +130,22 @@ class Cursor:
 
     def flags(self) -> frozenset[str]:
         """In brackets, or bare behind STORE."""
-        if not self.take(b"("):
-            return frozenset(self._bare_flags())
-        found: set[str] = set()
+        return frozenset(self.in_brackets(self.flag) if self.stands_at(b"(") else self.several(self.flag))
+
+    def several(self, read: Callable[[], T]) -> list[T]:
+        """At least one, with spaces between them."""
+        found = [read()]
+        while self.take(b" "):
+            found.append(read())
+        return found
+
+    def in_brackets(self, read: Callable[[], T]) -> list[T]:
+        self.require(b"(")
+        found = []
         while not self.take(b")"):
-            found.add(self.flag())
+            found.append(read())
             if not self.stands_at(b")"):
                 self.require(b" ")
-        return frozenset(found)
-
-    def _bare_flags(self) -> list[str]:
-        found = [self.flag()]
-        while self.take(b" "):
-            found.append(self.flag())
         return found
 
     def number_set(self) -> NumberSet:
@@ -150,13 +156,7 @@ class Cursor:
         return NumberSet(tuple(_pair(part) for part in parts))
 
     def words_in_brackets(self) -> tuple[str, ...]:
-        self.require(b"(")
-        found: list[str] = []
-        while not self.take(b")"):
-            found.append(self.word())
-            if not self.stands_at(b")"):
-                self.require(b" ")
-        return tuple(found)
+        return tuple(self.in_brackets(self.word))
 
 
 def _pair(part: str) -> tuple[int, int]:

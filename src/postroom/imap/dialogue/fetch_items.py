@@ -25,13 +25,14 @@ _KIND = re.compile(rb"HEADER\.FIELDS\.NOT|HEADER\.FIELDS|HEADER|TEXT|MIME", re.I
 def read(cursor: Cursor, which: NumberSet, by_uid: bool) -> FetchMails:
     items: list[str] = []
     sections: list[MailSection] = []
-    if cursor.take(b"("):
-        while not cursor.take(b")"):
-            _item(cursor, items, sections)
-            if not cursor.stands_at(b")"):
-                cursor.require(b" ")
-    else:
+
+    def read_item() -> None:
         _item(cursor, items, sections)
+
+    if cursor.stands_at(b"("):
+        cursor.in_brackets(read_item)
+    else:
+        read_item()
     if by_uid:
         items.append("UID")
     changed_since = _changed_since(cursor)
@@ -88,13 +89,8 @@ def _path(cursor: Cursor) -> tuple[int, ...]:
 
 
 def _fields(cursor: Cursor) -> tuple[str, ...]:
-    cursor.require(b" (")
-    fields: list[str] = []
-    while not cursor.take(b")"):
-        fields.append(cursor.astring().decode("ascii", "replace"))
-        if not cursor.stands_at(b")"):
-            cursor.require(b" ")
-    return tuple(fields)
+    cursor.require(b" ")
+    return tuple(field.decode("ascii", "replace") for field in cursor.in_brackets(cursor.astring))
 
 
 def _partial(cursor: Cursor) -> tuple[int | None, int]:

@@ -26,9 +26,7 @@ def _decoded(found: re.Match[bytes]) -> bytes:
     return binascii.a2b_base64(packed + b"=" * (-len(packed) % 4)).decode("utf-16-be").encode()
 
 
-def encode(name: str, is_utf8: bool = False) -> bytes:
-    if is_utf8:
-        return name.encode()
+def encode(name: str) -> bytes:
     pieces: list[bytes] = []
     other: list[str] = []
     for character in name:

@@ -55,9 +55,7 @@ class _KeyReader:
         self.has_modseq = False
 
     def all_keys(self, depth: int) -> SearchKey:
-        keys = [self.key(depth)]
-        while self._cursor.take(b" "):
-            keys.append(self.key(depth))
+        keys = self._cursor.several(lambda: self.key(depth))
         return keys[0] if len(keys) == 1 else SearchKey("AND", keys=tuple(keys))
 
     def key(self, depth: int) -> SearchKey:
