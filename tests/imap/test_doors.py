@@ -171,6 +171,18 @@ async def test_a_stop_says_goodbye_and_a_new_connection_is_refused(server: Serve
         writer.close()
 
 
+async def test_metrics_count_mail_programs(tmp_path: Path, clock: FakeClock, database_url: str) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0")
+    async with running_server(config, clock) as server:
+        for port in (server.imap_port, server.submission_port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.readline()
+            lines = (await server.api.get("/metrics")).text.splitlines()
+            name = "imap" if port == server.imap_port else "submission"
+            assert f"postroom_{name}_sessions 1.0" in lines
+            writer.close()
+
+
 async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, database_url: str) -> None:
     path = "/.well-known/autoconfig/mail/config-v1.1.xml"
     config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0")

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.letters import letter
+from tests.stored import SERVICE
 
 OWN = "agent@postroom.localhost"
 
@@ -114,6 +115,38 @@ async def test_what_needs_approval_is_held_and_said_so(server: Server) -> None:
     assert words.startswith("2.0.0 held: ")
     (message,) = await sent(server, inbox_id)
     assert message["hold"]["state"] == "held"
+
+
+@pytest.mark.sqlite_alone
+async def test_what_was_approved_by_its_hash_is_what_arrives_byte_for_byte(server: Server) -> None:
+    inbox_id, other_id = await server.new_inbox("agent"), await server.new_inbox("other")
+    asked = {"name": "drafter", "permissions": ["read", "draft"]}
+    made = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=asked)).json()
+    raw = mail("Hello\r\n> quoted  \r\n\tand odd", to=f"other@{SERVICE}", x_odd="a;  b")
+    await send(server, raw, f"other@{SERVICE}", token=made["token"])
+    (message,) = await sent(server, inbox_id)
+    path = f"/v1/messages/{message['id']}/approve"
+    assert (await server.api.post(path, json={"contentHash": "0" * 64})).status_code == 409
+    approved = await server.api.post(path, json={"contentHash": message["hold"]["contentHash"]})
+    assert approved.status_code == 200, approved.text
+    listed = f"/v1/inboxes/{other_id}/messages"
+    async with asyncio.timeout(120):
+        while not (found := (await server.api.get(listed)).json()["data"]):
+            await asyncio.sleep(0.02)
+    arrived = (await server.api.get(f"/v1/messages/{found[0]['id']}/raw")).content
+    assert arrived.endswith(raw)
+    fields = arrived.removesuffix(raw).replace(b"\r\n\t", b"").replace(b"\r\n ", b"").decode().split("\r\n")
+    assert {field.partition(":")[0] for field in fields if field} <= {"DKIM-Signature", "Received"}
+
+
+@pytest.mark.sqlite_alone
+async def test_what_is_too_much_for_now_may_be_tried_again(server: Server) -> None:
+    await server.new_inbox("agent")
+    for number in range(10):
+        assert (await send(server, mail(message_id=f"<{number}@p>"), "bob@example.com"))[0] == 250
+    code, words = await send(server, mail(message_id="<more@p>"), "bob@example.com")
+    assert code == 450
+    assert words.startswith("4.7.1 rate_limit_exceeded: ")
 
 
 @pytest.mark.sqlite_alone
