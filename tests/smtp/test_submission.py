@@ -1,6 +1,7 @@
 """A mail program sends: by the rules of every send, answered in words, and left as it was written."""
 
 import asyncio
+import base64
 import smtplib
 import ssl
 from collections.abc import AsyncIterator
@@ -137,6 +138,21 @@ async def test_what_was_approved_by_its_hash_is_what_arrives_byte_for_byte(serve
     assert arrived.endswith(raw)
     fields = arrived.removesuffix(raw).replace(b"\r\n\t", b"").replace(b"\r\n ", b"").decode().split("\r\n")
     assert {field.partition(":")[0] for field in fields if field} <= {"DKIM-Signature", "Received"}
+
+
+@pytest.mark.sqlite_alone
+async def test_a_revoked_key_ends_its_session(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    keys = f"/v1/inboxes/{inbox_id}/api-keys"
+    made = (await server.api.post(keys, json={"name": "program"})).json()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.submission_port)
+    word = base64.b64encode(f"\0{OWN}\0{made['token']}".encode())
+    writer.write(b"EHLO x\r\nAUTH PLAIN " + word + b"\r\n")
+    async with asyncio.timeout(120):
+        await reader.readuntil(b"235 ")
+        await server.api.delete(f"{keys}/{made['id']}")
+        assert b"421 4.7.0 The key was revoked" in await reader.read()
+    writer.close()
 
 
 @pytest.mark.sqlite_alone

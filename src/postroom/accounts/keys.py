@@ -281,13 +281,18 @@ def _to_caller(row: Row, now: int) -> Caller | None:
 
 def find_readers(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
     """Those of the keys that have been neither revoked nor have expired, and may still read."""
-    readers: set[str] = set()
+    return find_allowed(tx, key_ids, permissions.READING, now)
+
+
+def find_allowed(tx: Tx, key_ids: Sequence[str], either: Sequence[str], now: int) -> set[str]:
+    """Those that are still good and have one of the permissions."""
+    found: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])
         rows = tx.all(f"select id, permissions, expires_at from keys where {is_wanted}", **wanted)
         valid = (row for row in rows if row["expires_at"] is None or row["expires_at"] > now)
-        readers |= {row["id"] for row in valid if permissions.READ in row["permissions"].split()}
-    return readers
+        found |= {row["id"] for row in valid if not set(either).isdisjoint(row["permissions"].split())}
+    return found
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: int = 0) -> list[Key]:

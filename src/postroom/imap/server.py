@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from postroom import log
+from postroom.accounts.permissions import READING
 from postroom.config import ConfigError, Endpoint
 from postroom.imap.admission import Admissions
 from postroom.imap.connection import ImapConnection, ImapContext
@@ -110,7 +111,7 @@ class ImapServer:
         if not logged_in:
             return
         asked = sorted({who for _, who in logged_in})
-        there = await self._resources.db.read(names.find_readers, asked, self._resources.now())
+        there = await self._resources.db.read(names.find_allowed, asked, READING, self._resources.now())
         for connection, who in logged_in:
             if who not in there:
                 connection.hang_up(KEY_ENDED)

@@ -49,11 +49,13 @@ def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now:
     return fresh, inboxes.get(tx, fresh.reach, inbox_id)
 
 
-def find_readers(tx: Tx, asked: Sequence[tuple[str, str]], now: int) -> set[tuple[str, str]]:
-    """Of pairs of key and inbox: where the key may still read, and the inbox is there."""
-    readers = keys.find_readers(tx, sorted({key_id for key_id, _ in asked}), now)
+def find_allowed(
+    tx: Tx, asked: Sequence[tuple[str, str]], either: Sequence[str], now: int
+) -> set[tuple[str, str]]:
+    """Of pairs of key and inbox: where the key still has one of the permissions, and the inbox is there."""
+    allowed = keys.find_allowed(tx, sorted({key_id for key_id, _ in asked}), either, now)
     there = {inbox_id for inbox_id in {each for _, each in asked} if inboxes.find(tx, inbox_id) is not None}
-    return {(key_id, inbox_id) for key_id, inbox_id in asked if key_id in readers and inbox_id in there}
+    return {(key_id, inbox_id) for key_id, inbox_id in asked if key_id in allowed and inbox_id in there}
 
 
 def open_folders(tx: Tx, caller: Caller, inbox_id: str, now: int) -> int:

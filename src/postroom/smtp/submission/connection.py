@@ -108,6 +108,11 @@ class SubmissionConnection(asyncio.Protocol):
         is_busy = dialogue is not None and (dialogue.is_in_data or dialogue.is_asking)
         return None if is_busy else self._heard_at
 
+    @property
+    def logged_in(self) -> tuple[str, str] | None:
+        """The key and the inbox."""
+        return None if self._who is None else (self._who[0].key_id, self._who[1].id)
+
     def hang_up(self, farewell: bytes) -> None:
         if self._dialogue is None:
             self.abort()

@@ -5,10 +5,12 @@ import ssl
 from functools import partial
 
 from postroom import log
+from postroom.accounts.permissions import WRITING
 from postroom.config import ConfigError, Endpoint
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
+from postroom.operations.folders import names
 from postroom.resources import Resources
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
 from postroom.smtp.dialogue import replies
@@ -18,6 +20,7 @@ from postroom.smtp.submission.connection import SubmissionConnection, Submission
 SUBMISSIONS_PORT = 465
 BACKLOG = 512
 WATCH_SECONDS = 1.0
+KEY_ENDED = b"421 4.7.0 The key was revoked, or may send no more\r\n"
 
 
 class SubmissionServer:
@@ -65,12 +68,29 @@ class SubmissionServer:
         return self._proxy_protocol.protocol(partial(SubmissionConnection, self._context))
 
     async def run(self) -> None:
-        """Runs until cancelled: the deadlines of all connections together."""
+        """Runs until cancelled: the deadlines of all connections together, and keys that have ended."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             for connection in self._connections.open_connections():
                 self._check_time(connection, loop.time())
+            await self._close_ended()
+
+    async def _close_ended(self) -> None:
+        """Of those between two mails; of a mail that is under way the key is asked by itself."""
+        logged_in = [
+            (connection, connection.logged_in)
+            for connection in self._connections.open_connections()
+            if isinstance(connection, SubmissionConnection) and connection.idle_since is not None
+        ]
+        asked = sorted({who for _, who in logged_in if who is not None})
+        if not asked:
+            return
+        resources = self._context.resources
+        allowed = await resources.db.read(names.find_allowed, asked, WRITING, resources.now())
+        for connection, who in logged_in:
+            if who is not None and who not in allowed:
+                connection.hang_up(KEY_ENDED)
 
     def _check_time(self, connection: LimitedConnection, now: float) -> None:
         try:
