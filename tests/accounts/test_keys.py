@@ -3,6 +3,7 @@
 import pytest
 
 from postroom.accounts import keys
+from postroom.accounts.permissions import READING
 from postroom.errors import ApiKeyLimitReached, NotFound
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
@@ -35,8 +36,8 @@ async def test_a_key_ends_at_its_time(db: Database, inbox: Inbox) -> None:
     )
     assert await db.read(keys.find_caller, token, START + 9) is not None
     assert await db.read(keys.find_caller, token, START + 10) is None
-    assert await db.read(keys.find_readers, [key.id], START + 9) == {key.id}
-    assert await db.read(keys.find_readers, [key.id], START + 10) == set()
+    assert await db.read(keys.find_allowed, [key.id], READING, START + 9) == {key.id}
+    assert await db.read(keys.find_allowed, [key.id], READING, START + 10) == set()
 
 
 async def test_a_revoked_key_is_unknown_at_once(db: Database, inbox: Inbox) -> None:
@@ -44,7 +45,7 @@ async def test_a_revoked_key_is_unknown_at_once(db: Database, inbox: Inbox) -> N
     key = await db.write(keys.add, inbox.account_id, None, "k", token, START)
     await db.write(keys.remove, key.id)
     assert await db.read(keys.find_caller, token, START) is None
-    assert await db.read(keys.find_readers, [key.id], START) == set()
+    assert await db.read(keys.find_allowed, [key.id], READING, START) == set()
     for unknown in (key.id, "nonsense"):
         with pytest.raises(NotFound):
             await db.write(keys.remove, unknown)

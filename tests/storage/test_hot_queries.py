@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts import keys
+from postroom.accounts.permissions import READING
 from postroom.accounts.reach import Reach
 from postroom.events import kinds
 from postroom.inward import examine
@@ -375,7 +376,7 @@ async def test_mail_in_walks_no_table(
         await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_readers, [f"key_{'0' * 32}"], server.clock.now())
+    await watched.db.read(keys.find_allowed, [f"key_{'0' * 32}"], READING, server.clock.now())
     assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
     require_short(work, database_url)
 

@@ -279,13 +279,8 @@ def _to_caller(row: Row, now: int) -> Caller | None:
     )
 
 
-def find_readers(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
-    """Those of the keys that have been neither revoked nor have expired, and may still read."""
-    return find_allowed(tx, key_ids, permissions.READING, now)
-
-
 def find_allowed(tx: Tx, key_ids: Sequence[str], either: Sequence[str], now: int) -> set[str]:
-    """Those that are still good and have one of the permissions."""
+    """Those that have been neither revoked nor have expired, and still have one of the permissions."""
     found: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])

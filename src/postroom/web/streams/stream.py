@@ -294,7 +294,7 @@ class Streams:
 
     async def _close_revoked(self, streams: list[Stream]) -> None:
         asked = sorted({stream.caller.key_id for stream in streams})
-        readers = await self._resources.db.read(keys.find_readers, asked, self._resources.now())
+        readers = await self._resources.db.read(keys.find_allowed, asked, READING, self._resources.now())
         for stream in streams:
             if stream.caller.key_id not in readers:
                 stream.close(REVOKED, "the key was revoked, or may read no more")
