@@ -1,6 +1,6 @@
 """Takes mail in: workers, or this process; with a journal, or straight into the database.
 
-And the doors of mail programs: IMAP to read, submission to send, each where its setting says so.
+And the doors of mail programs: IMAP to read, submission to send, each loaded where its setting says so.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from postroom.config import ConfigError, Endpoint, uses_journal
-from postroom.imap.server import IMAPS_PORT, ImapServer
 from postroom.inward.examine import Extractor
 from postroom.inward.journal import places
 from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
@@ -25,7 +24,6 @@ from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
 from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.server import Server as SmtpServer
-from postroom.smtp.submission.server import SUBMISSIONS_PORT, SubmissionServer
 from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
 
@@ -114,6 +112,8 @@ async def _start_imap(
     endpoint = resources.config.imap
     if endpoint is None:
         return None
+    from postroom.imap.server import IMAPS_PORT, ImapServer
+
     is_tls = endpoint.port == IMAPS_PORT
     server = ImapServer(resources, extractor, certificate.context, is_tls_from_the_start=is_tls)
     await server.start(endpoint)
@@ -130,6 +130,8 @@ async def _start_submission(
     endpoint = resources.config.submission
     if endpoint is None:
         return None
+    from postroom.smtp.submission.server import SUBMISSIONS_PORT, SubmissionServer
+
     is_tls = endpoint.port == SUBMISSIONS_PORT
     server = SubmissionServer(resources, certificate.context, is_tls_from_the_start=is_tls)
     await server.start(endpoint)

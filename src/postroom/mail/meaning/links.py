@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from postroom.mail.html.page import REACH_BEFORE, REACH_BEHIND, Anchor, HtmlPage
-from postroom.mail.languages.patterns import one_of
+from postroom.mail.languages.patterns import late, one_of
 from postroom.mail.meaning import link_words
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ _USUAL_URL = re.compile(
 _IGNORED_IN_URL = re.compile(r"[\t\r\n]")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
 _SPOKEN: tuple[tuple[Purpose, re.Pattern[str]], ...] = (
-    ("unsubscribe", re.compile(one_of(link_words.UNSUBSCRIBING))),
-    ("verify", re.compile(one_of(link_words.VERIFYING))),
-    ("signin", re.compile(one_of(link_words.SIGNING_IN))),
+    ("unsubscribe", late(lambda: one_of(link_words.UNSUBSCRIBING))),
+    ("verify", late(lambda: one_of(link_words.VERIFYING))),
+    ("signin", late(lambda: one_of(link_words.SIGNING_IN))),
 )
-_ADDRESS_OR_ACCOUNT = re.compile(one_of(link_words.ADDRESS_OR_ACCOUNT))
+_ADDRESS_OR_ACCOUNT = late(lambda: one_of(link_words.ADDRESS_OR_ACCOUNT))
 _URL_WORD = re.compile(r"[a-z]+")
 _URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
     ("unsubscribe", link_words.URLS_TO_UNSUBSCRIBE),
@@ -43,8 +43,8 @@ _URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
 _URL_NAMES = frozenset().union(*(names for _, names in _URL_PURPOSES))
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n")
 # Labels that leave it to the sentence: "here", "click here", "this link".
-_POINTING = re.compile(
-    rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
+_POINTING = late(
+    lambda: rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
 )
 _WORD = re.compile(r"\w+")
 _FIRST_POINTING = frozenset(match[0] for words in link_words.POINTING if (match := _WORD.match(words)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
-from postroom.mail.languages.patterns import one_of
+from postroom.mail.languages.patterns import late, one_of
 from postroom.mail.meaning import quote_heads, reply_heads
 from postroom.mail.meaning.quote_heads import DIRECTION_MARKS, FIELDS, MAX_HEAD_CHARS
 
@@ -25,15 +25,17 @@ _BLANK_RUN = re.compile(r"\n{3,}")
 _BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
 _WORDS = (*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES)
 # Quoted lines, and how every line begins that may end the reply, in lower case.
-_NOTABLE = re.compile(
-    rf"\n(?:[^\S\n]|[*{DIRECTION_MARKS}])*+(?!\n)(?:"
-    r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
-    + one_of(_WORDS)
-    + "|"
-    + one_of(FIELDS)
-    + r"[ \t\u00a0*]*+[:\uff1a])"
+_NOTABLE = late(
+    lambda: (
+        rf"\n(?:[^\S\n]|[*{DIRECTION_MARKS}])*+(?!\n)(?:"
+        r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
+        + one_of(_WORDS)
+        + "|"
+        + one_of(FIELDS)
+        + r"[ \t\u00a0*]*+[:\uff1a])"
+    )
 )
-_SPACES = "".join(filter(str.isspace, map(chr, range(0x10000))))
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
 
 
 def _beginnings(words: Iterable[str]) -> Iterator[str]:
