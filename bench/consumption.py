@@ -22,19 +22,19 @@ class Use:
         return Use(self.cpu_seconds - earlier.cpu_seconds, self.written_bytes - earlier.written_bytes)
 
 
-def of_family(pid: int) -> Use:
-    """A process, all that it started, and those of them that have ended and were collected."""
-    uses = [_of(each) for each in family(pid)]
+def of_family(*pids: int) -> Use:
+    """Processes, all that they started, and those of them that have ended and were collected."""
+    uses = [_of(each) for pid in pids for each in family(pid)]
     return Use(sum(use.cpu_seconds for use in uses), sum(use.written_bytes for use in uses))
 
 
-def settle(pid: int) -> None:
+def settle(*pids: int) -> None:
     """Waits until what was taken has been copied, indexed and forwarded: the next turn is somebody else's."""
     end = time.monotonic() + SETTLE_AT_MOST_SECONDS
-    used, before = 1.0, of_family(pid).cpu_seconds
+    used, before = 1.0, of_family(*pids).cpu_seconds
     while used > IDLE_SHARE * SETTLE_SECONDS and time.monotonic() < end:
         time.sleep(SETTLE_SECONDS)
-        now = of_family(pid).cpu_seconds
+        now = of_family(*pids).cpu_seconds
         used, before = now - before, now
 
 

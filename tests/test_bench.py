@@ -19,7 +19,6 @@ from bench.measurements import (
     search,
     sending,
     start,
-    stream,
 )
 from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
@@ -63,16 +62,6 @@ def test_a_run_that_is_ended_leaves_no_file(tmp_path: Path) -> None:
 def test_memory_is_that_of_a_server_that_answered() -> None:
     (result,) = memory.measure(requests=20, idle_seconds=0)
     assert result.value > 1
-
-
-@pytest.mark.usefixtures("warm_servers")
-def test_the_time_to_an_event_is_measured() -> None:
-    results = stream.measure(streams=2, seconds=0.1, mails_per_second=100)
-    assert [(result.name, result.unit) for result in results] == [
-        ("event p50 at 100/s", "ms"),
-        ("event p99 at 100/s", "ms"),
-    ]
-    assert 0 < results[0].value <= results[1].value
 
 
 @pytest.mark.usefixtures("warm_servers")

@@ -12,7 +12,7 @@ from bench.measurements.inbound import InboundLoad
 from bench.measurements.inbound_postgres import PostgresLoad
 from bench.measurements.message_list import ListLoad
 from bench.measurements.nodes import NodesLoad
-from bench.peers import postfix, stdlib_mail
+from bench.peers import dovecot, postfix, stdlib_mail
 from bench.processes import scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 from postroom.inward.mails import Arrival
@@ -54,7 +54,8 @@ def test_inbound_gives_the_rates_to_the_250_and_until_all_is_done_the_costs_and_
     assert all(result.value > 0 for result in rates)
     peers = {result.peer.name for result in rates if result.peer is not None}
     assert peers >= {stdlib_mail.NAME}
-    assert (postfix.NAME in peers) is inbound.can_run_postfix()
+    assert (postfix.NAME in peers) is postfix.can_run()
+    assert (dovecot.NAME in peers) is dovecot.can_run()
 
 
 def test_the_mix_is_what_it_says_and_the_same_each_time() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,7 +13,7 @@ from statistics import median
 
 from bench import consumption
 from bench.consumption import Use
-from bench.peers import postfix, stdlib_mail
+from bench.peers import dovecot, postfix, stdlib_mail
 from bench.peers.postfix import running_postfix
 from bench.processes import HOST, listening, running_postroom, scratch_folder, started
 from bench.results import Aim, Peer, Result, at_least_times_peer, at_most
@@ -58,17 +59,17 @@ LOAD = InboundLoad(
 
 
 class MailServer:
-    """Somebody who takes mail: its port, the process above all of its processes, and what is still to do."""
+    """Somebody who takes mail: its port, the processes above all of its own, and what is still to do."""
 
     def __init__(
-        self, name: str, port: int, pid: int, is_done: Callable[[int], bool] = lambda count: True
+        self, name: str, port: int, *pids: int, is_done: Callable[[int], bool] = lambda count: True
     ) -> None:
-        self.name, self.port, self.pid = name, port, pid
+        self.name, self.port, self._pids = name, port, pids
         self._is_done = is_done
         self._taken = 0
 
     def take(self, connections: int, count: int, size_bytes: int, seconds: float | None = None) -> "Turn":
-        before, began = consumption.of_family(self.pid), time.perf_counter()
+        before, began = consumption.of_family(*self._pids), time.perf_counter()
         run = os.urandom(4).hex()
         report = run_smtp_load(
             SmtpLoad(self.port, RECIPIENT, connections, count, size_bytes, seconds=seconds, run=run)
@@ -77,8 +78,8 @@ class MailServer:
         self._taken += report.count
         self._wait_until_done()
         done_seconds = time.perf_counter() - began
-        consumption.settle(self.pid)
-        return Turn(report, consumption.of_family(self.pid) - before, done_seconds)
+        consumption.settle(*self._pids)
+        return Turn(report, consumption.of_family(*self._pids) - before, done_seconds)
 
     def _wait_until_done(self) -> None:
         end = time.monotonic() + DONE_SECONDS
@@ -119,15 +120,19 @@ def measure(load: InboundLoad = LOAD, size: int | None = None) -> list[Result]:
         data = folder / "postroom"
         (token,) = seed(data, account_count=1, inboxes_each=1)
         server = stack.enter_context(running_postroom(data))
-        ours = MailServer("postroom", server.smtp_port, server.pid, lambda count: is_all_done(data, count))
-        peers = [*stack.enter_context(_postfix_if_there(folder)), stack.enter_context(_stdlib(folder))]
-        small = _turns(load, [ours, *peers], load.small_mails, SMALL_BYTES)
+        ours = MailServer(
+            "postroom", server.smtp_port, server.pid, is_done=lambda count: is_all_done(data, count)
+        )
+        queueing = stack.enter_context(_postfix_if_there(folder))
+        peers = [*queueing, *stack.enter_context(_dovecot_if_there(folder))]
+        script = stack.enter_context(_stdlib(folder))
+        small = _turns(load, [ours, *peers, script], load.small_mails, SMALL_BYTES)
         before = _kept_bytes(data)
         small_long = ours.take(load.connections, MANY, SMALL_BYTES, load.seconds)
         kept_kb = (_kept_bytes(data) - before) / 1000 / small_long.report.count
-        large = _turns(load, [ours, *peers[:-1]], load.large_mails, LARGE_BYTES)
+        large = _turns(load, [ours, *queueing], load.large_mails, LARGE_BYTES)
         large_long = ours.take(load.connections, MANY, LARGE_BYTES, load.large_seconds)
-        mix = _turns(replace(load, rounds=1), peers[:-1], load.small_mails, MIX)
+        mix = _turns(replace(load, rounds=1), peers, load.small_mails, MIX)
         mix_long = ours.take(load.connections, MANY, MIX, load.seconds)
         events = run_stream_load(
             StreamLoad(
@@ -155,6 +160,8 @@ def measure(load: InboundLoad = LOAD, size: int | None = None) -> list[Result]:
         _cost("processor for 5 kB", small_long.cpu_ms, "ms", _of_postfix(small, "cpu_ms")),
         Result(f"event p50 {at_pace}", events.p50_ms, "ms", at_most(5)),
         Result(f"event p99 {at_pace}", events.p99_ms, "ms", at_most(10)),
+        *_beside_dovecot("5 kB, all done, beside Dovecot", small_long, small),
+        *_beside_dovecot("mix, all done, beside Dovecot", mix_long, mix),
         _rate("5 kB, to the 250, of a script", _rates(small["postroom"]), small, peer=stdlib_mail.NAME),
     ]
 
@@ -175,17 +182,25 @@ def _kept_bytes(data: Path) -> int:
     return sum((data / name).stat().st_size for name in ("postroom.db", "search.db"))
 
 
-def can_run_postfix() -> bool:
-    return postfix.COMMAND is not None and os.geteuid() == 0
-
-
 @contextlib.contextmanager
 def _postfix_if_there(folder: Path) -> Iterator[list[MailServer]]:
-    if not can_run_postfix():
+    if not postfix.can_run():
         yield []
         return
     with running_postfix(folder / "postfix", DOMAIN) as port:
         yield [MailServer(postfix.NAME, port, postfix.master_pid(folder / "postfix"))]
+
+
+@contextlib.contextmanager
+def _dovecot_if_there(folder: Path) -> Iterator[list[MailServer]]:
+    if not dovecot.can_run():
+        print(
+            f"{dovecot.NAME}: left out, needs Postfix, dovecot-lmtpd and dovecot-fts-xapian", file=sys.stderr
+        )
+        yield []
+        return
+    with dovecot.running(folder / "dovecot", DOMAIN) as running:
+        yield [MailServer(dovecot.NAME, running.port, *running.pids, is_done=running.is_done)]
 
 
 @contextlib.contextmanager
@@ -200,7 +215,7 @@ def _turns(
     load: InboundLoad, servers: list[MailServer], count: int, size_bytes: int
 ) -> dict[str, list[Turn]]:
     def mails(server: MailServer) -> int:
-        is_slow = server.name == stdlib_mail.NAME
+        is_slow = server.name in (stdlib_mail.NAME, dovecot.NAME)
         return max(1, count // MAILS_OF_A_SLOW_PEER) if is_slow else count
 
     runs = {
@@ -224,6 +239,13 @@ def _rate(
     """A peer that only queues is done with its 250."""
     found = _rates(turns.get(peer, []))
     return Result(name, median(ours), "mails/s", aim if found else None, _peer(peer, ours, found))
+
+
+def _beside_dovecot(name: str, ours: Turn, turns: dict[str, list[Turn]]) -> list[Result]:
+    """The same work, done by others: stored, and in an index."""
+    found = [turn.done_per_second for turn in turns.get(dovecot.NAME, [])]
+    peer = _peer(dovecot.NAME, [ours.done_per_second], found)
+    return [] if peer is None else [Result(name, ours.done_per_second, "mails/s", peer=peer)]
 
 
 def _cost(name: str, value: float, unit: str, of_peer: list[float], aim: Aim | None = None) -> Result:

@@ -8,7 +8,7 @@ from bench.processes import resident_bytes, running_postroom, scratch_folder, wa
 from bench.results import Result, at_most
 from bench.seeding import seed
 
-MOST_MEGABYTES = 140
+MOST_MEGABYTES = 130
 PATHS = ("/v1/inboxes", "/v1/me", "/health", "/ready", "/metrics", "/openapi.json", "/docs")
 
 

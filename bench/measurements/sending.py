@@ -83,7 +83,7 @@ def _accepted(load: SendLoad) -> Result:
             peer_requests = [_request(senders[0], number) for number in range(100)]
             pairs = alternate(load.rounds, lambda: run(postroom), lambda: run(peer))
     rate = compare(pairs, lambda report: report.per_second)
-    return Result("sends accepted", rate.value, "sends/s", at_least_times_peer(2.2), rate.peer(PEER))
+    return Result("sends accepted", rate.value, "sends/s", at_least_times_peer(2.5), rate.peer(PEER))
 
 
 def _turns(senders: list[Sender]) -> Iterator[tuple[int, Sender]]:

@@ -6,7 +6,7 @@ from statistics import median
 from bench.processes import running_postroom, scratch_folder
 from bench.results import Result, at_most
 
-MOST_SECONDS = 1.0
+MOST_SECONDS = 0.8
 
 
 def measure(rounds: int = 5) -> list[Result]:
