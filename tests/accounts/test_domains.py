@@ -55,6 +55,7 @@ async def test_an_account_claims_a_domain_once_and_sees_its_own_alone(
     assert await db.read(domains.list_within, Reach(owners[1]), 10, 0) == ([], 0)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, owners: list[str]) -> None:
     mine = await claim(db, owners[0])
     assert await db.read(domains.require_usable, Reach(owners[0]), None, SERVICE) == SERVICE
@@ -68,6 +69,7 @@ async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, o
         await db.read(domains.require_usable, Reach(owners[1]), OURS, SERVICE)
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_is_signed_with_the_key_of_the_owner(db: Database, owners: list[str]) -> None:
     mine = await claim(db, owners[0])
     await claim(db, owners[1])

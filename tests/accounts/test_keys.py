@@ -10,6 +10,8 @@ from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import make_inbox
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
@@ -40,6 +42,7 @@ async def test_a_key_ends_at_its_time(db: Database, inbox: Inbox) -> None:
     assert await db.read(keys.find_allowed, [key.id], READING, START + 10) == set()
 
 
+@pytest.mark.both_databases
 async def test_a_revoked_key_is_unknown_at_once(db: Database, inbox: Inbox) -> None:
     token = keys.new_token()
     key = await db.write(keys.add, inbox.account_id, None, "k", token, START)

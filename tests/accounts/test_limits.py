@@ -33,6 +33,7 @@ def retry_after(error: ApiError) -> object:
     return error.retry_after
 
 
+@pytest.mark.sqlite_alone
 async def test_ten_sends_fit_into_any_minute(db: Database, inbox: Inbox) -> None:
     await db.write(add_sends, inbox, [START + number for number in range(9)])
     await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, START + 100)
@@ -58,6 +59,7 @@ async def test_two_hundred_sends_fit_into_a_day_and_midnight_begins_another(
     await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, evening)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbox: Inbox) -> None:
     def meet(tx: Tx) -> None:
         message = put_mail(tx, inbox)
@@ -83,6 +85,7 @@ async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbo
     await ask(now=MIDNIGHT)
 
 
+@pytest.mark.sqlite_alone
 async def test_twenty_replies_an_hour_to_a_machine_are_a_loop(db: Database, inbox: Inbox) -> None:
     moments = [START + number * MINUTE for number in range(limits.LOOP_REPLIES_PER_HOUR)]
     thread_id = await db.write(add_sends, inbox, moments)

@@ -159,6 +159,7 @@ async def test_an_account_without_room_gets_452_and_507_until_it_has_room_again(
     assert (await server.api.post(path, json=send, headers={"Idempotency-Key": "a"})).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_is_kept_for_as_long_as_its_inbox_or_else_its_account_says(server: Server) -> None:
     short, usual = await server.new_inbox("short"), await server.new_inbox("usual")
     await server.api.patch(f"/v1/inboxes/{short}", json={"retentionDays": 1})

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from postroom.accounts import keys
 from tests.api.test_pods import told
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 LATER, MUCH_LATER, EARLIER = "2026-12-01T00:00:00Z", "2027-12-01T00:00:00Z", "2026-11-01T00:00:00Z"
 

@@ -3,6 +3,8 @@
 import csv
 import io
 
+import pytest
+
 from postroom.clock import DAY, HOUR
 from postroom.queue.providers import counts
 from postroom.queue.providers.counts import CountedHour, ProviderCount
@@ -10,6 +12,8 @@ from tests.api.test_front_office import signed_in
 from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.api.test_stream import mail
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def receive(server: Server, name: str, number: int, after: str | None = None) -> str:

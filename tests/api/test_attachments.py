@@ -23,6 +23,8 @@ from tests.extraction.test_preview import looked_at, png
 from tests.letters import letter, letter_with_files
 from tests.mail import files
 
+pytestmark = pytest.mark.sqlite_alone
+
 SAMPLES = Path(__file__).parent.parent / "mail" / "samples"
 CSV = ("table.csv", "text/csv", b"name,number\nanna,1\n")
 BROKEN = files.pdf("Text").replace(b"/Pages", b"/Pxges")
@@ -66,7 +68,6 @@ async def test_a_signed_link_works_without_a_key_for_fifteen_minutes(server: Ser
     assert (await fetch_without_key(again)).status_code == 200
 
 
-@pytest.mark.sqlite_alone
 async def test_an_altered_link_is_refused(server: Server) -> None:
     await server.new_inbox("hello")
     _, message = await received(server, letter_with_files(CSV, ("b.csv", "text/csv", b"secret")))
@@ -91,7 +92,6 @@ async def test_an_altered_link_is_refused(server: Server) -> None:
     assert (await fetch_without_key(url.replace("table.csv", "table.csv/text"))).status_code == 401
 
 
-@pytest.mark.sqlite_alone
 async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them(server: Server) -> None:
     await server.new_inbox("hello")
     script = b"<script>alert(1)</script>"
@@ -110,7 +110,6 @@ async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them
         assert unquote(disposition.partition("''")[2]) == message["attachments"][0]["filename"]
 
 
-@pytest.mark.sqlite_alone
 async def test_names_inside_a_message_are_unique_and_harmless(server: Server) -> None:
     await server.new_inbox("hello")
     raw = letter_with_files(
@@ -132,7 +131,6 @@ async def test_names_inside_a_message_are_unique_and_harmless(server: Server) ->
         assert (await server.api.get(plain)).content == str(number).encode()
 
 
-@pytest.mark.sqlite_alone
 async def test_a_mail_inside_a_mail_is_an_attachment_and_a_part_without_a_name_gets_one(
     server: Server,
 ) -> None:
@@ -165,7 +163,6 @@ async def test_attachments_belong_to_their_account_and_to_the_scope_of_a_key(ser
     assert (await server.api.get(f"/v1/attachments/{message['id']}/")).status_code == 404
 
 
-@pytest.mark.sqlite_alone
 async def test_a_bad_key_beside_a_good_signature_is_refused(server: Server) -> None:
     await server.new_inbox("hello")
     _, message = await received(server, letter_with_files(CSV))
@@ -219,7 +216,6 @@ async def test_a_long_text_says_that_it_is_cut_and_goes_on(server: Server) -> No
         assert (refused.status_code, refused.json()["error"]) == (400, "bad_request")
 
 
-@pytest.mark.sqlite_alone
 async def test_text_of_documents_is_there_when_the_event_comes(server: Server) -> None:
     await server.new_inbox("hello")
     raw = letter_with_files(
@@ -270,7 +266,6 @@ async def test_hostile_files_cost_their_own_text_and_nothing_else(strict: Server
     assert after["attachments"][0]["parsedText"] == "name\tnumber\nanna\t1"
 
 
-@pytest.mark.sqlite_alone
 async def test_a_file_over_ten_megabytes_is_not_read(server: Server) -> None:
     await server.new_inbox("hello")
     large = ("large.txt", "text/plain", b"word\n" * 2_200_000)
@@ -301,7 +296,6 @@ async def test_hundreds_of_files_in_one_mail_end_in_one_event(server: Server) ->
     assert (await server.next_event(event["event_id"]))["message"]["body_text"] == "after\n"
 
 
-@pytest.mark.sqlite_alone
 async def test_links_carry_the_base_url(server: Server) -> None:
     await server.new_inbox("hello")
     event, message = await received(server, letter_with_files(CSV))

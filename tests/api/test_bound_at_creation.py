@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from tests.api.test_account_keys import WRONG_METADATA, make
 from tests.api.test_pods import told
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 APPROVAL = {
     "when": ["always", {"overPerDay": 3}],
@@ -52,6 +56,7 @@ async def test_what_a_new_key_cannot_be_bound_to_makes_none(server: Server) -> N
         assert (await server.api.get(path)).json()["total"] == before
 
 
+@pytest.mark.both_databases
 async def test_the_first_send_of_a_key_made_with_approval_waits(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     body = {"approval": {"when": ["always"]}}
@@ -109,6 +114,7 @@ async def test_a_new_pod_has_rules_and_says_that_it_has_no_limits(server: Server
     assert (await server.api.get("/v1/pods")).json()["total"] == 2
 
 
+@pytest.mark.both_databases
 async def test_a_pod_gets_another_client_id_that_no_other_has(server: Server) -> None:
     pod = (await server.api.post("/v1/pods", json={"clientId": "a", "name": "A"})).json()
     await server.api.post("/v1/pods", json={"clientId": "b"})

@@ -14,6 +14,8 @@ from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.api.test_stream import mail, open_stream
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 UNKNOWN = "0" * 32
 # Of these the paths must name something that is there: what is unknown is told before the query is judged.
 OWNED = (
@@ -90,6 +92,7 @@ async def test_no_boundary_stands_twice_where_one_of_them_would_count(server: Se
             assert (answer.status_code, answer.json()["field"]) == (400, name), route.name
 
 
+@pytest.mark.both_databases
 async def test_what_is_unknown_or_foreign_is_not_found_before_query_and_body_are_judged(
     server: Server,
 ) -> None:
@@ -127,6 +130,7 @@ async def test_inboxes_are_listed_of_one_pod_alone(server: Server) -> None:
         assert (await key_of_one.get("/v1/inboxes", params={"podId": "seven"})).json()["total"] == 0
 
 
+@pytest.mark.both_databases
 async def test_events_are_filtered_by_pod_and_inbox(server: Server) -> None:
     await new_pod(server, clientId="seven")
     outside = await server.new_inbox("outside")

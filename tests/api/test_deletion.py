@@ -9,6 +9,8 @@ from postroom.upkeep import deletion
 from tests.api.test_pods import told
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 
 
@@ -46,6 +48,7 @@ async def rows_about(server: Server, message_id: str) -> int:
     return await server.resources.db.read(count)
 
 
+@pytest.mark.both_databases
 async def test_a_deleted_message_leaves_its_thread_with_the_rest(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await server.deliver(mail(1), "own")

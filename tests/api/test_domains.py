@@ -30,6 +30,8 @@ from tests.doubles_dns import DnsServer
 from tests.mail.test_dkim import verdicts
 from tests.outbound import is_signed, relay_to, running, send, settled
 
+pytestmark = pytest.mark.sqlite_alone
+
 OURS = "mail.ours.example"
 
 
@@ -179,6 +181,7 @@ async def test_a_domain_belongs_to_whoever_proved_it_first(host: Server, dns: Dn
         assert (await host.api.get(f"/v1/domains/{theirs['id']}")).status_code == 404
 
 
+@pytest.mark.both_databases
 async def test_two_accounts_that_verify_at_once_are_told_apart(host: Server, dns: DnsServer) -> None:
     async with await stranger_of(host) as theirs_api:
         mine, theirs = await add(host.api), await add(theirs_api)
@@ -237,6 +240,7 @@ async def test_a_domain_in_use_is_kept_and_an_unused_one_goes(host: Server, dns:
     assert (await add(host.api))["records"] != domain["records"], "a new key"
 
 
+@pytest.mark.both_databases
 async def test_new_keys_wait_for_their_records_and_the_old_record_may_go_a_week_later(
     host: Server, dns: DnsServer, peer: SmtpPeer
 ) -> None:
@@ -296,6 +300,7 @@ def show(folder: Path, database_url: str, *flags: str) -> str:
     return printed.getvalue()
 
 
+@pytest.mark.both_databases
 async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
     host: Server, dns: DnsServer, tmp_path: Path, database_url: str
 ) -> None:
@@ -325,7 +330,6 @@ async def test_domains_show_makes_the_key_if_no_server_has_yet(tmp_path: Path) -
     assert any(record["value"].startswith("v=DKIM1") for record in first["records"])
 
 
-@pytest.mark.sqlite_alone
 async def test_the_page_shows_what_was_found_and_how_the_world_reaches_the_server(
     host: Server, dns: DnsServer
 ) -> None:

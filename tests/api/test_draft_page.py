@@ -5,11 +5,14 @@ import re
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.api.test_drafts import COMPLETE, file, new_draft
 from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server
 from tests.letters import letter
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def seen_on(page: httpx2.AsyncClient, path: str) -> tuple[dict[str, str], str]:

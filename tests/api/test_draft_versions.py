@@ -9,6 +9,8 @@ import pytest
 from tests.api.test_drafts import COMPLETE, file, new_draft
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 ROUNDS = 6
 
 
@@ -70,7 +72,6 @@ async def test_whoever_names_the_version_that_is_there_is_served(server: Server)
     assert (await ask(server, "DELETE", other, '"1"')).status_code == 204
 
 
-@pytest.mark.sqlite_alone
 async def test_what_names_no_version_is_refused(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     path = f"/v1/drafts/{(await new_draft(server, inbox_id, **COMPLETE))['id']}"
@@ -79,7 +80,6 @@ async def test_what_names_no_version_is_refused(server: Server) -> None:
         assert (answer.status_code, answer.json().get("field")) == (400, "If-Match"), seen
 
 
-@pytest.mark.sqlite_alone
 async def test_a_header_and_a_body_that_name_two_versions_are_refused(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     path = f"/v1/drafts/{(await new_draft(server, inbox_id, **COMPLETE))['id']}"
@@ -90,6 +90,7 @@ async def test_a_header_and_a_body_that_name_two_versions_are_refused(server: Se
         assert (answer.status_code, answer.json()["field"]) == (400, "version")
 
 
+@pytest.mark.both_databases
 async def test_of_all_who_change_the_same_version_at_once_one_does(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     path = f"/v1/drafts/{(await new_draft(server, inbox_id, **COMPLETE))['id']}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.clock import HOUR, to_iso
 from postroom.mail.parse import parse_mail
@@ -18,6 +19,8 @@ from postroom.upkeep.upkeep import one_round
 from tests.api.test_send import MAIL, raw_of, status_of
 from tests.conftest import Server
 from tests.outward.test_holds import add_key
+
+pytestmark = pytest.mark.sqlite_alone
 
 COMPLETE = {"to": "carol@postroom.localhost", "subject": "Offer", "body": "Seven"}
 BIG = b"x" * (IN_ROW_BYTES + 1)
@@ -148,6 +151,7 @@ async def test_what_is_missing_is_named_and_the_draft_stays(server: Server) -> N
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
 
 
+@pytest.mark.both_databases
 async def test_two_that_send_one_draft_make_one_mail(server: Server) -> None:
     bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
     for number in range(5):
@@ -294,6 +298,7 @@ async def test_drafts_answer_all_and_pass_mail_on_and_keep_to_the_limits(server:
     assert await total(server, bob) == 1
 
 
+@pytest.mark.both_databases
 async def test_an_inbox_has_room_for_so_many(server: Server) -> None:
     bob = await server.new_inbox("bob")
     draft = await new_draft(server, bob)

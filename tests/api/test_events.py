@@ -17,6 +17,8 @@ from tests.letters import assert_is_payload, html_letter, letter, letter_with_fi
 from tests.mail import files
 from tests.programs import path_of
 
+pytestmark = pytest.mark.sqlite_alone
+
 ROUND_TRIP = (
     "const lines = require('fs').readFileSync(0, 'utf8').split('\\n').filter(line => line);"
     "process.stdout.write(lines.map(line => JSON.stringify(JSON.parse(line))).join('\\n'));"
@@ -157,6 +159,7 @@ async def test_an_unknown_place_is_not_found(server: Server) -> None:
         assert (await scoped.get(f"/v1/events?after={foreign}")).json() == {"data": [], "next": foreign}
 
 
+@pytest.mark.both_databases
 async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> None:
     await server.new_inbox("hello")
     assert (await read(server, "?wait=0.05"))["data"] == []
@@ -219,6 +222,7 @@ async def test_events_are_kept_thirty_days(server: Server) -> None:
     assert (await server.api.get(f"/v1/events?after={old}")).status_code == 404
 
 
+@pytest.mark.both_databases
 async def test_many_at_once_are_numbered_without_a_gap(server: Server) -> None:
     names = [f"box-{number}" for number in range(4)]
     for name in names:

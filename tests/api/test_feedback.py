@@ -31,6 +31,7 @@ async def kept(server: Server) -> list[feedback.Feedback]:
     return await server.resources.db.read(feedback.list_newest, None, 100)
 
 
+@pytest.mark.sqlite_alone
 async def test_any_key_gives_feedback_with_a_context_of_its_own(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     made = await server.api.post(

@@ -14,6 +14,8 @@ from postroom.clock import DAY, MINUTE
 from tests.conftest import Server
 from tests.letters import letter
 
+pytestmark = pytest.mark.sqlite_alone
+
 COOKIE = "postroom_session"
 
 
@@ -48,7 +50,6 @@ async def do_it_now(page: httpx2.AsyncClient, node: str = "") -> None:
         )  # 404: it is done
 
 
-@pytest.mark.sqlite_alone
 async def test_a_browser_is_led_to_the_pages_and_everybody_else_gets_json(server: Server) -> None:
     async with browser(server) as page:
         led = await page.get("/")
@@ -70,7 +71,6 @@ async def test_a_key_becomes_a_session_with_a_cookie_that_no_script_reads(server
         assert "Ann" in shown.text
 
 
-@pytest.mark.sqlite_alone
 async def test_every_page_forbids_scripts_and_frames_of_others_and_is_kept_nowhere(server: Server) -> None:
     async with signed_in(server) as page:
         for path in ("/app", "/app/sessions", "/app/nothing", "/app/sign-in"):
@@ -83,7 +83,6 @@ async def test_every_page_forbids_scripts_and_frames_of_others_and_is_kept_nowhe
             assert headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.sqlite_alone
 async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: Server) -> None:
     async with browser(server) as page:
         text = (await page.get("/app/sign-in")).text
@@ -95,7 +94,6 @@ async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: S
         assert (await page.get("/app/static/office-000000000000.css")).status_code == 404
 
 
-@pytest.mark.sqlite_alone
 async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter(server: Server) -> None:
     inbox_id = await server.new_inbox("light")
     await asyncio.gather(
@@ -117,6 +115,7 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
         assert next_page < 20_000
 
 
+@pytest.mark.both_databases
 async def test_a_link_opens_the_office_once(server: Server) -> None:
     link = await new_link(server)
     async with browser(server) as first, browser(server) as second:
@@ -181,7 +180,6 @@ async def test_signing_in_again_gives_a_new_token_and_ends_the_old(server: Serve
             assert (await thief.get("/app/sessions")).status_code == 303
 
 
-@pytest.mark.sqlite_alone
 async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Server) -> None:
     async with browser(server, Cookie=f"{COOKIE}=chosen") as page:
         answer = await page.post("/app/sign-in", data={"key": server.token})
@@ -199,7 +197,6 @@ async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Serv
     ],
     ids=["another origin", "no origin", "another site", "a sister site"],
 )
-@pytest.mark.sqlite_alone
 async def test_a_change_that_another_site_asks_for_is_refused(
     server: Server, headers: dict[str, str]
 ) -> None:
@@ -211,7 +208,6 @@ async def test_a_change_that_another_site_asks_for_is_refused(
     assert (await server.api.get("/v1/pause")).json()["paused"] is False
 
 
-@pytest.mark.sqlite_alone
 async def test_the_browser_saying_same_origin_is_enough(server: Server) -> None:
     async with signed_in(server) as page:
         own = {"Origin": "https://mail.example", "Sec-Fetch-Site": "same-origin"}  # behind a proxy
@@ -232,7 +228,6 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.sqlite_alone
 async def test_nobody_is_led_elsewhere_after_signing_in(server: Server) -> None:
     for wanted in ELSEWHERE:
         async with browser(server) as page:
@@ -240,7 +235,6 @@ async def test_nobody_is_led_elsewhere_after_signing_in(server: Server) -> None:
             assert answer.headers["location"] == "/app", wanted
 
 
-@pytest.mark.sqlite_alone
 async def test_whoever_guesses_has_to_wait_longer_each_time(server: Server) -> None:
     async with browser(server) as page:
         statuses = [
@@ -253,7 +247,6 @@ async def test_whoever_guesses_has_to_wait_longer_each_time(server: Server) -> N
         assert (await page.post("/app/sign-in", data={"key": server.token})).status_code == 303
 
 
-@pytest.mark.sqlite_alone
 async def test_who_tries_the_beginning_of_a_key_elsewhere_keeps_its_owner_from_nothing(
     server: Server,
 ) -> None:
@@ -298,7 +291,6 @@ async def test_a_key_without_permission_opens_pages_but_changes_nothing(server: 
         assert "manage" in refused.text
 
 
-@pytest.mark.sqlite_alone
 async def test_text_that_somebody_else_wrote_stays_text(server: Server) -> None:
     async with browser(server, **{"User-Agent": "<script>alert(1)</script>"}) as page:
         await page.post("/app/sign-in", data={"key": server.token, "name": "<img src=x>"})

@@ -1,8 +1,12 @@
 """The webhook of one inbox: tested and rotated by itself."""
 
+import pytest
+
 from tests.api.endpoint import running_endpoint
 from tests.api.test_pods import told
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def test_an_inboxs_own_webhook_is_tested_and_rotated(server: Server) -> None:

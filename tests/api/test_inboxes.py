@@ -3,9 +3,12 @@
 import asyncio
 
 import httpx2
+import pytest
 
 from postroom.clock import DAY
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def create(api: httpx2.AsyncClient, name: str, **fields: object) -> httpx2.Response:
@@ -83,6 +86,7 @@ async def test_an_address_in_use_is_taken_and_free_again_after_deletion(server: 
     assert (await create(server.api, "hello")).status_code == 201
 
 
+@pytest.mark.both_databases
 async def test_of_many_at_once_one_gets_the_address(server: Server) -> None:
     answers = await asyncio.gather(*(create(server.api, "hello") for _ in range(20)))
     assert sorted(answer.status_code for answer in answers) == [201] + [409] * 19

@@ -14,6 +14,8 @@ from tests.api.test_front_office import signed_in
 from tests.api.test_send import first_message, raw_of, send
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 MEETING = {
     "summary": "Planning, the yearly one",
     "start": "2026-11-20T15:00:00",
@@ -151,7 +153,6 @@ async def test_an_appointment_is_changed_and_called_off_by_its_uid(server: Serve
     assert (part.method, part.uid, part.sequence, part.status) == ("CANCEL", uid, 1, "CANCELLED")
 
 
-@pytest.mark.sqlite_alone
 async def test_an_appointment_that_says_too_little_or_too_much_is_refused(server: Server) -> None:
     bob = await server.new_inbox("bob")
     taken = []
@@ -230,7 +231,6 @@ async def test_what_an_invitation_says_counts_as_written_by_its_sender(server: S
     assert holds[1]["contentHash"] != holds[2]["contentHash"]
 
 
-@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     "raw",
     [
@@ -247,7 +247,6 @@ async def test_what_brings_no_invitation_cannot_be_answered(server: Server, raw:
     assert (answer.status_code, answer.json()["error"]) == (422, "not_an_invitation")
 
 
-@pytest.mark.sqlite_alone
 async def test_an_answer_needs_a_key_a_known_message_and_a_known_word(server: Server) -> None:
     message = await invited(server)
     path = f"/v1/messages/{message['id']}/calendar/respond"

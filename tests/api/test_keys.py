@@ -1,7 +1,11 @@
 """Keys: who may do what, and how long."""
 
+import pytest
+
 from postroom.accounts import accounts, keys
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def second_account(server: Server) -> str:
@@ -53,6 +57,7 @@ async def test_another_accounts_inbox_does_not_exist(server: Server) -> None:
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()["displayName"] is None
 
 
+@pytest.mark.both_databases
 async def test_a_scoped_key_is_shown_once_listed_and_revoked_at_once(server: Server) -> None:
     inbox_id = await new_inbox(server)
     created = await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "reader"})

@@ -7,6 +7,8 @@ import pytest
 from tests.api.test_search import letter
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 async def list_threads(server: Server, **query: str) -> dict[str, Any]:
     answer = await server.api.get("/v1/threads", params=query)
@@ -57,6 +59,7 @@ async def test_a_key_of_one_inbox_lists_that_one(server: Server, inboxes: dict[s
         assert other.json() == {"data": [], "total": 0}
 
 
+@pytest.mark.both_databases
 async def test_labels_are_added_removed_and_found_without_case(
     server: Server, inboxes: dict[str, str]
 ) -> None:
@@ -171,6 +174,7 @@ async def test_events_are_listed_newest_first(server: Server, inboxes: dict[str,
     assert rest.json()["data"] == oldest_first[:1]
 
 
+@pytest.mark.both_databases
 async def test_usage_counts_by_day_inbox_and_pod(server: Server, inboxes: dict[str, str]) -> None:
     usage = (await server.api.get("/v1/usage")).json()
     assert len(usage["data"]) == 30

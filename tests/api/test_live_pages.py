@@ -25,6 +25,8 @@ from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.letters import letter
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @contextlib.asynccontextmanager
 async def open_page(
@@ -65,7 +67,6 @@ async def test_a_session_that_may_not_read_hears_nothing(server: Server) -> None
     assert refused.value.response.status_code == 403
 
 
-@pytest.mark.sqlite_alone
 async def test_a_long_query_of_a_page_or_a_stream_is_refused_unread(server: Server) -> None:
     async with signed_in(server) as client:
         assert (await client.get(f"/app/search?q={'%25' * 700}")).status_code == 431
@@ -91,6 +92,7 @@ async def test_a_page_whose_last_event_is_not_in_the_log_is_told_of_many(server:
         assert await hear(page) == {"last": "", "counts": {}, "places": ["many"]}
 
 
+@pytest.mark.both_databases
 async def test_a_page_closes_when_its_session_ends(server: Server) -> None:
     async with signed_in(server) as client, open_page(server, client) as page:
         await client.post("/app/sign-out")

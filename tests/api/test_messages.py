@@ -5,6 +5,7 @@ import smtplib
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.accounts import accounts, keys
 from postroom.clock import MINUTE
@@ -12,6 +13,8 @@ from postroom.resources import Tx
 from postroom.upkeep.upkeep import one_round
 from tests.conftest import Server
 from tests.letters import assert_is_message, html_letter, letter, letter_with_files
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def subjects(api: httpx2.AsyncClient, inbox_id: str, query: str = "") -> tuple[list[str], int]:
@@ -104,6 +107,7 @@ async def test_lists_show_a_message_as_it_is_shown_alone(server: Server) -> None
     assert listed == alone == thread["data"][0]
 
 
+@pytest.mark.both_databases
 async def test_the_mail_is_given_back_as_it_came_behind_our_trace(server: Server) -> None:
     await server.new_inbox("hello")
     mails = [letter("dots\r\n..\r\n.x"), letter("x" * 300_000), b"no header, just words\r\n"]
@@ -179,6 +183,7 @@ async def test_totals_follow_every_change(server: Server) -> None:
     assert await totals() == (4, 2, 2, 0)
 
 
+@pytest.mark.both_databases
 async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     kept = await server.new_inbox("kept")
@@ -219,6 +224,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
     assert await subjects(server.api, new_id) == (["Files"], 1)
 
 
+@pytest.mark.both_databases
 async def test_a_large_mail_of_two_inboxes_outlives_one_of_them(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.new_inbox("kept")

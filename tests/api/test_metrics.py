@@ -13,6 +13,8 @@ from postroom.processes.process_metrics import Histogram
 from tests.api.test_stream import mail
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 
 

@@ -176,6 +176,7 @@ async def list_tools(server: Server, path: str, auth: Any) -> set[str]:
         return {tool.name for tool in (await client.list_tools()).tools}
 
 
+@pytest.mark.sqlite_alone
 async def test_the_official_client_finds_registers_asks_and_lists_its_tools(server: Server) -> None:
     inbox_id = await server.new_inbox("connected")
     memory = Memory()
@@ -318,6 +319,7 @@ async def test_a_code_is_good_once_for_a_minute_and_for_whom_it_was_given(server
         assert told(await exchange(server, "prc_nobody", late)) == (401, "invalid_client")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_refresh_token_is_rotated_and_used_twice_ends_the_grant(server: Server) -> None:
     async with person(server) as page:
         client_id, given = await tokens_of(server, page)
@@ -370,6 +372,7 @@ async def test_a_token_is_revoked_by_either_of_the_two(server: Server) -> None:
         assert (await server.api.post("/oauth/revoke", data={"token": "nothing"})).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_a_token_of_mcp_is_good_nowhere_else(server: Server) -> None:
     async with person(server) as page:
         _, given = await tokens_of(server, page, level="send")
@@ -382,6 +385,7 @@ async def test_a_token_of_mcp_is_good_nowhere_else(server: Server) -> None:
     assert {"send_email", "list_inboxes"} <= tools_in(called)
 
 
+@pytest.mark.sqlite_alone
 async def test_nobody_lets_a_program_do_more_than_he_may(server: Server) -> None:
     pod = (await server.api.post("/v1/pods", json={"name": "own"})).json()["id"]
     own = (await server.api.post("/v1/inboxes", json={"mailboxName": "own-one", "podId": pod})).json()["id"]
@@ -401,6 +405,7 @@ async def test_nobody_lets_a_program_do_more_than_he_may(server: Server) -> None
         assert "read_thread" in tools_in(await ask_mcp(server, given["access_token"]))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_grant_ends_with_its_user_and_with_a_lower_role(server: Server) -> None:
     async with person(server, "admin") as page:
         [user] = (await server.api.get("/v1/users")).json()["data"]
@@ -482,6 +487,7 @@ async def test_a_program_without_a_browser_gets_its_key_once(server: Server) -> 
     assert told(await poll(server, started)) == (404, "not_found")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_refused_expired_or_unknown_request_is_not_found(server: Server) -> None:
     refused, expired = await start_device(server), await start_device(server)
     async with person(server, "viewer") as page:

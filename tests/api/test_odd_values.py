@@ -11,6 +11,8 @@ from postroom.web.routes import ROUTES
 from tests.conftest import Server
 from tests.letters import letter
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 async def post(server: Server, inbox_id: str, **fields: object) -> tuple[int, dict[str, object]]:
     mail = {"to": "hello@postroom.localhost", "subject": "Hi", "body": "Hello"} | fields

@@ -17,6 +17,8 @@ from tests.conftest import Server
 from tests.letters import letter
 from tests.outbound import message_of, send
 
+pytestmark = pytest.mark.sqlite_alone
+
 FORMULA = '=HYPERLINK("https://evil.example")'
 
 
@@ -37,7 +39,6 @@ async def test_ticked_threads_are_labelled_and_deleted_together(server: Server) 
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["total"] == 1
 
 
-@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("action", ["delete", "label"])
 async def test_the_mark_of_one_row_neither_deletes_nor_labels_what_is_ticked(
     server: Server, action: str
@@ -136,6 +137,7 @@ async def test_an_event_is_posted_again_to_the_webhook_that_was_chosen(server: S
         ).status_code == 404
 
 
+@pytest.mark.both_databases
 async def test_what_waits_becomes_a_draft_of_ones_own_with_its_files(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
@@ -174,6 +176,7 @@ async def test_an_inbox_has_its_limits_rules_webhook_and_end_on_a_page(server: S
         assert (await page.get(path)).status_code == 404
 
 
+@pytest.mark.both_databases
 async def test_the_operator_pauses_an_account_and_signs_in_to_it(server: Server) -> None:
     await other_key(server)
     form = {"link": await new_link(server, is_operator=True), "key": ""}
@@ -206,6 +209,7 @@ async def test_the_operator_pauses_an_account_and_signs_in_to_it(server: Server)
         )
 
 
+@pytest.mark.both_databases
 async def test_what_waits_for_a_domain_is_hurried_or_cancelled_whole(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     sent = await send(server, inbox_id, "carol@there.example")

@@ -18,6 +18,8 @@ from tests.letters import letter
 from tests.outbound import message_of, send
 from tests.stored import make_inbox, put_mail
 
+pytestmark = pytest.mark.sqlite_alone
+
 PAGES = (
     *("/app/approvals", "/app/drafts", "/app/events", "/app/webhooks", "/app/operator", "/app/start"),
     *("/app/settings", "/app/settings/keys", "/app/settings/pods", "/app/settings/policy"),
@@ -35,6 +37,7 @@ PAGES = (
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
 
+@pytest.mark.both_databases
 async def test_every_page_opens_on_an_empty_and_on_a_full_account(server: Server) -> None:
     async with signed_in(server) as page:
         for path in PAGES:
@@ -90,6 +93,7 @@ async def test_a_person_with_a_link_approves_on_the_page_what_any_key_sent(serve
     assert (await message_of(server, second))["hold"]["state"] == "rejected"
 
 
+@pytest.mark.both_databases
 async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_several(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
@@ -122,6 +126,7 @@ async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_sever
     assert (await message_of(server, sent[4]))["hold"]["note"] == "not now"
 
 
+@pytest.mark.both_databases
 async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Server) -> None:
     async with signed_in(server) as page:
         form = {
@@ -153,7 +158,6 @@ async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Serve
 
 
 @pytest.mark.parametrize("path", ["/app/approvals/msg_1", "/app/settings/approval", "/app/operator/accounts"])
-@pytest.mark.sqlite_alone
 async def test_another_site_changes_nothing(server: Server, path: str) -> None:
     async with signed_in(server) as page:
         answer = await page.post(path, data={"name": "x"}, headers={"Origin": "https://evil.example"})

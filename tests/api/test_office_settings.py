@@ -25,6 +25,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_is_renamed_weakened_limited_ended_and_held_to_rules_on_its_page(server: Server) -> None:
     made = (await server.api.post("/v1/api-keys", json={"name": "agent"})).json()
     path = f"/app/settings/keys/{made['id']}"
@@ -44,6 +45,7 @@ async def test_a_key_is_renamed_weakened_limited_ended_and_held_to_rules_on_its_
     assert (more.status_code, later.status_code) == (400, 400)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_ends_sooner_and_never_the_last_that_may_manage(server: Server) -> None:
     [first] = (await server.api.get("/v1/api-keys")).json()["data"]
     soon = {"expiresAt": "2100-01-01T00:00:00Z"}
@@ -131,6 +133,7 @@ async def held(server: Server) -> list[Duty]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_the_operator_sees_nodes_delays_and_what_was_counted(server: Server) -> None:
     await server.new_inbox("bob")
     now = server.clock.now()

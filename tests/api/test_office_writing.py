@@ -3,12 +3,16 @@
 import re
 from typing import Any
 
+import pytest
+
 from postroom.accounts import accounts, keys
 from postroom.storage.database import Tx
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.letters import letter
 from tests.outbound import message_of
+
+pytestmark = pytest.mark.sqlite_alone
 
 NEW = {"once": "once-1", "subject": "Hello", "body": "Hello Carol", "to": "Carol <carol@there.example>"}
 
@@ -35,6 +39,7 @@ def part(name: str, content: bytes = b"a,b\n1,2\n") -> list[tuple[str, tuple[str
     return [("attachments", (name, content, "text/csv"))]
 
 
+@pytest.mark.both_databases
 async def test_a_new_mail_leaves_with_copies_and_files_and_only_once(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     mail = {**NEW, "inboxId": inbox_id, "cc": "dan@there.example", "bcc": "eve@there.example"}
@@ -69,6 +74,7 @@ async def test_what_was_refused_can_be_mended_without_writing_it_again(server: S
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
 
 
+@pytest.mark.both_databases
 async def test_a_mail_waits_for_its_time_as_the_reader_chose_it(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     later = {**NEW, "inboxId": inbox_id, "action": "schedule", "sendAt": "2026-11-20T10:00"}

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from postroom.storage import pages
 from tests.conftest import Server
 from tests.letters import letter
+
+pytestmark = pytest.mark.sqlite_alone
 
 LARGE = "All work and no play. " * 60_000  # more than a quarter of a page
 

@@ -10,6 +10,8 @@ from postroom.web.requests import page_cache
 from tests.conftest import Server
 from tests.letters import letter
 
+pytestmark = pytest.mark.sqlite_alone
+
 PATHS = ("/v1/inboxes/{inbox_id}/messages", "/v1/inboxes/{inbox_id}/threads", "/v1/threads")
 
 

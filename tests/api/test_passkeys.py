@@ -17,6 +17,8 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.ports import free_port
 
+pytestmark = pytest.mark.sqlite_alone
+
 PAGE = "/app/settings/passkeys"
 SIGN_IN = "/app/sign-in"
 
@@ -72,6 +74,7 @@ def device_of(server: Server) -> Authenticator:
     return Authenticator(server.base_url)
 
 
+@pytest.mark.both_databases
 async def test_a_user_adds_passkeys_names_them_signs_in_and_removes_one(named: Server) -> None:
     phone, key = device_of(named), device_of(named)
     async with user(named) as page, browser(named) as elsewhere:
@@ -104,7 +107,6 @@ async def passkeys_of(server: Server) -> list[Any]:
     return await server.resources.db.read(lambda tx: tx.all("select * from passkeys order by created_at, id"))
 
 
-@pytest.mark.sqlite_alone
 async def test_a_passkey_without_a_count_signs_in_again_and_again(named: Server) -> None:
     shared = Authenticator(named.base_url, counts=False)
     async with user(named) as page:
@@ -164,7 +166,6 @@ async def test_what_a_passkey_must_not_open(named: Server) -> None:
             assert (await show(page, credential)).status_code == 401, why
 
 
-@pytest.mark.sqlite_alone
 async def test_a_count_that_does_not_grow_is_a_copy(named: Server) -> None:
     device = device_of(named)
     async with user(named) as page:
@@ -176,7 +177,6 @@ async def test_a_count_that_does_not_grow_is_a_copy(named: Server) -> None:
         assert (refused.status_code, "sign count" in refused.text) == (401, True)
 
 
-@pytest.mark.sqlite_alone
 async def test_a_challenge_ends_after_ten_minutes(named: Server) -> None:
     device = device_of(named)
     async with user(named) as page:
@@ -209,7 +209,6 @@ async def test_a_passkey_is_added_by_the_session_that_asked_alone(named: Server)
     assert len(await passkeys_of(named)) == 1
 
 
-@pytest.mark.sqlite_alone
 async def test_a_user_has_at_most_twenty(named: Server) -> None:
     device = device_of(named)
     async with user(named) as page:
@@ -229,7 +228,6 @@ async def test_passkeys_end_with_their_user(named: Server) -> None:
     assert await passkeys_of(named) == []
 
 
-@pytest.mark.sqlite_alone
 async def test_a_session_of_a_key_has_no_passkeys_and_a_bare_address_neither(server: Server) -> None:
     async with signed_in(server) as page:
         assert "of no user" in html.unescape((await page.get(PAGE)).text)
@@ -240,13 +238,11 @@ async def test_a_session_of_a_key_has_no_passkeys_and_a_bare_address_neither(ser
         assert "data-passkey" not in (await page.get(SIGN_IN)).text
 
 
-@pytest.mark.sqlite_alone
 async def test_a_session_of_a_key_is_refused_where_passkeys_are_possible(named: Server) -> None:
     async with signed_in(named) as page:
         assert (await page.post(f"{PAGE}/new/options", data={})).status_code == 403
 
 
-@pytest.mark.sqlite_alone
 async def test_offers_are_for_our_own_pages_and_limited_by_address(named: Server) -> None:
     async with browser(named, Origin="https://evil.example") as page:
         assert (await page.post(f"{SIGN_IN}/passkey")).status_code == 403

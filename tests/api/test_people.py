@@ -41,6 +41,7 @@ async def audit_of(server: Server, action: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_an_invited_person_opens_the_link_and_is_a_user_in_the_audit(server: Server) -> None:
     user = await invite(server)
     assert (user["state"], user["role"], user["podIds"], user["passkeys"]) == ("invited", "approver", [], 0)
@@ -81,11 +82,13 @@ async def test_the_printed_link_makes_the_first_owner_once(server: Server) -> No
     assert (await server.api.get("/v1/users")).json()["total"] == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_an_address_of_this_server_is_no_address_of_a_person(server: Server) -> None:
     answer = await server.api.post("/v1/users", json={"email": "hello@postroom.localhost", "role": "owner"})
     assert (answer.status_code, answer.json()["field"]) == (400, "email")
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_wrong_with_an_invitation_is_said(server: Server) -> None:
     await invite(server)
     for body, told in [
@@ -138,6 +141,7 @@ async def test_nobody_gives_more_than_he_has(server: Server) -> None:
         assert answer.status_code == 403
 
 
+@pytest.mark.sqlite_alone
 async def test_the_last_owner_stays(server: Server) -> None:
     link = await new_link(server)
     async with browser(server) as page:
@@ -178,6 +182,7 @@ async def test_a_user_of_two_pods_sees_one_at_a_time_and_nothing_else(server: Se
         assert (await page.get("/app/settings/people")).status_code == 403
 
 
+@pytest.mark.sqlite_alone
 async def test_who_may_do_less_is_signed_out_and_what_he_allowed_ends(server: Server) -> None:
     user = await invite(server, role="admin")
     async with browser(server) as page:
@@ -191,6 +196,7 @@ async def test_who_may_do_less_is_signed_out_and_what_he_allowed_ends(server: Se
             assert (await program.get("/v1/me")).status_code == 401
 
 
+@pytest.mark.sqlite_alone
 async def test_with_a_user_go_sessions_and_keys(server: Server) -> None:
     user = await invite(server, role="admin")
     async with browser(server) as page:
@@ -212,6 +218,7 @@ async def test_the_key_of_a_user_is_in_no_list_and_cannot_be_revoked(server: Ser
     assert (await server.api.delete(f"/v1/api-keys/{rows[0]['key_id']}")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_a_link_asked_for_by_mail_opens_only_in_that_browser(server: Server) -> None:
     await invite(server)
     async with browser(server) as joining:

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
 from httpx2 import AsyncClient, Response
 
 from tests.api.test_keys import second_account
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def new_pod(server: Server, **body: str) -> dict[str, Any]:

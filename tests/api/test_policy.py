@@ -3,10 +3,13 @@
 import asyncio
 from typing import Any
 
+import pytest
 from httpx2 import Response
 
 from tests.api.test_pods import inbox_in, new_pod, pod_client, told
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 def mail(sender: str, number: int = 1, more: str = "") -> bytes:
@@ -82,6 +85,7 @@ async def test_a_policy_is_set_changed_and_emptied(server: Server) -> None:
         assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
+@pytest.mark.both_databases
 async def test_a_blocked_recipient_is_refused_before_suppression_and_audited(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await block(server, "outbound", "*.example.com")
@@ -117,6 +121,7 @@ async def test_each_level_can_only_narrow(server: Server) -> None:
     assert told(await send(server, inbox_id, "9", "bob@example.com")) == (403, "recipient_not_allowed")
 
 
+@pytest.mark.both_databases
 async def test_mail_that_a_policy_stops_is_kept_and_not_shown(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await block(server, "inbound", "spam.example")
@@ -209,6 +214,7 @@ async def test_an_unknown_scope_is_not_found_also_before_the_body(server: Server
     assert (await server.api.get("/v1/policy")).json()["inbound"]["rules"] == []
 
 
+@pytest.mark.both_databases
 async def test_a_blocked_message_can_be_deleted_and_counts_stay_right(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await block(server, "inbound", "spam.example")

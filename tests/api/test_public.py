@@ -31,6 +31,7 @@ async def test_not_ready_when_the_database_cannot_answer(server: Server) -> None
     assert (await server.api.get("/health")).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_a_loop_that_stands_still_is_seen_in_readiness_and_metrics(server: Server) -> None:
     loops = server.resources.loops
     loops.failed("mail", RuntimeError("no key could be made"))

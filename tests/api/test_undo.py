@@ -82,6 +82,7 @@ async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Se
     assert (hold["state"], hold["decidedBy"]["name"]) == ("approved", "Ann")
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_is_revoked_now_or_after_a_while_and_the_last_one_never(server: Server) -> None:
     made = (await server.api.post("/v1/api-keys", json={"permissions": ["read"]})).json()
     own = (await server.api.get("/v1/me")).json()["keyId"]
@@ -97,6 +98,7 @@ async def test_a_key_is_revoked_now_or_after_a_while_and_the_last_one_never(serv
     assert [each["action"] for each in audit].count("key.revoked") == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_a_session_that_was_ended_meanwhile_does_nothing_more(server: Server) -> None:
     await server.new_inbox("bob")
     message = await first_mail(server, "bob")
@@ -110,6 +112,7 @@ async def test_a_session_that_was_ended_meanwhile_does_nothing_more(server: Serv
     assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     draft = (await server.api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "One"})).json()
@@ -163,6 +166,7 @@ async def test_what_another_version_put_off_stops_no_other(server: Server) -> No
     assert (await server.api.get(f"/v1/messages/{message['id']}")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_database_that_was_away_kept_undone_is_done_later(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ from tests.api.test_pods import told
 from tests.conftest import Server
 from tests.letters import letter
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 async def add(server: Server, url: str, **body: Any) -> dict[str, Any]:
     answer = await server.api.post("/v1/webhooks", json={"url": url, **body})
@@ -65,7 +67,6 @@ async def test_a_webhook_is_listed_changed_tested_rotated_and_removed(server: Se
         assert told(await server.api.get(path)) == (404, "not_found")
 
 
-@pytest.mark.sqlite_alone
 async def test_what_is_wrong_with_a_webhook_is_said(server: Server) -> None:
     url = "http://127.0.0.1:9/hook"
     for body, field in (

@@ -144,6 +144,7 @@ async def patch_webhook(server: Server, inbox_id: str, url: str) -> dict[str, An
     return changed
 
 
+@pytest.mark.sqlite_alone
 async def test_a_dead_endpoint_with_a_long_backlog_delays_no_other(
     server: Server, endpoint: Endpoint
 ) -> None:

@@ -14,6 +14,8 @@ from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.conftest import Server, until_somebody_listens
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def endpoint() -> AsyncIterator[Endpoint]:
@@ -75,6 +77,7 @@ async def test_the_body_is_the_stored_event_and_the_signature_is_over_it(
     assert (attempt["status"], attempt["answer"]) == (200, "ok")
 
 
+@pytest.mark.both_databases
 async def test_the_secret_is_shown_once_and_after_a_rotation_both_are_valid_for_a_day(
     server: Server, endpoint: Endpoint
 ) -> None:
@@ -216,6 +219,7 @@ async def test_a_bad_url_is_refused(server: Server) -> None:
     assert (await server.api.get("/v1/webhook")).status_code == 404
 
 
+@pytest.mark.both_databases
 async def test_waiting_gives_the_first_message_that_matches(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     path = f"/v1/inboxes/{inbox_id}/wait"

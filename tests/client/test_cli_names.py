@@ -16,6 +16,8 @@ from tests.client.live import Shell
 from tests.client.test_cli_rules import leaves
 from tests.doubles import START
 
+pytestmark = pytest.mark.sqlite_alone
+
 ALL = EXAMPLES | OF_THE_SERVER
 
 

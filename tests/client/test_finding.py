@@ -13,6 +13,8 @@ from tests.api.test_search import letter, settled
 from tests.client.live import LiveServer, Shell
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 async def test_a_search_goes_on_over_its_pages(server: Server) -> None:
     async with AsyncClient(server.token, server.base_url) as client:

@@ -507,6 +507,7 @@ async def test_threads_are_resources_and_ways_to_work_are_prompts(
         assert "thr_1" in str(asked.messages[0])
 
 
+@pytest.mark.sqlite_alone
 async def test_a_client_that_reads_text_alone_gets_the_answer_as_text(server: Server) -> None:
     inbox_id = await server.new_inbox("text")
     body = {

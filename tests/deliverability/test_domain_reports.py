@@ -26,6 +26,8 @@ from tests.doubles import START, FakeClock
 from tests.mail.test_reports import AGGREGATE, TLS
 from tests.outbound import PATIENCE_SECONDS, running
 
+pytestmark = pytest.mark.sqlite_alone
+
 SERVICE = "postroom.localhost"
 FAILURE_REPORT = (
     Path(__file__).parents[1] / "mail" / "samples" / "bounces" / "others" / "dmarc_failure_as_abuse.eml"
@@ -66,6 +68,7 @@ async def reports_when(host: Server, is_wanted: Any) -> dict[str, Any]:
         await asyncio.sleep(0.2)
 
 
+@pytest.mark.both_databases
 async def test_reports_are_shown_by_source_and_go_into_no_inbox(host: Server) -> None:
     bob = await host.new_inbox("bob")
     aggregate = AGGREGATE.replace(b"example.com", SERVICE.encode())

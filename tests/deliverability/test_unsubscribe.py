@@ -14,6 +14,8 @@ from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, relay_to, running, send, settled, suppressed
 
+pytestmark = pytest.mark.sqlite_alone
+
 LINK = re.compile(rb"^List-Unsubscribe: <(http[^>]+)>\r\n", re.M)
 
 

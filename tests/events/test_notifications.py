@@ -92,6 +92,7 @@ async def test_many_at_once_are_one_message(server: Server) -> None:
         assert shown["toldAt"] is not None
 
 
+@pytest.mark.sqlite_alone
 async def test_a_webhook_target_is_signed_with_the_account_s_secret(server: Server) -> None:
     inbox_id = await held_inbox(server)
     async with running_endpoint() as endpoint:

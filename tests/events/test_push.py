@@ -103,6 +103,7 @@ async def until(server: Server, is_so: Callable[[list[Any]], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_hold_rings_the_phones_of_whoever_may_decide_it(server: Server) -> None:
     inbox_id = await held_inbox(server)
     other_pod = (await server.api.post("/v1/pods", json={"name": "Elsewhere"})).json()["id"]

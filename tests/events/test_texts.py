@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from postroom.mailbox import documents, messages
@@ -64,6 +65,7 @@ def change_documents(tx: Tx) -> None:
         messages.set_document(tx, replace(document, auth=later, automated=True, new_participant=True))
 
 
+@pytest.mark.sqlite_alone
 async def test_an_event_of_a_deleted_message_comes_without_its_texts(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for number, raw in enumerate(every_text()):

@@ -53,6 +53,7 @@ async def test_after_a_rotation_both_secrets_are_valid_for_a_day(db: Database, i
         await db.write(webhooks.rotate_secret, inbox.id, START)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_s_own_webhook_comes_before_the_account_s(db: Database, inbox: Inbox) -> None:
     assert await db.read(webhooks.list_for_inbox, inbox.id, inbox.account_id) == []
     of_account = await put(db, inbox)
@@ -63,6 +64,7 @@ async def test_an_inbox_s_own_webhook_comes_before_the_account_s(db: Database, i
     assert not await db.write(webhooks.remove, inbox.id)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_event_is_queued_only_for_an_enabled_webhook_that_wants_it(
     db: Database, inbox: Inbox
 ) -> None:
@@ -91,6 +93,7 @@ async def test_an_event_is_queued_only_for_an_enabled_webhook_that_wants_it(
     assert await db.write(webhooks.enqueue_all, [stored]) == set()
 
 
+@pytest.mark.sqlite_alone
 async def test_five_days_without_success_or_a_410_disable_an_endpoint(db: Database, inbox: Inbox) -> None:
     webhook = await put(db, inbox)
     await db.write(webhooks.note_failure, webhook, False, START)
@@ -111,6 +114,7 @@ async def test_five_days_without_success_or_a_410_disable_an_endpoint(db: Databa
     ).disabled_reason == "The endpoint answered 410 Gone."
 
 
+@pytest.mark.sqlite_alone
 async def test_a_failure_at_an_old_url_does_not_count_against_the_new(db: Database, inbox: Inbox) -> None:
     old = await put(db, inbox)
     await put(db, inbox, url="https://new.example/")

@@ -25,6 +25,8 @@ from tests.outbound import (
     suppressed,
 )
 
+pytestmark = pytest.mark.sqlite_alone
+
 CAROL = "carol@there.example"
 NO_SUCH_USER: dict[str, str] = {
     "recipient": CAROL,
@@ -223,6 +225,7 @@ async def test_what_failed_has_bounced_whatever_its_status_and_only_a_hard_reaso
     assert await suppressed(sender) == {}
 
 
+@pytest.mark.both_databases
 async def test_a_delay_is_kept_as_the_last_word_and_changes_nothing_else(
     sender: Server, peer: SmtpPeer
 ) -> None:

@@ -24,6 +24,8 @@ from tests.doubles import START
 from tests.letters import letter, letter_with_files
 from tests.stored import incoming, make_inbox
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
@@ -42,6 +44,7 @@ def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
     return [documents.decode(document) for document in stored]
 
 
+@pytest.mark.both_databases
 async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:
     mail = incoming(inbox, letter(message_id="<1@x>"))
     assert await db.write(deposit, [mail, mail]) == [[events.bell(inbox.account_id)], []]
@@ -50,6 +53,7 @@ async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, in
     assert len((await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events) == 1
 
 
+@pytest.mark.both_databases
 async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> None:
     other = await db.write(make_inbox, "other")
     mail = incoming(inbox, letter())
@@ -162,6 +166,7 @@ async def test_subject_names_and_file_names_lose_what_shows_nothing_and_keep_it_
     assert [thread.subject for thread in page] == ["Invoice"]
 
 
+@pytest.mark.both_databases
 async def test_a_mail_with_nothing_hidden_is_kept_once(db: Database, inbox: Inbox) -> None:
     await db.write(deposit, [incoming(inbox, letter(subject="Grüße, میخواهم", cc="Zoë <zoe@example.com>"))])
     [document] = await db.read(documents_of, inbox)

@@ -13,6 +13,8 @@ from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:

@@ -92,6 +92,7 @@ def count_of(tx: Tx, inbox_id: str) -> int:
     return 0 if row is None else int(row["number"])
 
 
+@pytest.mark.sqlite_alone
 async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server) -> None:
     """A crash between the two would lose mails, or double them."""
     db, inbox_id = server.resources.db, await server.new_inbox("hello")
@@ -109,6 +110,7 @@ async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server)
     assert (await db.read(places.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(1, 10), 1)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +135,7 @@ async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
     assert await db.read(subjects, inbox_id) == ["one", "two", "three", "bad"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_damaged_segment_is_set_aside_and_the_next_one_is_deposited(server: Server) -> None:
     db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
     first, _ = put(folder, [arrival(inbox_id, "one"), arrival(inbox_id, "damaged")])
@@ -233,6 +236,7 @@ async def test_a_backlog_that_is_too_old_refuses_as_well(
             await journal.append(arrival("inb_1", "two"))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_at_which_readers_die_is_set_aside_unread(server: Server) -> None:
     db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
     put(folder, [arrival(inbox_id, "deadly"), arrival(inbox_id, "fine")])
@@ -311,6 +315,7 @@ async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
     task.cancel()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) -> None:
     await server.new_inbox("hello")
     looping = b"Received: x\r\n" * (MAX_HOPS + 1) + letter()
@@ -340,6 +345,7 @@ def by_position(tx: Tx, inbox_id: str) -> list[str]:
     return [documents.decode(each.document).subject for each in found]
 
 
+@pytest.mark.sqlite_alone
 async def test_without_a_journal_what_is_left_of_one_is_deposited(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -26,6 +26,8 @@ from tests.doubles_dns import DnsServer
 from tests.letters import html_letter, letter
 from tests.mail.keys import private_key
 
+pytestmark = pytest.mark.sqlite_alone
+
 KEY = private_key()
 AUTOMATED_FIELDS = [
     {"auto_submitted": "auto-replied"},
@@ -134,6 +136,7 @@ async def hand_over_while_one_is_deleted(server: Server) -> tuple[int, str]:
     return await asyncio.to_thread(hand_over), kept
 
 
+@pytest.mark.both_databases
 async def test_without_a_journal_a_mail_is_stored_for_all_of_its_recipients_or_for_none(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:
@@ -199,6 +202,7 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     assert [event["message"]["rfc_message_id"] for event in events] == list(found)[::-1]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("lines", [1, 9_000])
 async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
     server: Server, lines: int
@@ -215,6 +219,7 @@ async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
     assert (await server.api.get(f"/v1/messages/{message['id']}/raw")).content == kept
 
 
+@pytest.mark.both_databases
 async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     for minutes in (0, 1, 60, 4 * 24 * 60):
@@ -267,7 +272,6 @@ async def test_a_handover_is_forgotten_after_five_days(server: Server) -> None:
     assert len(await messages_of(server, inbox_id)) == 2
 
 
-@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     ("to", "cc", "role"),
     [

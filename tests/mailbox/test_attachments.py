@@ -16,6 +16,7 @@ SECRET = b"s" * 32
 FILES = [Attachment("b.txt", 0, "text/plain", 3), Attachment("a.txt", 1, "text/plain", 4)]
 
 
+@pytest.mark.sqlite_alone
 async def test_files_are_listed_in_their_order_and_their_text_is_set(db: Database) -> None:
     message = await db.write(lambda tx: put_mail(tx, make_inbox(tx)))
     await db.write(attachments.add_all, [(message.id, file) for file in reversed(FILES)])

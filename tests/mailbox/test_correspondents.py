@@ -18,6 +18,8 @@ from tests.doubles import START
 from tests.letters import letter
 from tests.stored import make_inbox
 
+pytestmark = pytest.mark.sqlite_alone
+
 PUBLIC = "8.8.8.8"  # of which SPF has something to say; nobody is asked here
 
 
@@ -62,6 +64,7 @@ async def test_namesakes_are_those_who_bear_the_name_and_no_others(db: Database,
     assert namesakes == ["ann@x.example", "ann@y.example"]
 
 
+@pytest.mark.both_databases
 async def test_since_when_somebody_writes_and_is_proven_is_kept_from_the_first_time(
     db: Database, inbox: Inbox
 ) -> None:

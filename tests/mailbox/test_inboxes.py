@@ -11,6 +11,8 @@ from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import SERVICE, make_inbox
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
@@ -28,6 +30,7 @@ def test_a_mailbox_name_may_not_be(name: str) -> None:
         inboxes.require_mailbox_name(name)
 
 
+@pytest.mark.both_databases
 async def test_an_address_is_given_once_and_reserved_names_never(db: Database, inbox: Inbox) -> None:
     for name in ("hello", "postmaster", "abuse"):
         with pytest.raises(AddressTaken):

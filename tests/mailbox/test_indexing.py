@@ -165,6 +165,7 @@ async def left_words(db: Database) -> int:
     return await db.read(count)
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_from_before_the_index_is_found_behind_newer_mail(db: Database) -> None:
     inbox = await new_inbox(db)
     for number in range(100):
@@ -193,6 +194,7 @@ async def test_new_tokens_replace_the_old_ones_while_searches_go_on(
     assert [row["version"] for row in rows] == [tokens.VERSION]
 
 
+@pytest.mark.sqlite_alone
 async def test_one_node_at_a_time_keeps_the_index(db: Database) -> None:
     inbox = await new_inbox(db)
     await index(db, "first")
@@ -292,6 +294,7 @@ async def test_an_index_that_lost_its_last_steps_or_all_of_it_is_made_whole(
         await db.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_batch_is_stored_in_parts_and_is_whole_in_the_end(db: Database) -> None:
     inbox = await new_inbox(db)
     count = 2 * indexing.STORED_AT_ONCE + 1

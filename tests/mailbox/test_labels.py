@@ -26,6 +26,7 @@ async def labelled(db: Database, inbox: Inbox) -> list[str]:
     return [thread.id for thread in await db.read(listed)]
 
 
+@pytest.mark.sqlite_alone
 async def test_the_list_of_a_label_has_the_newest_first_also_after_a_mail_that_came_late(
     db: Database, inbox: Inbox
 ) -> None:
@@ -55,6 +56,7 @@ async def test_a_deleted_message_gives_its_place_back(db: Database, inbox: Inbox
     assert await labelled(db, inbox) == [newer.id, older.id]
 
 
+@pytest.mark.sqlite_alone
 async def test_labels_of_a_thread_are_in_the_order_of_their_letters_whatever_their_case(
     db: Database, inbox: Inbox
 ) -> None:

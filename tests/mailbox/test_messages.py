@@ -30,6 +30,7 @@ async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> Non
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_only_who_reaches_the_inbox_finds_its_message(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
     assert await db.read(messages.get, Reach(inbox.account_id), message.id) == message
@@ -42,6 +43,7 @@ async def test_only_who_reaches_the_inbox_finds_its_message(db: Database, inbox:
             await db.read(messages.require_visible, unknown)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Database, inbox: Inbox) -> None:
     first = await db.write(put_mail, inbox, "1", START, message_id="<1@x>")
     others = [
@@ -78,6 +80,7 @@ async def test_a_status_is_new_once(db: Database, inbox: Inbox) -> None:
     assert not await db.write(messages.set_status, message.id, messages.FAILED)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_document_takes_the_place_of_the_one_before(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox, "Body", subject="Kept")
     before = documents.decode(message.document)
@@ -89,6 +92,7 @@ async def test_a_document_takes_the_place_of_the_one_before(db: Database, inbox:
     assert documents.decode(stored.document) == judged
 
 
+@pytest.mark.sqlite_alone
 async def test_the_bytes_of_a_mail_are_kept_with_it(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox, "The very bytes")
     raw = await db.read(raw_mails.get, message.id)

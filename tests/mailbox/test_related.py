@@ -42,6 +42,7 @@ async def count(db: Database, table: str) -> int:
     return await db.read(work)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_answer_that_came_before_its_mail_is_related_to_it(db: Database, inbox: Inbox) -> None:
     answer = await put(db, inbox, in_reply_to="<first@x>")
     assert await related_to(db, answer) == []
@@ -69,6 +70,7 @@ async def test_a_mail_that_names_two_threads_joins_one_and_relates_it_to_the_oth
     assert await related_to(db, two) == [one]
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_in_its_order_relates_nothing_and_keeps_no_names(db: Database, inbox: Inbox) -> None:
     first = await put(db, inbox, message_id="<1@x>")
     await put(db, inbox, message_id="<2@x>", in_reply_to="<1@x>")
@@ -78,6 +80,7 @@ async def test_mail_in_its_order_relates_nothing_and_keeps_no_names(db: Database
     assert await count(db, "named_ids") == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_nothing_is_related_across_inboxes(db: Database, inbox: Inbox) -> None:
     other = await db.write(make_inbox, "other")
     answer = await put(db, inbox, in_reply_to="<first@x>")
@@ -86,6 +89,7 @@ async def test_nothing_is_related_across_inboxes(db: Database, inbox: Inbox) -> 
     assert await related_to(db, elsewhere) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_a_stranger_who_names_thousands_of_ids_keeps_few_rows(db: Database, inbox: Inbox) -> None:
     for mail in range(20):
         names = " ".join(f"<{mail}-{number}@x>" for number in range(500))
@@ -93,6 +97,7 @@ async def test_a_stranger_who_names_thousands_of_ids_keeps_few_rows(db: Database
     assert await count(db, "named_ids") <= 20 * related.NAMES_PER_MAIL
 
 
+@pytest.mark.sqlite_alone
 async def test_a_thread_keeps_so_many_names_and_a_name_so_many_threads(
     db: Database, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def let_in(tx: Tx, message_id: str, now: int) -> None:
     indexing.enqueue_all(tx, [message_id])
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_is_indexed_late_stands_where_it_came(db: Database) -> None:
     inbox = await new_inbox(db)
     await db.write(store, inbox, "Report 3", now=START + 3 * MINUTE)
@@ -70,6 +71,7 @@ async def test_mail_that_was_let_in_stands_where_it_was_let_in(db: Database) -> 
         assert found == ["Report 3", "Report 0", "Report 2", "Report 1"], limit
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("seed", range(4))
 async def test_any_order_of_indexing_gives_the_order_of_arrival(db: Database, seed: int) -> None:
     chance = random.Random(seed)
@@ -96,6 +98,7 @@ async def test_any_order_of_indexing_gives_the_order_of_arrival(db: Database, se
             assert await all_pages(db, inbox, q, limit) == wanted, (q, limit)
 
 
+@pytest.mark.sqlite_alone
 async def test_many_that_came_late_are_found_by_the_index(db: Database) -> None:
     inbox = await new_inbox(db)
     await db.write(store, inbox, "Report newest", now=START + 10_000 * MINUTE)

@@ -77,6 +77,7 @@ def find(tx: Tx, inbox: Inbox, q: str, limit: int = MAILS) -> list[str]:
         cursor = page.next
 
 
+@pytest.mark.sqlite_alone
 async def test_random_questions_find_what_a_slow_reading_finds(db: Database) -> None:
     chance = random.Random(14)
     inbox = await new_inbox(db)

@@ -25,6 +25,7 @@ async def thread_of(db: Database, inbox: Inbox, message_id: str, now: int = STAR
     return await db.write(put)
 
 
+@pytest.mark.sqlite_alone
 async def test_in_reply_to_comes_before_references_and_the_first_known_counts(
     db: Database, inbox: Inbox
 ) -> None:
@@ -39,12 +40,14 @@ async def test_in_reply_to_comes_before_references_and_the_first_known_counts(
     assert await find([], []) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_a_thread_of_another_inbox_is_never_joined(db: Database, inbox: Inbox) -> None:
     await thread_of(db, inbox, "<1@x>")
     other = await db.write(make_inbox, "other", inbox.account_id)
     assert await db.read(threads.resolve, other.id, ["<1@x>"], []) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_only_who_reaches_the_inbox_finds_its_thread(db: Database, inbox: Inbox) -> None:
     thread = await thread_of(db, inbox, "<1@x>")
     mine = inbox.account_id
@@ -80,6 +83,7 @@ async def test_read_and_unread_are_counted_once_however_often_they_are_set(
     assert await listed(True) == ([], 0)
 
 
+@pytest.mark.sqlite_alone
 async def test_an_answer_makes_its_thread_newest_and_unread(db: Database, inbox: Inbox) -> None:
     first = await thread_of(db, inbox, "<1@x>", START)
     await thread_of(db, inbox, "<2@x>", START + 1)

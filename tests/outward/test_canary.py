@@ -19,6 +19,8 @@ from tests.letters import letter
 from tests.outward.test_holds import add_key
 from tests.samples import samples
 
+pytestmark = pytest.mark.sqlite_alone
+
 TOKEN = "kd73hgr9wmx2pq5vtn4z"
 OTHER = "Nothing to see here, order 4711 and " + "kd73hgr9wmx2pq5vtn4y"
 
@@ -129,7 +131,6 @@ async def test_a_send_with_the_token_is_held_and_its_owner_told(server: Server) 
     assert "hold" not in (await send(server, bob, to="eve@example.org", body=leak)).json()
 
 
-@pytest.mark.sqlite_alone
 async def test_its_agent_reads_the_token_and_no_other_does(server: Server) -> None:
     made = await server.api.post("/v1/inboxes", json={"mailboxName": "bob", "canary": True})
     bob, carol = made.json()["id"], await server.new_inbox("carol")

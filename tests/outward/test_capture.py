@@ -14,6 +14,8 @@ from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, running, send, settled
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def captured(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
@@ -72,6 +74,7 @@ async def test_with_recipients_here_and_outside_each_has_its_own_state(captured:
     assert [message["captured"] for message in listed] == [True]
 
 
+@pytest.mark.both_databases
 async def test_a_captured_mail_is_done_and_cannot_be_sent_again(captured: Server) -> None:
     message_id = await send(captured, await captured.new_inbox("bob"), "carol@there.example")
     await settled(captured, message_id)

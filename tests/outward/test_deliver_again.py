@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from postroom.clock import DAY, MINUTE, SECOND, from_iso
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import messages
@@ -25,11 +27,14 @@ from tests.outbound import (
     until,
 )
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 def states(message: dict[str, Any]) -> list[str]:
     return sorted(recipient["state"] for recipient in message["recipients"])
 
 
+@pytest.mark.both_databases
 async def test_a_failed_mail_can_be_sent_again_once_its_address_is_not_suppressed(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -48,6 +53,7 @@ async def test_a_failed_mail_can_be_sent_again_once_its_address_is_not_suppresse
     assert (done.status_code, done.json()["error"]) == (409, "nothing_to_do")
 
 
+@pytest.mark.both_databases
 async def test_a_waiting_mail_can_be_tried_now_and_then_has_all_its_waits_again(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -163,6 +169,7 @@ async def test_work_in_flight_when_the_process_died_goes_again_after_the_lease(
     assert parse_mail(peer.mails[-1].raw).message_id == message["rfcMessageId"]
 
 
+@pytest.mark.both_databases
 async def test_attempts_that_died_with_their_process_do_not_use_up_the_waits(
     sender: Server, peer: SmtpPeer
 ) -> None:

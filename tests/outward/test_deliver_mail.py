@@ -31,6 +31,7 @@ def states(message: dict[str, Any]) -> list[str]:
     return sorted(recipient["state"] for recipient in message["recipients"])
 
 
+@pytest.mark.sqlite_alone
 async def test_an_accepted_mail_is_sent_and_tells_so(sender: Server, peer: SmtpPeer) -> None:
     message_id = await send(sender, await sender.new_inbox("bob"), "Carol <carol@there.example>")
     message = await settled(sender, message_id)
@@ -53,6 +54,7 @@ async def test_an_accepted_mail_is_sent_and_tells_so(sender: Server, peer: SmtpP
     assert (event["event"], event["message"]["id"]) == ("message.sent", message_id)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_return_path_is_signed_and_says_whom_a_bounce_is_about(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -127,6 +129,7 @@ async def test_whatever_is_temporary_at_any_stage_goes_again_and_arrives_once(
     assert len(peer.mails) == len(TEMPORARY)
 
 
+@pytest.mark.sqlite_alone
 async def test_after_a_lost_answer_to_the_final_dot_the_same_mail_goes_again(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -176,6 +179,7 @@ async def test_a_refusal_fails_at_once_and_suppresses_only_what_is_about_the_add
     assert set((await suppressed(sender)).values()) == {"bounce"}
 
 
+@pytest.mark.sqlite_alone
 async def test_each_recipient_has_its_own_state_and_one_refusal_fails_the_message(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -196,6 +200,7 @@ async def test_each_recipient_has_its_own_state_and_one_refusal_fails_the_messag
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_message_is_sent_when_the_last_of_several_recipients_has_it(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -210,6 +215,7 @@ async def test_a_message_is_sent_when_the_last_of_several_recipients_has_it(
     assert len(await events_of(sender, "message.sent")) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_recipients_that_finish_side_by_side_leave_no_message_pending(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -300,6 +306,7 @@ async def test_every_kind_of_mail_arrives_whole_and_signed(
             assert parse_mail(mail.raw).message_id == message["rfcMessageId"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_reply_with_its_quote_arrives_signed(sender: Server, peer: SmtpPeer) -> None:
     bob = await sender.new_inbox("bob")
     question = b"From: Alice <alice@there.example>\r\nMessage-ID: <q@there.example>\r\n\r\nWhat?\r\n"

@@ -17,6 +17,8 @@ from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import find_delivery, make_inbox, put_mail
 
+pytestmark = pytest.mark.sqlite_alone
+
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
@@ -53,6 +55,7 @@ async def test_success_ends_a_delivery_and_the_failing_of_its_endpoint(db: Datab
     assert (await db.read(webhooks.get, inbox.account_id)).failing_since is None
 
 
+@pytest.mark.both_databases
 async def test_an_endpoint_may_ask_for_a_longer_wait(db: Database, inbox: Inbox) -> None:
     delivery = await claimed(db, inbox)
     waiting = await after(db, inbox, delivery, answer(503, "busy", retry_after_seconds=3600))
@@ -69,6 +72,7 @@ async def test_what_is_permanent_is_not_tried_again(
     assert (await db.read(webhooks.get, inbox.account_id)).enabled is is_enabled
 
 
+@pytest.mark.both_databases
 async def test_after_the_last_wait_a_delivery_has_failed(db: Database, inbox: Inbox) -> None:
     delivery = await claimed(db, inbox)
     used = len(retries.WEBHOOK_WAITS)

@@ -90,6 +90,7 @@ async def test_two_at_once_count_each_once(server: Server) -> None:
     assert {actor["name"] for actor in waiting["approvedBy"]} == {"ann", "ben"}
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize("change", ["removed", "downgraded"])
 async def test_who_may_no_longer_approve_has_not_approved(server: Server, change: str) -> None:
     sent = await held_mail(server)
@@ -107,6 +108,7 @@ async def test_who_may_no_longer_approve_has_not_approved(server: Server, change
         assert (await hold_of(server, sent))["state"] == "approved"
 
 
+@pytest.mark.sqlite_alone
 async def test_nobody_approves_what_he_wrote(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
@@ -122,6 +124,7 @@ async def test_nobody_approves_what_he_wrote(server: Server) -> None:
         assert (await hold_of(server, sent))["state"] == "scheduled"  # until it can be taken back no more
 
 
+@pytest.mark.sqlite_alone
 async def test_keys_of_one_family_are_one_person(server: Server) -> None:
     sender = (await server.api.post("/v1/api-keys", json={"name": "sender"})).json()
     inbox_id = await server.new_inbox("family")
@@ -160,6 +163,7 @@ async def by_link(server: Server, sent: dict[str, Any], reviewer: str) -> httpx2
         return await page.post(f"/review/{token}", data={"decision": "approve", "content_hash": found[1]})
 
 
+@pytest.mark.sqlite_alone
 async def test_one_of_another_pod_approves_nothing_here(server: Server) -> None:
     sent = await held_mail(server, 1)
     pod = (await server.api.post("/v1/pods", json={"name": "other"})).json()["id"]

@@ -71,6 +71,7 @@ async def send_as(server: Server, token: str, inbox_id: str, to: str, **fields: 
     return receipt
 
 
+@pytest.mark.sqlite_alone
 async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
     sender: Server, agent: tuple[str, str], peer: SmtpPeer
 ) -> None:
@@ -110,6 +111,7 @@ async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_the_hash_is_that_of_the_contract(sender: Server, agent: tuple[str, str]) -> None:
     inbox_id, _ = agent
     message = await held(
@@ -133,6 +135,7 @@ async def test_the_hash_is_that_of_the_contract(sender: Server, agent: tuple[str
     assert message["hold"]["contentHash"] == hashlib.sha256(canonical.encode()).hexdigest()
 
 
+@pytest.mark.sqlite_alone
 async def test_another_hash_approves_nothing(sender: Server, agent: tuple[str, str]) -> None:
     message = await held(sender, agent[0], "carol@there.example")
     answer = await decide(sender, message, contentHash="0" * 64)
@@ -159,6 +162,7 @@ async def test_what_was_changed_since_it_was_approved_does_not_leave(
     assert "not what was approved" in told["reason"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rejected_mail_never_leaves_and_nothing_revives_it(
     sender: Server, agent: tuple[str, str], peer: SmtpPeer
 ) -> None:
@@ -176,6 +180,7 @@ async def test_a_rejected_mail_never_leaves_and_nothing_revives_it(
     assert peer.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_it_expires_after_its_hours(sender: Server, agent: tuple[str, str], peer: SmtpPeer) -> None:
     message = await held(sender, agent[0], "carol@there.example")
     turn(sender, 72 * HOUR)
@@ -186,6 +191,7 @@ async def test_it_expires_after_its_hours(sender: Server, agent: tuple[str, str]
     assert peer.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_a_cancelled_mail_is_not_revived_by_the_agent(
     sender: Server, agent: tuple[str, str], peer: SmtpPeer
 ) -> None:
@@ -218,6 +224,7 @@ async def test_neither_the_key_that_sent_it_nor_one_it_made_approves(
     assert (await decide(sender, message)).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_that_may_only_draft_has_its_sends_held(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     token = await sender.resources.db.write(add_key, sender, inbox_id, ["read", "draft"])
@@ -235,6 +242,7 @@ RULES: list[tuple[str, dict[str, Any], bool]] = [
 ]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_holds_what_it_names(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     for number, (rule, fields, is_held) in enumerate(RULES):
@@ -249,6 +257,7 @@ async def account_of(server: Server) -> str:
     return account_id
 
 
+@pytest.mark.sqlite_alone
 async def test_who_wrote_before_is_no_stranger(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     await sender.resources.db.write(set_rule, "inboxes", inbox_id, "strangers")
@@ -270,6 +279,7 @@ async def test_more_than_so_many_a_day_are_held(sender: Server) -> None:
     assert states[2]["reasons"] == ["overPerDay"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_rule_that_is_not_known_any_more_holds_everything(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     stored = '{"when":["full-moon"],"expiresHours":72,"reviewers":[]}'
@@ -308,6 +318,7 @@ async def test_an_approved_mail_waits_for_the_end_of_a_pause(
     assert len(peer.mails) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_a_suppressed_recipient_gets_nothing_when_it_is_let_go(
     sender: Server, agent: tuple[str, str], peer: SmtpPeer
 ) -> None:
@@ -335,6 +346,7 @@ async def test_a_recipient_that_a_policy_blocks_meanwhile_gets_nothing(
     assert peer.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_the_meters_of_an_inbox(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     await send(sender, inbox_id, "carol@there.example")
@@ -373,6 +385,7 @@ async def test_an_approved_mail_that_meets_a_pause_is_told_to_wait(
     assert told == [["always"], ["paused"]]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_note_with_a_nul_is_refused(sender: Server, agent: tuple[str, str]) -> None:
     message = await held(sender, agent[0], "carol@there.example")
     answer = await decide(sender, message, note="a\0b")
@@ -411,6 +424,7 @@ async def post_as(server: Server, token: str, inbox_id: str) -> httpx2.Response:
         )
 
 
+@pytest.mark.sqlite_alone
 async def test_the_rule_of_an_account_is_asked_about_every_send_the_first_and_the_next(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -424,6 +438,7 @@ async def test_the_rule_of_an_account_is_asked_about_every_send_the_first_and_th
         assert (hold and hold["reasons"]) == (["links"] if number else None)
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_to_trusted_recipients_alone_is_not_held_but_for_what_moved_the_agent(
     sender: Server, agent: tuple[str, str]
 ) -> None:
@@ -443,6 +458,7 @@ async def test_mail_to_trusted_recipients_alone_is_not_held_but_for_what_moved_t
     assert waits["hold"]["reasons"] == ["overPerDay"]
 
 
+@pytest.mark.sqlite_alone
 async def test_only_who_may_change_every_rule_trusts_a_recipient(
     sender: Server, agent: tuple[str, str]
 ) -> None:

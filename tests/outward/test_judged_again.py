@@ -104,6 +104,7 @@ async def test_what_a_revoked_key_left_waiting_is_held_until_a_person_decides(
     assert [event["hold"]["reasons"] for event in told] == [["key_revoked"]] * 3
 
 
+@pytest.mark.sqlite_alone
 async def test_an_approval_counts_for_what_the_person_knew_of_the_key(house: House, inbox_id: str) -> None:
     key_id, token = await house.key(inbox_id, "read", "draft")
     message_id = (await house.send(inbox_id, CAROL, token=token))["id"]
@@ -134,6 +135,7 @@ async def test_a_key_that_may_send_no_more_sends_nothing_that_waits(house: House
     assert house.sink.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_the_end_of_a_pause_lets_nothing_of_a_revoked_key_go(house: House, inbox_id: str) -> None:
     key_id, token = await house.key(inbox_id, *AGENT)
     waiting = await deferred(house, inbox_id, CAROL, token=token)
@@ -149,6 +151,7 @@ async def test_the_end_of_a_pause_lets_nothing_of_a_revoked_key_go(house: House,
     assert house.sink.recipients == [CAROL]
 
 
+@pytest.mark.sqlite_alone
 async def test_what_failed_by_a_revoked_key_is_not_sent_by_trying_again(house: House, inbox_id: str) -> None:
     key_id, token = await house.key(inbox_id, *AGENT)
     house.sink.mood = "refuses"
@@ -162,6 +165,7 @@ async def test_what_failed_by_a_revoked_key_is_not_sent_by_trying_again(house: H
     assert house.sink.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_reviewers_are_asked_about_what_a_revoked_key_left(house: House, inbox_id: str) -> None:
     key_id, token = await house.key(inbox_id, *AGENT)
     await deferred(house, inbox_id, CAROL, token=token)
@@ -216,6 +220,7 @@ async def test_what_changes_between_claim_and_delivery_counts(
     assert house.sink.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_put_right_before_it_is_stopped_leaves(house: House, inbox_id: str) -> None:
     message_id = (await house.send(inbox_id, CAROL))["id"]
     [delivery] = await house.claim("mail")

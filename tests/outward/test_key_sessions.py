@@ -14,6 +14,8 @@ from tests.outbound import message_of
 from tests.outward.test_holds import EVERYTHING, add_key, send_as, set_rule
 from tests.outward.test_reviewers import set_reviewers
 
+pytestmark = pytest.mark.sqlite_alone
+
 numbers = itertools.count(1)
 
 
@@ -114,6 +116,7 @@ async def test_it_stays_bound_as_its_key_is(sender: Server, line: list[str]) -> 
     assert shown["approval"]["when"] == ["always"]
 
 
+@pytest.mark.both_databases
 async def test_its_own_send_asks_no_reviewer_whose_mail_it_reads(sender: Server, inbox_id: str) -> None:
     await sender.new_inbox("boss")
     await sender.resources.db.write(set_reviewers, inbox_id, "boss@postroom.localhost")

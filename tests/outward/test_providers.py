@@ -165,6 +165,7 @@ async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_an
     assert (happened[0], happened[-1]) == ("provider.slowed", "provider.recovered")
 
 
+@pytest.mark.sqlite_alone
 async def test_no_stranger_slows_a_provider_by_naming_its_server_before_his_own(house: House) -> None:
     bob = await house.inbox("bob")
     house.sink.mood, house.sink.host = "defers", "mx.stranger.example"
@@ -207,6 +208,7 @@ async def test_what_waits_for_its_turn_is_spread_out_and_asked_again(db: Databas
     assert await db.write(paces.take_turn, "unknown", start) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_a_relay_is_counted_and_not_slowed(house: House) -> None:
     receivers = Receivers(house.resources.resolver, "smtp://relay.our.example:25")
     house = replace(house, outbound=replace(house.outbound, receivers=receivers))
@@ -272,6 +274,7 @@ async def test_a_deferred_mail_gives_its_place_of_the_day_back(house: House) -> 
     assert shown["used"] == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_a_domain_that_is_not_proved_cannot_be_warmed_up(house: House) -> None:
     added = (await house.api.post("/v1/domains", json={"domain": "mine.example"})).json()
     assert added["warmUp"] is False
@@ -279,6 +282,7 @@ async def test_a_domain_that_is_not_proved_cannot_be_warmed_up(house: House) -> 
     assert (refused.status_code, refused.json()["error"]) == (400, "bad_request")
 
 
+@pytest.mark.sqlite_alone
 async def test_the_figures_of_a_provider(house: House) -> None:
     bob = await house.inbox("bob")
     await house.send(bob, "a@there.example")

@@ -25,6 +25,8 @@ from tests.doubles_dns import ZoneLookup
 from tests.mail.test_authenticity import RECORDS, signed
 from tests.outbound import message_of, message_when, send, settled, until
 
+pytestmark = pytest.mark.sqlite_alone
+
 REVIEWER = "boss@there.example"
 
 
@@ -68,6 +70,7 @@ async def state(server: Server, message_id: str) -> str:
     return found
 
 
+@pytest.mark.both_databases
 async def test_the_notice_tells_the_whole_mail_and_why_it_waits(
     sender: Server, asked: tuple[str, EmailMessage]
 ) -> None:
@@ -163,6 +166,7 @@ async def test_the_first_new_line_decides(
     assert await state(sender, message_id) == outcome
 
 
+@pytest.mark.both_databases
 async def test_an_answer_of_somebody_else_does_not_count(
     sender: Server, asked: tuple[str, EmailMessage]
 ) -> None:

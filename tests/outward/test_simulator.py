@@ -13,6 +13,8 @@ from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.outbound import events_of, message_of, message_when, running, send, settled, suppressed, until
 
+pytestmark = pytest.mark.sqlite_alone
+
 AT = "simulator.postroom.localhost"
 
 
@@ -75,6 +77,7 @@ async def test_complaint_suppresses_and_tells(practice: Server) -> None:
     assert await suppressed(practice) == {f"complaint@{AT}": "complaint"}
 
 
+@pytest.mark.both_databases
 async def test_full_fails_at_once_and_may_be_tried_again(practice: Server) -> None:
     message = await settled(practice, await send(practice, await practice.new_inbox("bob"), f"full@{AT}"))
     assert message["status"] == "failed"
@@ -149,6 +152,7 @@ async def test_the_simulator_is_closed_to_mail_from_outside(practice: Server) ->
         await asyncio.to_thread(hand_over)
 
 
+@pytest.mark.both_databases
 async def test_an_answer_comes_once_however_often_it_is_tried(
     practice: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

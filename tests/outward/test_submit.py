@@ -59,6 +59,7 @@ async def test_every_recipient_is_there_once_in_the_order_of_the_heads(db: Datab
     assert {(each.state, each.due_at) for each in found} == {(deliveries.PENDING, START)}
 
 
+@pytest.mark.sqlite_alone
 async def test_a_repeated_key_gives_the_first_answer_and_stores_nothing(db: Database, inbox: Inbox) -> None:
     asked = sending(inbox, request_hash=hash_request(b"this"))
     first, second = await db.write(submit, [asked, asked])
@@ -69,6 +70,7 @@ async def test_a_repeated_key_gives_the_first_answer_and_stores_nothing(db: Data
         await db.write(submit, [sending(inbox, request_hash=hash_request(b"other"))])
 
 
+@pytest.mark.sqlite_alone
 async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: Inbox) -> None:
     await db.write(suppressions.add, inbox.account_id, "p@example.com", suppressions.MANUAL, START)
     with pytest.raises(RecipientSuppressed):
@@ -79,6 +81,7 @@ async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: I
     assert not answer.is_replay
 
 
+@pytest.mark.sqlite_alone
 async def test_a_new_thread_is_read_and_an_answer_marks_its_thread_read(db: Database, inbox: Inbox) -> None:
     reach = Reach(inbox.account_id)
     message = await db.read(messages.find, await sent_id(db, sending(inbox)))
@@ -94,6 +97,7 @@ async def test_a_new_thread_is_read_and_an_answer_marks_its_thread_read(db: Data
     assert (await db.read(threads.list_of_inbox, inbox.id, None, 10, 0))[1] == 2
 
 
+@pytest.mark.sqlite_alone
 async def test_on_the_free_plan_answers_go_to_an_own_inbox(db: Database, inbox: Inbox) -> None:
     other = await db.write(make_inbox, "other")
 
@@ -140,6 +144,7 @@ async def test_the_cold_budget_of_an_inbox_holds_however_old_the_inbox_is(db: Da
     await sent_id(db, sending(inbox, key="another", to=strangers[1:]))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_send_that_a_rule_asks_about_is_not_read_inside_its_transaction(
     db: Database, inbox: Inbox
 ) -> None:

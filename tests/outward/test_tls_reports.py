@@ -76,6 +76,7 @@ async def dns() -> AsyncIterator[DnsServer]:
         yield server
 
 
+@pytest.mark.sqlite_alone
 async def test_sessions_are_counted_by_day_domain_policy_and_result(db: Database) -> None:
     await db.write(tls_sessions.add_all, [GOOD, BAD, GOOD, OTHER], START)
     await db.write(tls_sessions.add_all, [GOOD], START + DAY)
@@ -90,6 +91,7 @@ async def test_sessions_are_counted_by_day_domain_policy_and_result(db: Database
     assert await db.write(tls_sessions.take, "there.example", day) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_a_domain_that_changes_all_the_time_fills_no_table(db: Database) -> None:
     many = [
         TlsSession("there.example", STS, "success", reason=str(number)) for number in range(MOST_OF_A_DAY + 5)
@@ -204,6 +206,7 @@ async def test_a_report_is_posted_by_https(host: Server, dns: DnsServer, tmp_pat
         await courier.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_who_asks_for_nothing_is_told_nothing(host: Server, dns: DnsServer) -> None:
     db, yesterday = host.resources.db, host.clock.now() - DAY
     await db.write(tls_sessions.add_all, [TlsSession("silent.example", STS, "success")], yesterday)

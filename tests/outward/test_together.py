@@ -90,6 +90,7 @@ async def refusal(db: Database, function: Callable[[Tx], object]) -> type[Except
     return None
 
 
+@pytest.mark.sqlite_alone
 async def test_no_limit_is_passed_by_sends_of_different_moments_in_one_call(
     db: Database, inbox: Inbox
 ) -> None:

@@ -27,6 +27,8 @@ from tests.outbound import message_of, message_when, relay_to, running, send, se
 from tests.outward.test_holds import decide, held, set_rule
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
 
+pytestmark = pytest.mark.sqlite_alone
+
 CAROL = "carol@there.example"
 
 
@@ -104,6 +106,7 @@ async def about_to_leave(server: Server) -> tuple[str, Delivery]:
     return message_id, await server.resources.db.write(claim, message_id, server.clock.now())
 
 
+@pytest.mark.both_databases
 async def test_a_pause_that_has_ended_when_it_is_noticed_holds_nothing(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -164,6 +167,7 @@ async def test_a_large_answer_keeps_the_bytes_that_prove_who_wrote_it(
     assert seen == [raw]
 
 
+@pytest.mark.both_databases
 async def test_an_answer_with_a_copy_to_the_inbox_is_both(
     sender: Server, notice: EmailMessage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +227,7 @@ async def test_a_notice_reaches_a_reviewer_inside_whatever_his_policy_says(sende
     assert event["event"] == "message.received"
 
 
+@pytest.mark.both_databases
 async def test_a_key_that_could_read_the_notice_of_its_own_send_gets_none(sender: Server) -> None:
     inbox_id, boss = await sender.new_inbox("bob"), await sender.new_inbox("boss")
     await sender.resources.db.write(set_reviewers, inbox_id, "boss@postroom.localhost")
@@ -239,6 +244,7 @@ async def test_a_key_that_could_read_the_notice_of_its_own_send_gets_none(sender
     assert (await sender.api.get(f"/v1/inboxes/{boss}/messages")).json()["total"] == 0
 
 
+@pytest.mark.both_databases
 async def test_what_came_is_counted_with_all_its_bytes(sender: Server) -> None:
     inbox_id = await sender.new_inbox("bob")
     await sender.deliver(letter("x" * 5000), "bob")

@@ -1,5 +1,7 @@
 """Mail past its retention goes: of which inboxes, which messages, and in what order."""
 
+import pytest
+
 from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.mailbox import inboxes
@@ -75,6 +77,7 @@ async def test_what_is_too_old_goes_but_for_what_waits_to_be_sent(db: Database) 
     assert (row["inbound_count"], row["blocked_count"], row["stored_bytes"]) == (3, 0, 30)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_goes_after_its_days_and_not_before(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.deliver(b"From: a@example.com\r\nSubject: s\r\n\r\nhi", "hello")

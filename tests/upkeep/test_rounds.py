@@ -28,6 +28,7 @@ async def resources(database_url: str, tmp_path: Path, clock: FakeClock) -> Reso
     return Resources(config, db, LocalBlobs(tmp_path / "blobs"), clock, Resolver(), asyncio.Event())
 
 
+@pytest.mark.sqlite_alone
 async def test_after_a_slow_step_the_next_is_half_as_large_down_to_a_bound(resources: Resources) -> None:
     asked: list[int] = []
 
@@ -44,6 +45,7 @@ async def test_after_a_slow_step_the_next_is_half_as_large_down_to_a_bound(resou
     await resources.db.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(resources: Resources) -> None:
     running = asyncio.create_task(run_upkeep(resources))
 

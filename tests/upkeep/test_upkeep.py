@@ -27,6 +27,7 @@ def age(folder: Path) -> None:
             os.utime(path, (0, 0))
 
 
+@pytest.mark.sqlite_alone
 async def test_a_blob_that_no_mail_names_is_removed_after_a_while_and_no_other(
     server: Server, tmp_path: Path
 ) -> None:
@@ -43,6 +44,7 @@ async def test_a_blob_that_no_mail_names_is_removed_after_a_while_and_no_other(
     assert raw.content.endswith(b"x" * 1000 + b"\r\n")
 
 
+@pytest.mark.sqlite_alone
 async def test_events_are_kept_for_thirty_days(server: Server) -> None:
     await server.new_inbox("hello")
     await server.deliver(mail(1), "hello")
@@ -72,6 +74,7 @@ async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server)
     assert left["n"] == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_a_step_takes_as_many_statements_for_many_mails_as_for_one(server: Server) -> None:
     await server.new_inbox("hello")
     gone = await server.new_inbox("gone")
@@ -145,6 +148,7 @@ class CountingTx:
         return self._tx.words
 
 
+@pytest.mark.sqlite_alone
 async def test_a_duty_has_one_holder_until_it_ends_or_is_left(server: Server) -> None:
     write, now = server.resources.db.write, server.clock.now()
     assert await write(duties.take, "d", "one", now + 10, now)

@@ -192,6 +192,7 @@ async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
         return reader, writer, await reader.readline()
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_stays_inside_is_read_by_a_worker(server: Server) -> None:
     alice = await server.new_inbox("alice")
     await server.new_inbox("bob")
