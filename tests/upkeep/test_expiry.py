@@ -104,6 +104,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
             "result": "success",
             "host": "",
             "ip": "",
+            "own_ip": "",
             "reason": "",
             "count": 1,
         },
