@@ -25,7 +25,8 @@ LONG_SECONDS = 10.0
 async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
     require_permitted(call.caller, route)
     if not route.is_verb:
-        return await route.operation(call, **arguments)
+        given = {name: arguments[name] for name in route.wanted if name in arguments}
+        return await route.operation(call, **given)
     if route.prepare is not None:
         arguments |= await route.prepare(call.resources, arguments["body"])
     result = await _run_in_transaction(route, call, arguments)

@@ -48,12 +48,6 @@ class HappenedTo(Struct, frozen=True):
     reason: str | None = None
 
 
-class ToldEvent(Struct, frozen=True):
-    id: str
-    kind: str
-    body: bytes
-
-
 def require_known(asked: list[str], field: str) -> None:
     for kind in asked:
         if kind not in KINDS and kind not in NEVER:
@@ -67,8 +61,8 @@ def ours(asked: list[str]) -> list[str]:
 
 def tell(
     tx: Tx, event: Event, wanted: frozenset[str], hidden: frozenset[str] = frozenset()
-) -> list[ToldEvent]:
-    """None of a message that is gone, or that has a label which is not to be seen."""
+) -> list[tuple[str, bytes]]:
+    """Ids and bodies; none of a message that is gone, or that has a label which is not to be seen."""
     message = messages.find(tx, event.message_id)
     if message is None:
         return []
@@ -79,20 +73,16 @@ def tell(
     for number, kind in enumerate(TOLD.get(event.kind, ())):
         if kind in wanted:
             event_id = event.id if number == 0 else f"{event.id}-{number}"
-            body = {"type": "event", "event_type": kind, "event_id": event_id}
-            told.append(ToldEvent(event_id, kind, encode(body | about(tx, event, kind, message, shown))))
+            head = {"type": "event", "event_type": kind, "event_id": event_id}
+            body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
+            told.append((event_id, body))
     return told
 
 
 def tell_webhook(
     tx: Tx, event: Event, vocabulary: tuple[str, ...], base_url: str, now: int
 ) -> list[tuple[str, bytes]]:
-    told = tell(tx, event, frozenset(vocabulary))
-    return [(each.id, each.body) for each in told]
-
-
-def encode(body: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(body)
+    return tell(tx, event, frozenset(vocabulary))
 
 
 def about(

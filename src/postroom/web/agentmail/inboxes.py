@@ -1,6 +1,7 @@
 """Inboxes of /v0."""
 
 import secrets
+from functools import partial
 
 from msgspec import UNSET
 
@@ -11,7 +12,6 @@ from postroom.accounts.rules import pauses
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest
-from postroom.fields import RowPlace
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import listing
@@ -82,24 +82,19 @@ def set_status(
 
 def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
     found = listing.list_inboxes(tx, place, paging.span_of(query))
-    shown, behind = paging.cut(found, query.limit, place_of)
-    return paging.page("inboxes", [show(tx, inbox) for inbox in shown], query.limit, behind)
-
-
-def place_of(inbox: Inbox) -> RowPlace:
-    return RowPlace(inbox.created_at, inbox.id)
+    return paging.page_of("inboxes", found, query, partial(show, tx))
 
 
 def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
     """Words that begin one of the address or of the name, page by page of all that are looked through."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
     found = listing.list_inboxes(tx, place, paging.span_of(looked_at))
-    seen, behind = paging.cut(found, SEARCHED, place_of)
+    seen, behind = paging.cut(found, SEARCHED, paging.place_of)
     asked = query.q.casefold().split()
     matching = [inbox for inbox in seen if matches(inbox, asked)]
     kept = matching[: query.limit]
     if len(matching) > query.limit:
-        behind = place_of(kept[-1])
+        behind = paging.place_of(kept[-1])
     kept.sort(key=lambda inbox: inbox.address != query.q.casefold())
     return paging.page("inboxes", [show(tx, inbox) for inbox in kept], query.limit, behind)
 
@@ -108,10 +103,6 @@ def matches(inbox: Inbox, asked: list[str]) -> bool:
     address, name = inbox.address, (inbox.display_name or "").casefold()
     words = [address, *address.replace("@", " ").replace(".", " ").replace("-", " ").split(), *name.split()]
     return all(any(word.startswith(each) for word in words) for each in asked)
-
-
-def get_inbox(tx: Tx, inbox: Inbox) -> shapes.Inbox:
-    return show(tx, inbox)
 
 
 def change_inbox(

@@ -2,7 +2,8 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +30,8 @@ from postroom.web.api.mailbox import search as finding
 from postroom.web.call import Call
 from postroom.web.interface.bodies import finding_body
 
+Row, Shown = TypeVar("Row"), TypeVar("Shown")
+
 LOOKED_THROUGH = 500  # rows of a list that is filtered by what stands in the mails
 GOT_AT_ONCE = 100
 DIRECTIONS = {showing.RECEIVED_LABEL: INBOUND, showing.SENT_LABEL: OUTBOUND}
@@ -50,15 +53,14 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
         (query.to, people_of),
         (query.subject, subject_of),
     )
-    span = paging.span_of(query)
-    if keeps is not None:
-        span = replace(span, limit=LOOKED_THROUGH + 1)
+    most = query.limit if keeps is None else LOOKED_THROUGH
+    span = replace(paging.span_of(query), limit=most + 1)
     places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
-    if keeps is None:
-        shown, behind = paging.cut(places, query.limit, lambda place: place)
-        found = showing.show_by_ids(tx, [place.id for place in shown])
-    else:
-        found, behind = look_through(tx, places, keeps, query.limit)
+
+    def show(some: Sequence[RowPlace]) -> list[shapes.Message]:
+        return showing.show_by_ids(tx, [place.id for place in some])
+
+    found, behind = look_through(places, most, show, keeps, query.limit, lambda place: place)
     return paging.page("messages", found, query.limit, behind)
 
 
@@ -114,24 +116,25 @@ def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def look_through(
-    tx: Tx,
-    places: Sequence[RowPlace],
-    keeps: Callable[[shapes.Message], bool],
+    rows: Sequence[Row],
+    most: int,
+    show: Callable[[Sequence[Row]], list[Shown]],
+    keeps: Callable[[Any], bool] | None,
     limit: int,
-) -> tuple[list[shapes.Message], RowPlace | None]:
+    place: Callable[[Row], RowPlace],
+) -> tuple[list[Shown], RowPlace | None]:
     """As many as fit, and where the next page begins: a page may be empty and not the last."""
-    kept: list[shapes.Message] = []
-    for start in range(0, len(places), showing.AT_ONCE):
-        some = places[start : start + showing.AT_ONCE]
-        found = messages.list_by_ids(tx, [place.id for place in some])
-        shown = showing.show_messages(tx, found)
-        for message, each in zip(found, shown, strict=True):
-            if keeps(each):
-                kept.append(each)
-                if len(kept) == limit:
-                    return kept, RowPlace(message.created_at, message.id)
-    is_last = len(places) <= LOOKED_THROUGH
-    return kept, None if is_last or not places else places[-1]
+    kept: list[tuple[Row, Shown]] = []
+    for start in range(0, len(rows), showing.AT_ONCE):
+        some = rows[start : start + showing.AT_ONCE]
+        pairs = zip(some, show(some), strict=True)
+        kept += [(row, shown) for row, shown in pairs if keeps is None or keeps(shown)]
+        if len(kept) > limit:
+            break
+    found, behind = paging.cut(kept, limit, lambda pair: place(pair[0]))
+    if behind is None and len(rows) > most:
+        behind = place(rows[-1])
+    return [shown for _, shown in found], behind
 
 
 async def search_messages(call: Call, inbox_id: str, query: shapes.SearchQuery) -> shapes.Page:
@@ -172,7 +175,7 @@ def lies_within(moment: int, span: Span) -> bool:
     return (span.since is None or moment > span.since) and (span.until is None or moment < span.until)
 
 
-async def get_message(call: Call, inbox_id: str, message_id: str) -> shapes.Message:
+async def get_message(call: Call, message_id: str) -> shapes.Message:
     """With what its head says, which is read from the mail itself."""
     (shown,) = await call.resources.db.read(show_whole, call, message_id)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
@@ -206,14 +209,10 @@ def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Pag
 def get_message_file(
     tx: Tx, caller: Caller, message_id: str, attachment_id: str, links: Links
 ) -> shapes.ShownFile:
-    owner, _, position = attachment_id.partition(".")
-    if owner != message_id:
-        raise NotFound("No such attachment.")
     message = messages.get(tx, caller.reach, message_id)
-    listed = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    for file in listed:
-        if str(file.position) == position:
-            return showing.show_link(tx, message.id, file, links)
+    for file in attachments.list_of_messages(tx, [message.id]).get(message.id, []):
+        if attachment_id == showing.file_id(message.id, file.position):
+            return showing.show_link(tx, message.id, file.position, file, links)
     raise NotFound("No such attachment.")
 
 
@@ -256,22 +255,21 @@ def change_all(
 def list_label_changes(tx: Tx, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
     """The labels that were set and removed, newest first."""
     found = label_changes.list_span(tx, inbox.id, paging.span_of(query))
-    some, behind = paging.cut(found, query.limit, lambda each: RowPlace(each.created_at, each.id))
-    shown = [
-        {
-            "organization_id": inbox.account_id,
-            "pod_id": inbox.pod_id,
-            "inbox_id": inbox.address,
-            "event_id": each.id,
-            "event_type": "label.added" if each.is_added else "label.removed",
-            "message_id": showing.name_by_id(tx, each.message_id),
-            "label": each.label,
-            "event_at": to_iso(each.created_at),
-            "created_at": to_iso(each.created_at),
-        }
-        for each in some
-    ]
-    return paging.page("events", shown, query.limit, behind)
+    return paging.page_of("events", found, query, partial(show_label_change, tx, inbox))
+
+
+def show_label_change(tx: Tx, inbox: Inbox, change: label_changes.LabelChange) -> shapes.Page:
+    return {
+        "organization_id": inbox.account_id,
+        "pod_id": inbox.pod_id,
+        "inbox_id": inbox.address,
+        "event_id": change.id,
+        "event_type": "label.added" if change.is_added else "label.removed",
+        "message_id": showing.name_by_id(tx, change.message_id),
+        "label": change.label,
+        "event_at": to_iso(change.created_at),
+        "created_at": to_iso(change.created_at),
+    }
 
 
 def read_change(body: shapes.LabelChange) -> verbs.LabelChange:

@@ -131,8 +131,7 @@ def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:
 def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
     """The id of a message of this inbox."""
     if ids.is_id(ids.MESSAGE, name):
-        message = messages.get(tx, inbox.reach, name)
-        return message.id
+        return messages.get(tx, inbox.reach, name).id
     found = None if "\0" in name else listing.find_by_rfc_id(tx, inbox.id, name)
     if found is None:
         raise NotFound("No such message.")

@@ -83,14 +83,27 @@ def cut(
     return found[:limit], place(found[limit - 1])
 
 
-def part_of(
-    found: Sequence[T], query: Any, place: Callable[[T], RowPlace]
-) -> tuple[Sequence[T], RowPlace | None]:
-    """The same of a short list that is there as a whole."""
+def place_of(row: Any) -> RowPlace:
+    return RowPlace(row.created_at, row.id)
+
+
+def page_of(
+    name: str,
+    found: Sequence[T],
+    query: Any,
+    show: Callable[[T], Any],
+    place: Callable[[T], RowPlace] = place_of,
+) -> dict[str, Any]:
+    """Of a list that was read one row longer."""
+    some, behind = cut(found, query.limit, place)
+    return page(name, [show(each) for each in some], query.limit, behind)
+
+
+def part_of(found: Sequence[T], query: Any, place: Callable[[T], RowPlace] = place_of) -> list[T]:
+    """Of a short list that is there as a whole, what a longer one is read for."""
     span = span_of(query)
     keyed = sorted(((place(each).at, place(each).id, each) for each in found), key=lambda row: row[:2])
     if span.behind is not None:
         behind = span.behind.at, span.behind.id
         keyed = [row for row in keyed if (row[:2] > behind if span.is_ascending else row[:2] < behind)]
-    ordered = [each for _, _, each in (keyed if span.is_ascending else reversed(keyed))]
-    return cut(ordered, query.limit, place)
+    return [each for _, _, each in (keyed if span.is_ascending else reversed(keyed))]

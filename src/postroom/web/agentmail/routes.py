@@ -11,7 +11,9 @@ from postroom.operations import pods as pod_verbs
 from postroom.web.agentmail import inboxes, messages, threads
 from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
 from postroom.web.agentmail.writing import drafts, sending
+from postroom.web.api.mailbox import threads as thread_deletion
 from postroom.web.api.mailbox.messages import remove_blobs
+from postroom.web.api.outward import drafts as draft_verbs
 from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import ACCOUNT, POD, SCOPED, Route
 
@@ -25,7 +27,7 @@ INBOXES = (
     Route("GET", "/inboxes", inboxes.list_inboxes, SCOPED, READING),
     Route("POST", "/inboxes", inboxes.create_inbox, POD, MANAGING, read=read_optional),
     Route("GET", "/inboxes/search", inboxes.search_inboxes, SCOPED, READING),
-    Route("GET", "/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
+    Route("GET", "/inboxes/{inbox_id}", inboxes.show, SCOPED, READING),
     Route("PATCH", "/inboxes/{inbox_id}", inboxes.change_inbox, POD, MANAGING),
     Route("DELETE", "/inboxes/{inbox_id}", inbox_verbs.delete_inbox, POD, MANAGING, 204),
 )
@@ -50,7 +52,7 @@ THREADS = (
     Route("GET", "/threads/search", threads.search_threads, SCOPED, READING),
     Route("GET", THREAD, threads.get_thread, SCOPED, READING),
     Route("PATCH", THREAD, threads.change_thread, SCOPED, WRITING),
-    Route("DELETE", THREAD, threads.delete_thread, POD, MANAGING, 204),
+    Route("DELETE", THREAD, thread_deletion.delete_thread, POD, MANAGING, 204),
     Route("GET", f"{THREAD}{FILE}", threads.get_thread_file, SCOPED, READING),
 )
 DRAFTS = (
@@ -61,7 +63,7 @@ DRAFTS = (
 WRITTEN_DRAFTS = (
     Route("POST", "/drafts", drafts.create_draft, SCOPED, DRAFTING, read=sending.read_mail),
     Route("PATCH", DRAFT, drafts.change_draft, SCOPED, DRAFTING, read=sending.read_mail),
-    Route("DELETE", DRAFT, drafts.delete_draft, SCOPED, DRAFTING, 204),
+    Route("DELETE", DRAFT, draft_verbs.delete_draft, SCOPED, DRAFTING, 204),
     Route("POST", f"{DRAFT}/send", drafts.send_draft, SCOPED, WRITING, read=read_optional),
 )
 DOMAINS = (

@@ -7,16 +7,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.operations.inboxes import Metadata
 from postroom.web.agentmail.paging import collect
-from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS, LIST_LIMIT_ENTRIES
+from postroom.web.interface.bodies.send_body import Addresses, OwnHeaders
 
 Limit = Annotated[int, Meta(ge=1)]
 ClientId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9._~-]+$")]
-Addresses = (
-    Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]
-    | Annotated[
-        list[Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]], Meta(max_length=LIST_LIMIT_ENTRIES)
-    ]
-)
 Words = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)]
 OneOrMore = Annotated[str, Meta(max_length=1000)] | Words
 Text = Annotated[str, Meta(max_length=100_000)]
@@ -119,7 +113,7 @@ class Written(Struct, frozen=True, omit_defaults=True):
 class NewMail(Written, frozen=True):
     """Of a send, an answer or a forward; each takes some of these."""
 
-    headers: dict[str, str] | None = None
+    headers: OwnHeaders | None = None
     reply_all: bool | None = None
     track_opens: bool | None = None
 
@@ -222,10 +216,6 @@ def words_of(given: OneOrMore | None) -> list[str]:
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
-
-
-def addresses_of(given: Addresses | None) -> str | list[str]:
-    return "" if given is None else given
 
 
 def to_builtins(shown: Struct) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from postroom.mail.address import parse_list
 from postroom.mailbox import attachments, documents, holds, inboxes, labels, messages, raw_mails
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.mailbox.documents import Document
+from postroom.mailbox.drafts import KeptFile
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import FAILED, OUTBOUND, PENDING, SENT, Message
@@ -85,7 +86,8 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
                 bcc=document.bcc or None,
                 subject=document.subject,
                 preview=preview(document.reply_text or document.body_text),
-                attachments=[show_file(message.id, file) for file in files.get(message.id, ())] or None,
+                attachments=[show_file(message.id, file.position, file) for file in files.get(message.id, ())]
+                or None,
                 size=sizes.get(message.id, 0),
                 created_at=document.created_at,
                 updated_at=document.created_at,
@@ -151,24 +153,23 @@ def mailboxes(field: str) -> list[str]:
 # --- files
 
 
-def file_id(message_id: str, position: int) -> str:
-    return f"{message_id}.{position}"
+def file_id(owner_id: str, position: int) -> str:
+    return f"{owner_id}.{position}"
 
 
-def show_file(message_id: str, file: Attachment) -> shapes.ShownFile:
-    return shapes.ShownFile(
-        attachment_id=file_id(message_id, file.position),
-        size=file.size_bytes,
-        filename=file.filename,
-        content_type=file.content_type,
-    )
+def show_file(owner_id: str, position: int, file: Attachment | KeptFile) -> shapes.ShownFile:
+    """Of a message or of a draft."""
+    return shapes.ShownFile(file_id(owner_id, position), file.size_bytes, file.filename, file.content_type)
 
 
-def show_link(tx: Tx, message_id: str, file: Attachment, links: Links) -> shapes.ShownFile:
+def show_link(
+    tx: Tx, owner_id: str, position: int, file: Attachment | KeptFile, links: Links
+) -> shapes.ShownFile:
+    """With a link that needs no key, and is good while what the file belongs to is there."""
     signed = replace(links, secret=attachments.link_secret(tx))
     return replace(
-        show_file(message_id, file),
-        download_url=signed.url(message_id, file.filename),
+        show_file(owner_id, position, file),
+        download_url=signed.url(owner_id, file.filename),
         expires_at=to_iso(links.now + LINK_LIFETIME),
     )
 

@@ -71,19 +71,14 @@ async def hear(resources: Resources, stream: Stream, text: str | None) -> Listen
     try:
         asked = msgspec.json.decode(text or "", type=Subscribe)
         wanted = await resources.db.read(subscribe, stream.caller, asked)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        await say_error(stream, "ValidationError", f"This message could not be read: {str(error)[:200]}")
-        return None
-    except ApiError as error:
-        await say_error(stream, "ValidationError", error.message)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, ApiError) as error:
+        is_read = isinstance(error, ApiError)
+        reason = str(error) if is_read else f"This message could not be read: {str(error)[:200]}"
+        await stream.say({"type": "error", "name": "ValidationError", "message": reason})
         return None
     answer = {name: value for name, value in msgspec.to_builtins(asked).items() if value is not None}
     await stream.say({**answer, "type": "subscribed"})
     return wanted
-
-
-async def say_error(stream: Stream, name: str, message: str) -> None:
-    await stream.say({"type": "error", "name": name, "message": message})
 
 
 def subscribe(tx: Tx, caller: Caller, asked: Subscribe) -> Listening:
@@ -118,8 +113,7 @@ async def tell_all(resources: Resources, stream: Stream, wanted: Listening) -> N
 async def tell(resources: Resources, stream: Stream, wanted: Listening, event: Event) -> bool:
     """False: the client did not keep up, and is let go."""
     hidden = showing.hidden_from(stream.caller)
-    told = await resources.db.read(events.tell, event, wanted.kinds, hidden)
-    for each in told:
-        if not await stream.write(text_frame(each.body)):
+    for _, body in await resources.db.read(events.tell, event, wanted.kinds, hidden):
+        if not await stream.write(text_frame(body)):
             return False
     return True

@@ -1,6 +1,7 @@
 """Threads of /v0, of an inbox, a pod or all that a key reaches."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -22,11 +23,11 @@ from postroom.web.agentmail.messages import (
     find,
     get_message_file,
     given_of,
+    look_through,
     read_change,
     subject_of,
     wanted_trash,
 )
-from postroom.web.api.mailbox import threads as deletion
 from postroom.web.call import Call
 
 LOOKED_THROUGH = 100
@@ -41,20 +42,17 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
         (query.recipients, lambda thread: thread.recipients),
         (query.subject, subject_of),
     )
-    limit = query.limit if keeps is None else LOOKED_THROUGH
+    most = query.limit if keeps is None else LOOKED_THROUGH
     is_read = False if showing.UNREAD in asked else None
-    span = replace(paging.span_of(query), limit=limit + 1)
+    span = replace(paging.span_of(query), limit=most + 1)
     found = listing.list_threads(tx, place, given_of(asked), wanted_trash(query, asked), is_read, span)
-    some, behind = paging.cut(found, limit, lambda thread: RowPlace(thread.last_message_at, thread.id))
-    kept: list[shapes.Thread] = []
-    for thread in some:
-        (shown,) = showing.show_threads(tx, [thread])
-        if keeps is None or keeps(shown):
-            kept.append(shown)
-        if keeps is not None and len(kept) == query.limit:
-            behind = RowPlace(thread.last_message_at, thread.id)
-            break
+    show = partial(showing.show_threads, tx)
+    kept, behind = look_through(found, most, show, keeps, query.limit, place_of)
     return paging.page("threads", kept, query.limit, behind)
+
+
+def place_of(thread: threads.Thread) -> RowPlace:
+    return RowPlace(thread.last_message_at, thread.id)
 
 
 async def search_threads(
@@ -109,7 +107,3 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: shapes.LabelChan
         verbs.change_thread(tx, caller, thread_id, change, now)
     (shown,) = showing.show_threads(tx, [threads.get(tx, caller.reach, thread_id)])
     return {"thread_id": shown.thread_id, "labels": shown.labels}
-
-
-async def delete_thread(call: Call, thread_id: str, inbox_id: str = "", pod_id: str = "") -> None:
-    await deletion.delete_thread(call, thread_id)

@@ -1,5 +1,6 @@
 """Domains of /v0, named by their id or by the domain itself."""
 
+from functools import partial
 from typing import Any
 
 from postroom.accounts import accounts, domains
@@ -7,8 +8,8 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.deliverability import mail_programs
+from postroom.deliverability.findings import zone_line
 from postroom.errors import BadRequest
-from postroom.fields import RowPlace
 from postroom.operations import domains as verbs
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import paging, shapes
@@ -78,9 +79,8 @@ def create_domain(
 
 def list_domains(tx: Tx, place: Reach, query: shapes.PageQuery, config: Config, now: int) -> shapes.Page:
     found, _ = domains.list_within(tx, place, MOST, 0)
-    some, behind = paging.part_of(found, query, lambda domain: RowPlace(domain.created_at, domain.id))
-    shown = [show(tx, domain, config, now, is_item=True) for domain in some]
-    return paging.page("domains", shown, query.limit, behind)
+    item = partial(show, tx, config=config, now=now, is_item=True)
+    return paging.page_of("domains", paging.part_of(found, query), query, item)
 
 
 def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> shapes.Page:
@@ -98,7 +98,7 @@ def change_domain(
     return shown
 
 
-async def verify_domain(call: Call, domain_id: str, pod_id: str = "") -> None:
+async def verify_domain(call: Call, domain_id: str) -> None:
     await checks.verify_domain(call, domain_id)
 
 
@@ -111,13 +111,5 @@ def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> sh
 def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int) -> str:
     """The records as lines of a zone file."""
     shown = verbs.get_domain(tx, caller, domain_id, config, now)
-    lines = [line(record) for record in shown.records]
+    lines = [zone_line(record.name, record.type, record.value) for record in shown.records]
     return "".join(f"{each}\n" for each in (*lines, *mail_programs.zone_lines(shown.domain, config)))
-
-
-def line(record: verbs.ShownRecord) -> str:
-    value = record.value
-    if record.type == "TXT":
-        pieces = [value[start : start + 255] for start in range(0, len(value), 255)]
-        value = " ".join(f'"{piece}"' for piece in pieces)
-    return f"{record.name}. 3600 IN {record.type} {value}"

@@ -1,6 +1,7 @@
 """API keys of /v0, whose permissions are more and smaller than ours: they are kept, and asked there."""
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -11,7 +12,7 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden
-from postroom.fields import RowPlace, iso
+from postroom.fields import iso
 from postroom.mailbox import inboxes
 from postroom.operations import keys as verbs
 from postroom.resources import Tx
@@ -76,11 +77,9 @@ def create_key(
 def read_words(caller: Caller, given: Mapping[str, bool] | None) -> Collection[str] | None:
     """None: all that its maker may."""
     words = None if given is None else [word for word, is_given in given.items() if is_given]
-    if caller.words is None:
-        return words
-    if words is None or not caller.words.issuperset(words):
-        if words is None:
-            return caller.words
+    if caller.words is None or words is None:
+        return caller.words if words is None else words
+    if not caller.words.issuperset(words):
         raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
     return words
 
@@ -95,8 +94,7 @@ def ours(words: Iterable[str], possible: Collection[str]) -> list[str]:
 
 def list_keys(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
     found, _ = keys.list_of(tx, place, MOST, 0)
-    shown, behind = paging.part_of(found, query, lambda key: RowPlace(key.created_at, key.id))
-    return paging.page("api_keys", [show(tx, key) for key in shown], query.limit, behind)
+    return paging.page_of("api_keys", paging.part_of(found, query), query, partial(show, tx))
 
 
 def get_of(tx: Tx, place: Reach, key_id: str) -> Key:

@@ -1,12 +1,13 @@
 """Lists of /v0: who may write and whom one may write to, kept as rules of a policy."""
 
+from functools import partial
+
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import PolicyRule
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
-from postroom.fields import RowPlace
 from postroom.mailbox import inboxes
 from postroom.operations import policies as verbs
 from postroom.resources import Tx
@@ -53,9 +54,8 @@ def find_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> P
 def list_entries(tx: Tx, place: Reach, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:
     ours, kind = read_list(direction, type)
     found = [rule for rule in policy.get(tx, place, ours).rules if rule.type == kind]
-    some, behind = paging.part_of(found, query, lambda rule: RowPlace(rule.created_at, rule.id))
-    shown = [show(tx, place, direction, type, rule) for rule in some]
-    return paging.page("entries", shown, query.limit, behind)
+    shown = partial(show, tx, place, direction, type)
+    return paging.page_of("entries", paging.part_of(found, query), query, shown)
 
 
 def add_entry(

@@ -5,7 +5,6 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
-from postroom.fields import RowPlace
 from postroom.mailbox import inboxes
 from postroom.operations import pods as verbs
 from postroom.resources import Tx
@@ -37,8 +36,7 @@ def create_pod(tx: Tx, caller: Caller, body: setup_shapes.NewPod, now: int) -> s
 
 def list_pods(tx: Tx, caller: Caller, query: shapes.PageQuery) -> shapes.Page:
     found = pods.list_span(tx, caller.reach, paging.span_of(query))
-    shown, behind = paging.cut(found, query.limit, lambda pod: RowPlace(pod.created_at, pod.id))
-    return paging.page("pods", [show_pod(pod) for pod in shown], query.limit, behind)
+    return paging.page_of("pods", found, query, show_pod)
 
 
 def get_pod(tx: Tx, caller: Caller, pod_id: str) -> shapes.Page:

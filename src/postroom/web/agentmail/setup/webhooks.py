@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -110,8 +111,13 @@ def put_words(tx: Tx, caller: Caller, webhook_id: str, types: list[str]) -> shap
 def list_webhooks(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
     found = webhook_list.list_of_account(tx, place.account_id)
     there = [webhook for webhook in found if belongs(tx, webhook, place)]
-    some, behind = paging.part_of(there, query, lambda webhook: RowPlace(webhook.created_at, webhook.owner))
-    return paging.page("webhooks", [show(tx, webhook) for webhook in some], query.limit, behind)
+    return paging.page_of(
+        "webhooks", paging.part_of(there, query, place_of), query, partial(show, tx), place_of
+    )
+
+
+def place_of(webhook: Webhook) -> RowPlace:
+    return RowPlace(webhook.created_at, webhook.owner)
 
 
 def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:

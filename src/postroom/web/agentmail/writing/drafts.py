@@ -13,16 +13,14 @@ from postroom.accounts.permissions import require_word
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
-from postroom.fields import RowPlace, iso
-from postroom.mail.html.text import html_to_text
-from postroom.mailbox import attachments, drafts, inboxes, labels
+from postroom.fields import iso
+from postroom.mailbox import drafts, inboxes, labels
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.orders import (
     DraftVersion,
     Order,
-    SendReceipt,
     parse_moment,
     require_ahead,
     require_files_fit,
@@ -31,14 +29,13 @@ from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.messages import own_labels
-from postroom.web.agentmail.writing.sending import read_files, read_key
+from postroom.web.agentmail.writing.sending import read_files, read_key, text_of, to_sent
 from postroom.web.api.outward import drafts as verbs
 from postroom.web.api.outward.send import accept_order
 from postroom.web.call import Call
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import read_order
-from postroom.web.interface.bodies.uploads import SentFile
 
 
 class SpokenOf(Struct, rename="camel", frozen=True):
@@ -77,10 +74,7 @@ def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item:
         "bcc": shown.bcc,
         "subject": shown.subject,
         "preview": showing.preview(shown.body or ""),
-        "attachments": [
-            shapes.ShownFile(f"{draft.id}.{number}", file.size_bytes, file.filename, file.content_type)
-            for number, file in enumerate(files)
-        ],
+        "attachments": [showing.show_file(draft.id, number, file) for number, file in enumerate(files)],
         "send_status": status_of(draft),
         "send_at": iso(draft.due_at),
         "updated_at": to_iso(draft.updated_at),
@@ -102,9 +96,9 @@ def labels_of(draft: KeptDraft) -> list[str]:
     return sorted({*draft.labels, *clock})
 
 
-async def create_draft(call: Call, inbox_id: str, body: shapes.NewDraft) -> shapes.Page:
+async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
     """The same client_id again gives the first one, if it is still there."""
-    files = to_sent_files(body.attachments or [])
+    files = read_files(body.attachments or [])
     return await verbs.write_with_files(call.resources, files, partial(store, call=call, body=body))
 
 
@@ -114,8 +108,8 @@ def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> s
     known = None if body.client_id is None else drafts.find_by_client_id(tx, inbox.id, body.client_id)
     if known is not None:
         return show(tx, [known])[0]
-    given = read_fields(to_body(tx, inbox, body))
-    fields = draft_body.merge(b"{}", given)
+    given = structs.replace(to_body(body), **messages_of(tx, inbox, body))
+    fields = draft_body.merge(b"{}", draft_body.read_fields(given))
     draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
     own = own_labels(shapes.words_of(body.labels), "labels")
     drafts.name(tx, draft.id, body.client_id, own)
@@ -123,27 +117,27 @@ def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> s
     return show(tx, [drafts.get(tx, inbox.reach, draft.id)])[0]
 
 
-def to_body(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> DraftBody:
+def messages_of(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
     if body.in_reply_to is not None and body.forward_of is not None:
         raise BadRequest("A mail is either an answer or a forward.", field="forward_of")
-    named = {
-        ours: getattr(body, theirs) for theirs, ours in RENAMED.items() if getattr(body, theirs) is not None
-    }
     if body.in_reply_to is not None:
-        named["reply_to_message_id"] = names.find_message(tx, inbox, body.in_reply_to)
-        named["reply_all"] = bool(body.reply_all)
+        answered = names.find_message(tx, inbox, body.in_reply_to)
+        return {"reply_to_message_id": answered, "reply_all": bool(body.reply_all)}
     if body.forward_of is not None:
-        named["forward_of"] = names.find_message(tx, inbox, body.forward_of)
-    if body.reply_to is not None:
+        return {"forward_of": names.find_message(tx, inbox, body.forward_of)}
+    return {}
+
+
+def to_body(body: shapes.NewDraft | shapes.DraftChange) -> DraftBody:
+    """What is null or empty is not there yet, or is cleared."""
+    named = {
+        ours: getattr(body, theirs) or None
+        for theirs, ours in RENAMED.items()
+        if getattr(body, theirs) is not UNSET
+    }
+    if body.reply_to is not UNSET:
         named["reply_to"] = one_address(body.reply_to)
     return DraftBody(**named)
-
-
-def read_fields(body: DraftBody) -> dict[str, Any]:
-    """What is empty is not there yet."""
-    filled = {name: getattr(body, name) or None for name in ("body", "subject")}
-    kept = {name: value for name, value in filled.items() if getattr(body, name) is not UNSET}
-    return draft_body.read_fields(structs.replace(body, **kept))
 
 
 def one_address(given: shapes.Addresses | None) -> str | None:
@@ -157,22 +151,17 @@ def schedule(tx: Tx, call: Call, draft: KeptDraft, send_at: str | UnsetType | No
     """From then on it goes by itself; null takes it off the clock. Only for whoever may send."""
     if send_at is UNSET:
         return
-    if send_at is not None:
-        require_word(call.caller.words, "draft_send")
-        require_ahead(parse_moment(send_at), call.now())
-    given = {"sendAt": send_at}
-    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
     due_at = None if send_at is None else parse_moment(send_at)
+    if due_at is not None:
+        require_word(call.caller.words, "draft_send")
+        require_ahead(due_at, call.now())
+    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, {"sendAt": send_at}))
     drafts.put_on_clock(tx, draft.id, due_at, call.caller.key_id)
-
-
-def to_sent_files(given: Sequence[shapes.NewFile]) -> list[SentFile]:
-    return [SentFile(file.filename, file.content, file.content_type) for file in read_files(given)]
 
 
 def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
     found = drafts.list_span(tx, place, paging.span_of(query))
-    some, behind = paging.cut(found, query.limit, lambda draft: RowPlace(draft.created_at, draft.id))
+    some, behind = paging.cut(found, query.limit, paging.place_of)
     asked = {labels.fold(label) for label in query.labels}
     kept = [draft for draft in some if asked <= set(labels_of(draft))]
     return paging.page("drafts", show(tx, kept, is_item=True), query.limit, behind)
@@ -182,8 +171,8 @@ def get_draft(tx: Tx, caller: Caller, draft_id: str) -> shapes.Page:
     return show(tx, [drafts.get(tx, caller.reach, draft_id)])[0]
 
 
-async def change_draft(call: Call, inbox_id: str, draft_id: str, body: shapes.DraftChange) -> shapes.Page:
-    files = to_sent_files(body.add_attachments or [])
+async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> shapes.Page:
+    files = read_files(body.add_attachments or [])
     unneeded: list[str] = []
     work = partial(change, call=call, draft_id=draft_id, body=body, unneeded=unneeded)
     shown = await verbs.write_with_files(call.resources, files, work)
@@ -200,10 +189,9 @@ def change(
     unneeded: list[str],
 ) -> shapes.Page:
     draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
-    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, read_fields(to_change(body))))
-    unneeded[:] = [
-        blob for name in files_of(tx, draft.id, body) for blob in drafts.remove_file(tx, draft.id, name)
-    ]
+    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, draft_body.read_fields(to_body(body))))
+    removed = [find_file(tx, draft.id, name)[1] for name in body.remove_attachments or ()]
+    unneeded[:] = [blob for file in removed for blob in drafts.remove_file(tx, draft.id, file.filename)]
     there = drafts.list_files(tx, [draft.id])[draft.id]
     require_files_fit(file.size_bytes for file in (*there, *files))
     drafts.add_files(tx, draft.id, files)
@@ -212,44 +200,17 @@ def change(
     return show(tx, [drafts.get(tx, call.reach, draft.id)])[0]
 
 
-def to_change(body: shapes.DraftChange) -> DraftBody:
-    """null or an empty list clears."""
-    named = {
-        ours: getattr(body, theirs) or None
-        for theirs, ours in RENAMED.items()
-        if getattr(body, theirs) is not UNSET
-    }
-    if body.reply_to is not UNSET:
-        named["reply_to"] = one_address(body.reply_to)
-    return DraftBody(**named)
-
-
 def get_draft_file(
     tx: Tx, caller: Caller, draft_id: str, attachment_id: str, links: Links
 ) -> shapes.ShownFile:
-    """With a link that needs no key, and is good while the draft is there."""
-    there = drafts.list_files(tx, [draft_id])[draft_id]
-    file = find_file(draft_id, there, attachment_id)
-    secret = attachments.link_secret(tx)
-    return shapes.ShownFile(
-        attachment_id,
-        file.size_bytes,
-        file.filename,
-        file.content_type,
-        attachments.signed_url(links.base_url, secret, draft_id, file.filename, links.now),
-        to_iso(links.now + attachments.LINK_LIFETIME),
-    )
+    number, file = find_file(tx, draft_id, attachment_id)
+    return showing.show_link(tx, draft_id, number, file, links)
 
 
-def files_of(tx: Tx, draft_id: str, body: shapes.DraftChange) -> list[str]:
-    there = drafts.list_files(tx, [draft_id])[draft_id]
-    return [find_file(draft_id, there, name).filename for name in body.remove_attachments or ()]
-
-
-def find_file(draft_id: str, there: Sequence[KeptFile], attachment_id: str) -> KeptFile:
-    for number, file in enumerate(there):
-        if attachment_id == f"{draft_id}.{number}":
-            return file
+def find_file(tx: Tx, draft_id: str, attachment_id: str) -> tuple[int, KeptFile]:
+    for number, file in enumerate(drafts.list_files(tx, [draft_id])[draft_id]):
+        if attachment_id == showing.file_id(draft_id, number):
+            return number, file
     raise NotFound("No such attachment.")
 
 
@@ -265,13 +226,7 @@ def changed_labels(
     return kept
 
 
-async def delete_draft(call: Call, inbox_id: str, draft_id: str) -> None:
-    await verbs.delete_draft(call, draft_id)
-
-
-async def send_draft(
-    call: Call, inbox_id: str, draft_id: str, body: shapes.LabelChange
-) -> shapes.SentMessage:
+async def send_draft(call: Call, draft_id: str, body: shapes.LabelChange) -> shapes.SentMessage:
     """As it is; its labels go with it."""
     draft, files = await call.resources.db.read(verbs.read_whole, call, draft_id)
     own = changed_labels(draft, body.add_labels, body.remove_labels)
@@ -279,8 +234,7 @@ async def send_draft(
     answer = await accept_order(call, order)
     if not answer.is_replay:
         await verbs.remove_blobs(call.resources, [file.blob for file in files])
-    receipt = msgspec.json.decode(answer.content, type=SendReceipt)
-    return shapes.SentMessage(receipt.provider_message_id, receipt.thread_id)
+    return to_sent(answer)
 
 
 async def prepare(
@@ -294,9 +248,9 @@ def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
     """Now, whatever the clock says. A text is made of HTML that is there alone."""
     fields = msgspec.json.decode(draft.fields)
     fields.pop("sendAt", None)
-    fields.setdefault("body", html_to_text(fields.get("bodyHtml", "")) or " ")
+    fields["body"] = text_of(fields.get("body"), fields.get("bodyHtml")) or " "
     body = draft_body.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
-    order = read_order(draft.inbox_id, key, verbs.hash_of(draft.id), body)
+    order = read_order(draft.inbox_id, key, verbs.hash_of(draft.id), body, needs_subject=False)
     return structs.replace(
         order,
         draft=DraftVersion(draft.id, draft.version),

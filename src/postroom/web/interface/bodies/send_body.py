@@ -216,7 +216,9 @@ def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:
     return structs.replace(order, request_hash=hash_body(inbox_id, body))
 
 
-def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Order:
+def read_order(
+    inbox_id: str, key: str, request_hash: str, body: SendBody, *, needs_subject: bool = True
+) -> Order:
     require_files_fit([len(file.data) for file in body.attachments])
     to, cc, bcc = [read_addresses(name, getattr(body, name)) for name in LISTS]
     require_recipients(body, to, cc, bcc)
@@ -227,7 +229,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         to=to,
         cc=cc,
         bcc=bcc,
-        subject=read_subject(body),
+        subject=read_subject(body) if needs_subject or body.subject else "",
         body=require_text(body),
         body_html=body.body_html,
         thread_id=body.thread_id,
