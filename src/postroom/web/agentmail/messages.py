@@ -30,7 +30,8 @@ from postroom.web.api.mailbox import search as finding
 from postroom.web.call import Call
 from postroom.web.interface.bodies import finding_body
 
-Row, Shown = TypeVar("Row"), TypeVar("Shown")
+Row = TypeVar("Row")
+Shown = TypeVar("Shown")
 
 LOOKED_THROUGH = 500  # rows of a list that is filtered by what stands in the mails
 GOT_AT_ONCE = 100

@@ -35,7 +35,7 @@ from postroom.web.api.outward.send import accept_order
 from postroom.web.call import Call
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.send_body import read_order
+from postroom.web.interface.bodies.send_body import Addresses, read_order
 
 
 class SpokenOf(Struct, rename="camel", frozen=True):
@@ -140,7 +140,7 @@ def to_body(body: shapes.NewDraft | shapes.DraftChange) -> DraftBody:
     return DraftBody(**named)
 
 
-def one_address(given: shapes.Addresses | None) -> str | None:
+def one_address(given: Addresses | None) -> str | None:
     found = [given] if isinstance(given, str) else list(given or [])
     if len(found) > 1:
         raise BadRequest("reply_to of a draft is one address.", field="reply_to")
