@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from postroom.events.webhook_signature import sign
+from postroom.events.webhook_signature import sign, standard_headers
 from tests.api.endpoint import running_endpoint
 from tests.api.test_keys import second_account
 from tests.api.test_pods import told
@@ -25,23 +25,33 @@ async def test_each_webhook_gets_what_it_wants_signed_with_its_own_secret(server
     pod = (await server.api.post("/v1/pods", json={"name": "p"})).json()["id"]
     one = await server.new_inbox("one")
     await server.api.post("/v1/inboxes", json={"mailboxName": "two", "podId": pod})
-    await server.new_inbox("other")
-    async with running_endpoint() as all_of_it, running_endpoint() as some, running_endpoint() as account:
+    other = await server.new_inbox("other")
+    async with (
+        running_endpoint() as all_of_it,
+        running_endpoint() as some,
+        running_endpoint() as account,
+        running_endpoint() as inbox,
+    ):
         await server.api.put("/v1/webhook", json={"url": account.url})
+        await server.api.patch(f"/v1/inboxes/{other}", json={"webhookUrl": inbox.url})
         first = await add(server, all_of_it.url, headers={"X-Tenant": "seven"})
         second = await add(server, some.url, inboxIds=[one], podIds=[pod])
+        await add(server, some.url, eventTypes=["message.sent"])
         assert first["id"].startswith("whk_")
         assert first["headers"] == {"X-Tenant": "***"}
         for name in ("one", "two", "other"):
             await server.deliver(letter(subject=name), name)
         await all_of_it.wait_for(3)
         await some.wait_for(2)
-        await account.wait_for(3)
-        assert len(some.requests) == 2
+        await account.wait_for(2)
+        await inbox.wait_for(1)
+        assert (len(some.requests), len(account.requests)) == (2, 2)
         for endpoint, secret in ((all_of_it, first["secret"]), (some, second["secret"])):
             headers, body = endpoint.requests[0]
-            assert headers["x-signature"] == sign(secret, int(headers["x-timestamp"]), body)
-            assert headers["webhook-id"] == headers["x-event-id"]
+            timestamp = int(headers["x-timestamp"])
+            assert headers["x-signature"] == sign(secret, timestamp, body)
+            standard = standard_headers(secret, headers["x-event-id"], timestamp, body)
+            assert {name: headers[name] for name in standard} == standard
         assert all_of_it.requests[0][0]["x-tenant"] == "seven"
         assert "x-tenant" not in some.requests[0][0]
 
@@ -57,11 +67,18 @@ async def test_a_webhook_is_listed_changed_tested_rotated_and_removed(server: Se
         changed = await server.api.patch(path, json={"eventTypes": ["message.failed"], "enabled": False})
         assert (changed.json()["eventTypes"], changed.json()["enabled"]) == (["message.failed"], False)
         assert changed.json()["url"] == endpoint.url
+        assert "secret" not in changed.json()
         again = (await server.api.patch(path, json={"enabled": True})).json()
         assert (again["enabled"], again["disabledReason"]) == (True, None)
-        assert (await server.api.post(f"{path}/test")).json()["ok"] is True
+        await server.api.patch(path, json={"headers": {"X-A": "1", "X-B": "2"}})
+        kept = (await server.api.patch(path, json={"headers": {"X-A": "***", "X-C": "3"}})).json()
+        assert kept["headers"] == {"X-A": "***", "X-C": "***"}
         rotated = (await server.api.post(f"{path}/rotate-secret")).json()["secret"]
         assert rotated != made["secret"]
+        assert (await server.api.post(f"{path}/test")).json()["ok"] is True
+        headers, body = endpoint.requests[0]
+        assert [headers.get(name) for name in ("x-a", "x-b", "x-c")] == ["1", None, "3"]
+        assert headers["x-signature"] == sign(rotated, int(headers["x-timestamp"]), body)
         assert (await server.api.get("/v1/webhook")).status_code == 404  # it is none of the list
         assert (await server.api.delete(path)).status_code == 204
         assert told(await server.api.get(path)) == (404, "not_found")

@@ -1326,7 +1326,7 @@ export interface NewListedWebhook {
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
   podIds?: string[];
-  /** Header fields to send along; shown as ***. */
+  /** Header fields to send along; shown as ***, and *** keeps what one is. */
   headers?: Record<string, string>;
   /** An id of your own, unique. */
   clientId?: string | null;
@@ -1341,7 +1341,7 @@ export interface ListedWebhookChange {
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
   podIds?: string[];
-  /** Header fields to send along; shown as ***. */
+  /** Header fields to send along; shown as ***, and *** keeps what one is. */
   headers?: Record<string, string>;
   /** true: it begins anew. */
   enabled?: boolean;

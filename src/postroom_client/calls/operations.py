@@ -975,7 +975,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
         Parameter("inbox_ids", "texts", help="Of these inboxes."),
         Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
-        Parameter("headers", "pairs", help="Header fields to send along; shown as ***."),
+        Parameter(
+            "headers", "pairs", help="Header fields to send along; shown as ***, and *** keeps what one is."
+        ),
         Parameter("client_id", "text", help="An id of your own, unique."),
     ),
     "list_webhooks": (
@@ -995,7 +997,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
         Parameter("inbox_ids", "texts", help="Of these inboxes."),
         Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
-        Parameter("headers", "pairs", help="Header fields to send along; shown as ***."),
+        Parameter(
+            "headers", "pairs", help="Header fields to send along; shown as ***, and *** keeps what one is."
+        ),
         Parameter("enabled", "switch", help="true: it begins anew."),
     ),
     "delete_listed_webhook": (

@@ -1,5 +1,6 @@
 """Operations on the list of webhooks: several endpoints, each for some inboxes, pods and kinds of events."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -28,7 +29,9 @@ EventTypes = Annotated[
 ]
 InboxIds = Annotated[list[str], Meta(max_length=MOST_PLACES, description="Of these inboxes.")]
 PodIds = Annotated[list[PodId], Meta(max_length=MOST_PLACES, description="Of these pods; neither: of all.")]
-Headers = Annotated[dict[str, str], Meta(description="Header fields to send along; shown as ***.")]
+Headers = Annotated[
+    dict[str, str], Meta(description="Header fields to send along; shown as ***, and *** keeps what one is.")
+]
 
 
 class NewListedWebhook(Struct, rename="camel", frozen=True):
@@ -155,7 +158,7 @@ def change_webhook(
     if body.pod_ids is not UNSET:
         changed = replace(changed, pod_ids=require_pods(tx, caller, body.pod_ids))
     if body.headers is not UNSET:
-        changed = replace(changed, headers=body.headers)
+        changed = replace(changed, headers=unhidden(body.headers, webhook.headers))
     if body.enabled is not UNSET:
         reason = None if body.enabled else "It was disabled by hand."
         changed = replace(changed, enabled=body.enabled, disabled_reason=reason, failing_since=None)
@@ -163,6 +166,11 @@ def change_webhook(
     before, after = ListedWebhook.of(webhook), ListedWebhook.of(changed)
     audit.record_by(tx, caller, "webhook.changed", webhook_id, now, before=before, after=after)
     return after
+
+
+def unhidden(given: dict[str, str], there: Mapping[str, str]) -> dict[str, str]:
+    """What was shown as *** and comes back as such stays what it was."""
+    return {name: there.get(name, value) if value == HIDDEN else value for name, value in given.items()}
 
 
 def delete_listed_webhook(tx: Tx, caller: Caller, webhook_id: str, now: int) -> None:
