@@ -125,6 +125,11 @@ async def test_messages_are_read_filtered_and_labelled_each_alone(
 
     changed = await api.inboxes.messages.update(inbox, odd, add_labels=["Urgent"], remove_labels=["unread"])
     assert changed.labels == ["received", "urgent"]
+    ours = f"/v1/threads/{whole.thread_id}"
+    await server.api.patch(ours, json={"addLabels": ["Trash", "spam"]})
+    assert (await api.inboxes.messages.get(inbox, odd)).labels == changed.labels
+    assert {"Trash", "spam"}.isdisjoint((await api.threads.get(whole.thread_id)).labels)
+    await server.api.patch(ours, json={"removeLabels": ["Trash", "spam"]})
     assert [each.message_id for each in await listed(api, inbox, labels=["urgent"])] == [odd]
     unread = await listed(api, inbox, labels=["unread"])
     assert [message.subject for message in unread] == ["Four", "Three", "Re: One"]

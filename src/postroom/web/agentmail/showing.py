@@ -78,7 +78,7 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
                 inbox_id=addresses.get(message.inbox_id, ""),
                 thread_id=message.thread_id,
                 message_id=name_of(message, document, message.id in doubles),
-                labels=sorted({*own, *given.get(message.id, ())}),
+                labels=sorted(own | named_by_people(given.get(message.id, ()))),
                 timestamp=document.created_at,
                 from_=document.from_addr,
                 to=mailboxes(document.header_to) or [document.to_addr],
@@ -132,6 +132,11 @@ def labels_of(message: Message, document: Document, hold: Hold | None, is_unread
     found |= {SPAM} if document.verdict == "malicious" else set()
     is_proved = document.auth is None or document.auth.dmarc != "fail"
     return found if is_proved else found | {UNAUTHENTICATED}
+
+
+def named_by_people(given: Iterable[str]) -> set[str]:
+    """Without those that would be read as made of our fields: `/v1` knows no such meaning of a label."""
+    return {label for label in given if labels.fold(label) not in SYSTEM | FLAGS}
 
 
 def labels_of_sent(status: str, hold: str | None) -> set[str]:
@@ -200,7 +205,7 @@ def show_thread(
     return shapes.Thread(
         inbox_id="" if last is None else last.inbox_id,
         thread_id=thread.id,
-        labels=sorted({*given, *(label for message in newest for label in message.labels)}),
+        labels=sorted(named_by_people(given).union(*(message.labels for message in newest))),
         timestamp=to_iso(thread.last_message_at) if last is None else last.timestamp,
         received_timestamp=iso(facts.received_at),
         sent_timestamp=iso(facts.sent_at),
