@@ -57,6 +57,9 @@ async def test_drafts(server: Server, api: AsyncAgentMail) -> None:
     replied = await drafts.send(inbox, answer.draft_id)
     written = await api.inboxes.messages.get(inbox, replied.message_id)
     assert (written.to, written.in_reply_to) == (["desk@there.example"], "<asked@x>")
+    for label in ("x" * 51, "sent"):
+        with pytest.raises(ValidationError):
+            await drafts.create(inbox, labels=[label], request_options=ONCE)
     bare = await drafts.create(inbox, to=["ann@there.example"], text="No subject.")
     written = await api.inboxes.messages.get(inbox, (await drafts.send(inbox, bare.draft_id)).message_id)
     assert (written.subject or "", written.text.strip()) == ("", "No subject.")

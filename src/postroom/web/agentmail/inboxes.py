@@ -43,7 +43,6 @@ def create_inbox(
     tx: Tx, caller: Caller, place: Reach, body: shapes.NewInbox, config: Config, now: int
 ) -> shapes.Inbox:
     """The same client_id again gives the first one."""
-    require_status(body.status)
     pod_id = pods.choose(tx, caller.reach, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
@@ -61,11 +60,6 @@ def create_inbox(
     if body.client_id is not None:
         inboxes.set_client_id(tx, made.id, body.client_id)
     return set_status(tx, caller, inboxes.get(tx, caller.reach, made.id), body.status, config, now)
-
-
-def require_status(status: str | None) -> None:
-    if status not in (None, ACTIVE, PAUSED):
-        raise BadRequest("status is active or paused.", field="status")
 
 
 def set_status(
@@ -111,7 +105,6 @@ def change_inbox(
     if body == shapes.InboxChange() or body.metadata == {}:
         raise BadRequest("The body names nothing that would change.", field="metadata")
     status = None if body.status is UNSET else body.status
-    require_status(status)
     change = verbs.InboxChange(display_name=body.display_name, metadata=body.metadata)
     verbs.change_inbox(tx, caller, inbox, change, config, now)
     return set_status(tx, caller, inboxes.get(tx, caller.reach, inbox.id), status, config, now)

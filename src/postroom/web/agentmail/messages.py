@@ -275,8 +275,8 @@ def show_label_change(tx: Tx, inbox: Inbox, change: label_changes.LabelChange) -
 
 def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
     """Own labels are written small. `unread` and `trash` are those of ours that may be set."""
-    added = folded(shapes.words_of(body.add_labels), "add_labels")
-    removed = folded(shapes.words_of(body.remove_labels), "remove_labels")
+    added = folded(body.add_labels, "add_labels")
+    removed = folded(body.remove_labels, "remove_labels")
     if not added and not removed:
         raise BadRequest("Name labels to add or to remove.", field="add_labels")
     flags = dict.fromkeys(added, True) | dict.fromkeys(removed, False)
@@ -289,15 +289,17 @@ def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
     )
 
 
-def folded(given: Sequence[str], field: str) -> list[str]:
-    found = [labels.fold(label) for label in given]
+def folded(given: shapes.OneOrMore | None, field: str) -> list[str]:
+    asked = [given] if isinstance(given, str) else given or []
+    labels.require_valid(asked, field)
+    found = [labels.fold(label) for label in asked]
     for label in found:
         if label in showing.SYSTEM:
             raise BadRequest(f"{label} is a label that nobody sets.", field=field)
     return found
 
 
-def own_labels(given: Sequence[str], field: str) -> list[str]:
+def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
     """Of what is not a received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):

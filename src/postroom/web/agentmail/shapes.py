@@ -1,6 +1,6 @@
 """What /v0 is asked and what it answers, in its own words: mail."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -10,6 +10,7 @@ from postroom.web.agentmail.paging import collect
 from postroom.web.interface.bodies.send_body import Addresses, OwnHeaders
 
 Limit = Annotated[int, Meta(ge=1)]
+Status = Literal["active", "paused"]
 ClientId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9._~-]+$")]
 Words = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)]
 OneOrMore = Annotated[str, Meta(max_length=1000)] | Words
@@ -64,13 +65,13 @@ class NewInbox(Struct, frozen=True):
     domain: str | None = None
     display_name: str | None = None
     client_id: ClientId | None = None
-    status: str | None = None
+    status: Status | None = None
     metadata: Metadata | None = None
 
 
 class InboxChange(Struct, frozen=True):
     display_name: str | UnsetType | None = UNSET
-    status: str | UnsetType | None = UNSET
+    status: Status | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
 
 
@@ -89,7 +90,7 @@ class Inbox(Struct, frozen=True, omit_defaults=True):
 class NewFile(Struct, frozen=True):
     filename: Annotated[str, Meta(max_length=1000)] | None = None
     content_type: Annotated[str, Meta(max_length=500)] | None = None
-    content_disposition: str | None = None
+    content_disposition: Literal["attachment", "inline"] | None = None
     content_id: str | None = None
     content: bytes | None = None
     url: str | None = None
@@ -209,13 +210,6 @@ class DraftChange(LabelChange, frozen=True):
 
 
 Page = dict[str, Any]
-
-
-def words_of(given: OneOrMore | None) -> list[str]:
-    """One or many, as they were written."""
-    if given is None:
-        return []
-    return [given] if isinstance(given, str) else list(given)
 
 
 def to_builtins(shown: Struct) -> dict[str, Any]:

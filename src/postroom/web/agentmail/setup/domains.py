@@ -18,7 +18,6 @@ from postroom.web.api.accounts import domains as checks
 from postroom.web.call import Call
 
 MOST = 1000  # a list of domains is short
-STATUS = {True: "VALID", False: "MISSING", None: "MISSING"}
 
 
 def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: bool = False) -> shapes.Page:
@@ -44,7 +43,7 @@ def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: b
             "type": record.type,
             "name": record.name,
             "value": record.value.split()[-1] if record.type == "MX" else record.value,
-            "status": "VALID" if is_verified and record.required else STATUS[record.found],
+            "status": "VALID" if record.found or (is_verified and record.required) else "MISSING",
             **({"priority": int(record.value.split()[0])} if record.type == "MX" else {}),
         }
         for record in shown.records

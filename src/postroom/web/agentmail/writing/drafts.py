@@ -111,7 +111,7 @@ def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> s
     given = structs.replace(to_body(body), **messages_of(tx, inbox, body))
     fields = draft_body.merge(b"{}", draft_body.read_fields(given))
     draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
-    own = own_labels(shapes.words_of(body.labels), "labels")
+    own = own_labels(body.labels, "labels")
     drafts.name(tx, draft.id, body.client_id, own)
     schedule(tx, call, draft, UNSET if body.send_at is None else body.send_at)
     return show(tx, [drafts.get(tx, inbox.reach, draft.id)])[0]
@@ -217,10 +217,9 @@ def find_file(tx: Tx, draft_id: str, attachment_id: str) -> tuple[int, KeptFile]
 def changed_labels(
     draft: KeptDraft, added: shapes.OneOrMore | None, removed: shapes.OneOrMore | None
 ) -> list[str]:
-    gone = own_labels(shapes.words_of(removed), "remove_labels")
-    wanted = (*draft.labels, *own_labels(shapes.words_of(added), "add_labels"))
+    gone = own_labels(removed, "remove_labels")
+    wanted = (*draft.labels, *own_labels(added, "add_labels"))
     kept = [label for label in dict.fromkeys(wanted) if label not in gone]
-    labels.require_valid(kept, "add_labels")
     if len(kept) > labels.LABELS_OF_A_THREAD:
         raise BadRequest(f"A draft has at most {labels.LABELS_OF_A_THREAD} labels.", field="add_labels")
     return kept

@@ -10,7 +10,6 @@ from starlette.requests import Request
 
 from postroom.errors import BadRequest
 from postroom.mail.html.text import html_to_text
-from postroom.mailbox import labels
 from postroom.outward.orders import Order, SendAnswer, SendReceipt
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -22,8 +21,6 @@ from postroom.web.interface.bodies.address_fields import read_addresses
 from postroom.web.interface.bodies.send_body import SendBody, read_order
 from postroom.web.interface.bodies.uploads import JSON_LIMIT_BYTES, OCTETS, UPLOAD_SECONDS, SentFile
 from postroom.web.requests.request_body import header, read_json
-
-DISPOSITIONS = (None, "attachment", "inline")
 
 
 async def read_mail(request: Request, kind: type[Struct]) -> Any:
@@ -105,19 +102,13 @@ def to_order(
         order,
         reply_to=", ".join(map(str, read_addresses("reply_to", body.reply_to or ""))) or None,
         copies_sender=False,
-        labels=read_labels(body.labels),
+        labels=tuple(own_labels(body.labels, "labels")),
     )
 
 
 def text_of(text: str | None, html: str | None) -> str:
     """It is made of HTML that comes alone."""
     return text or html_to_text(html or "")
-
-
-def read_labels(given: shapes.OneOrMore | None) -> tuple[str, ...]:
-    asked = shapes.words_of(given)
-    labels.require_valid(asked, "labels")
-    return tuple(own_labels(asked, "labels"))
 
 
 def read_files(given: Sequence[shapes.NewFile]) -> list[SentFile]:
@@ -130,6 +121,4 @@ def read_file(file: shapes.NewFile) -> SentFile:
             "An attachment needs its content in base64: nothing is fetched from elsewhere.",
             field="attachments",
         )
-    if file.content_disposition not in DISPOSITIONS:
-        raise BadRequest("content_disposition is inline or attachment.", field="attachments")
     return SentFile(file.filename or "", file.content, file.content_type or OCTETS)
