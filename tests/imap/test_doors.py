@@ -1,6 +1,7 @@
 """The doors of mail programs: TLS from the first byte, a proxy in front, a renewed certificate, a stop."""
 
 import asyncio
+import base64
 import contextlib
 import imaplib
 import re
@@ -10,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,9 +19,14 @@ import segno
 
 from postroom.config import Config, Endpoint
 from postroom.deliverability import mail_programs
+from postroom.imap import connection as imap_connection
+from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.server import ImapServer
 from postroom.mail.extraction import Extraction
 from postroom.net.certificate import Certificate
+from postroom.net.failed_logins import FailedLogins
+from postroom.net.programs.connection import ProgramConnection
+from postroom.net.programs.server import ProgramServer
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
 from tests.api.test_front_office import signed_in
@@ -30,6 +37,7 @@ from tests.letters import letter
 
 OWN = "agent@postroom.localhost"
 ANYWHERE = Endpoint("127.0.0.1", 0)
+DEFAULTS = ImapLimits()
 pytestmark = pytest.mark.sqlite_alone
 
 
@@ -48,11 +56,11 @@ class NoExtractor:
 
 @contextlib.asynccontextmanager
 async def doors(
-    server: Server, certificate: Certificate, is_tls: bool
+    server: Server, certificate: Certificate, is_tls: bool = False, limits: ImapLimits = DEFAULTS
 ) -> AsyncIterator[tuple[ImapServer, SubmissionServer]]:
     """Beside the server, on ports of their own: 993 and 465 are not everybody's."""
-    imap = ImapServer(server.resources, NoExtractor(), certificate.context, is_tls_from_the_start=is_tls)
-    submission = SubmissionServer(server.resources, certificate.context, is_tls_from_the_start=is_tls)
+    imap = ImapServer(server.resources, NoExtractor(), certificate.context, limits, is_tls)
+    submission = SubmissionServer(server.resources, certificate.context, limits, is_tls)
     await imap.start(ANYWHERE)
     await submission.start(ANYWHERE)
     try:
@@ -171,6 +179,135 @@ async def test_a_stop_says_goodbye_and_a_new_connection_is_refused(server: Serve
         writer.close()
 
 
+async def test_a_mail_that_is_being_sent_gets_its_answer_before_a_stop(
+    server: Server, tmp_path: Path
+) -> None:
+    await server.new_inbox("agent")
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    async with doors(server, certificate) as (_, submission), asyncio.timeout(120):
+        reader, writer = await program(submission)
+        writer.write(b"EHLO x\r\nAUTH PLAIN %s\r\n" % plain(server.token))
+        await reader.readuntil(b"235 ")
+        writer.write(b"MAIL FROM:<%s>\r\nRCPT TO:<bob@example.com>\r\nDATA\r\n" % OWN.encode())
+        await reader.readuntil(b"354 ")
+        writer.write(letter("Sent", **{"from": OWN}) + b"\r\n.\r\n")
+        connection = only(submission)
+        while connection.may_end or not submission._shared.tasks:
+            await asyncio.sleep(0)
+        await submission.stop()
+        said = await reader.read()
+        assert 0 < said.index(b"250 2.0.0 Accepted") < said.index(b"421 ")
+        writer.close()
+
+
+async def program(
+    door: ProgramServer,
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+    await reader.readline()
+    return reader, writer
+
+
+def plain(token: str) -> bytes:
+    return base64.b64encode(f"\0{OWN}\0{token}".encode())
+
+
+def only(door: ProgramServer) -> ProgramConnection[Any]:
+    (connection,) = door._shared.admissions.all()
+    return connection
+
+
+async def test_who_does_not_log_in_or_does_not_read_is_closed(server: Server, tmp_path: Path) -> None:
+    await server.new_inbox("agent")
+    now = asyncio.get_running_loop().time
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    async with doors(server, certificate) as both, asyncio.timeout(120):
+        for door, farewell in zip(both, (b"* BYE You took too long", b"421 "), strict=True):
+            reader, writer = await program(door)
+            door.check_times(now() + DEFAULTS.login_seconds - 5)
+            assert door.count() == 1
+            door.check_times(now() + DEFAULTS.login_seconds + 1)
+            assert (await reader.read()).startswith(farewell)
+            writer.close()
+            while door.count():
+                await asyncio.sleep(0)
+        for door, login, done in zip(
+            both, (b"a AUTHENTICATE PLAIN", b"AUTH PLAIN"), (b"OK", b"235"), strict=True
+        ):
+            reader, writer = await program(door)
+            writer.write(b"%s %s\r\n" % (login, plain(server.token)))
+            await reader.readuntil(done)
+            only(door).pause_writing()
+            writer.write(b"b NOOP\r\n")
+            only(door).resume_writing()
+            await reader.readuntil(b"b OK" if door is both[0] else b"500 ")
+            only(door).pause_writing()
+            door.check_times(now() + DEFAULTS.write_seconds + 1)
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            while door.count():
+                await asyncio.sleep(0)
+            writer.close()
+
+
+async def test_connections_of_a_key_and_of_an_address_are_bounded(server: Server, tmp_path: Path) -> None:
+    await server.new_inbox("agent")
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    limits = ImapLimits(max_connections_per_key=1, max_connections_per_address=2)
+    async with doors(server, certificate, limits=limits) as both, asyncio.timeout(120):
+        for door, login, (done, refused), too_many in (
+            (both[0], b"a AUTHENTICATE PLAIN", (b"a OK", b"a NO [LIMIT]"), b"* BYE"),
+            (both[1], b"AUTH PLAIN", (b"235", b"454"), b"421 "),
+        ):
+            programs = [await program(door) for _ in range(2)]
+            for (reader, writer), answer in zip(programs, (done, refused), strict=True):
+                writer.write(b"%s %s\r\n" % (login, plain(server.token)))
+                assert (await reader.readline()).startswith(answer)
+            third, writer = await asyncio.open_connection("127.0.0.1", door.port)
+            assert (await third.read()).startswith(too_many)
+            for _, each in [*programs, (third, writer)]:
+                each.close()
+
+
+async def test_too_many_commands_in_a_minute_are_answered_slowly(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imap_connection, "TOO_FAST_SECONDS", 3600.0)
+    monkeypatch.setattr(ImapServer, "stopping_seconds", 0.01)
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    limits = ImapLimits(max_commands_per_minute=2)
+    async with doors(server, certificate, limits=limits) as (imap, _), asyncio.timeout(120):
+        reader, writer = await program(imap)
+        writer.write(b"a NOOP\r\nb CAPABILITY\r\nc NOOP\r\nd NOOP\r\n")
+        said = await reader.readuntil(b"b OK Done.\r\n")
+        await imap.stop()
+        assert b"c OK" not in said + await reader.read()
+        writer.close()
+
+
+async def test_after_three_wrong_passwords_the_answer_waits(server: Server, tmp_path: Path) -> None:
+    waits = []
+    failures = FailedLogins()
+    for _ in range(10):
+        waits.append(failures.wait_seconds("192.0.2.1", "A@x.example"))
+        failures.note("192.0.2.1", "a@x.example")
+    assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 30, 30]
+    assert failures.wait_seconds("192.0.2.1", "b@x.example") == 0
+    assert failures.wait_seconds("198.51.100.1", "a@x.example") == 0
+    failures.forget("192.0.2.1", "a@x.example")
+    assert failures.wait_seconds("192.0.2.1", "a@x.example") == 0
+    await server.new_inbox("agent")
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    async with doors(server, certificate) as both, asyncio.timeout(120):
+        for door, login in zip(both, (b"a AUTHENTICATE PLAIN", b"AUTH PLAIN"), strict=True):
+            reader, writer = await program(door)
+            for _ in range(3):
+                writer.write(b"%s %s\r\n" % (login, plain("pr_wrong")))
+                await reader.readline()
+            assert door._shared.failures.wait_seconds("127.0.0.1", OWN) == 1
+            writer.close()
+
+
 async def test_metrics_count_mail_programs(tmp_path: Path, clock: FakeClock, database_url: str) -> None:
     config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0")
     async with running_server(config, clock) as server:
@@ -181,6 +318,19 @@ async def test_metrics_count_mail_programs(tmp_path: Path, clock: FakeClock, dat
             name = "imap" if port == server.imap_port else "submission"
             assert f"postroom_{name}_sessions 1.0" in lines
             writer.close()
+
+
+async def test_a_loop_of_mail_programs_that_ends_is_one_that_fails(
+    tmp_path: Path, clock: FakeClock, database_url: str
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", SUBMISSION="127.0.0.1:0")
+    async with running_server(config, clock) as server, asyncio.timeout(120):
+        names = {"imap sessions", "imap changes", "submission sessions"}
+        for task in asyncio.all_tasks():
+            if task.get_name().removeprefix("loop ") in names:
+                task.cancel()
+        while not names <= server.resources.loops.failing().keys():
+            await asyncio.sleep(0.01)
 
 
 async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, database_url: str) -> None:

@@ -56,6 +56,8 @@ async def test_a_program_reads_an_inbox(server: Server) -> None:
         assert piece[0][1] == raw[10:30]
         assert ok(client.search(None, "SUBJECT", '"subject 2"')) == [b"3"]
         assert ok(client.search(None, "OR", "BODY", '"Text 0"', "UID", "2")) == [b"1 2"]
+        assert ok(client.search(None, "UID", "3000000000:4294967295")) == [b""]
+        assert ok(client.search(None, "UID", "4294967295:*")) == [b"3"]
         assert ok(client.search(None, "UNSEEN", "LARGER", "10", "SINCE", "1-Jan-2001")) == [b"1 2 3"]
         assert ok(client.search(None, "HEADER", "Subject", '"2"')) == [b"3"]
         assert b"MESSAGES 3" in ok(client.status("INBOX", "(MESSAGES UIDNEXT UNSEEN UIDVALIDITY)"))[0]
@@ -254,6 +256,31 @@ async def test_who_waits_hears_of_a_mail_and_of_a_flag(server: Server) -> None:
     await until(b"c OK")
     await until(b"d OK")
     writer.close()
+
+
+@pytest.mark.sqlite_alone
+async def test_nothing_of_an_inbox_reaches_a_program_of_another(server: Server) -> None:
+    programs = {}
+    async with asyncio.timeout(120):
+        for name in ("one", "two"):
+            await server.new_inbox(name)
+            reader, writer = programs[name] = await asyncio.open_connection("127.0.0.1", server.imap_port)
+            words = (name.encode(), server.token.encode())
+            writer.write(b"a LOGIN %s@postroom.localhost %s\r\nb SELECT INBOX\r\nc IDLE\r\n" % words)
+            await reader.readuntil(b"+ idling\r\n")
+        await server.deliver(letter("For two", subject="For two"), "two")
+        await programs["two"][0].readuntil(b"* 1 EXISTS\r\n")
+        heard = {}
+        for name, (reader, writer) in programs.items():
+            writer.write(b"DONE\r\nd UID FETCH 1:* ENVELOPE\r\ne STATUS INBOX (MESSAGES)\r\nf LOGOUT\r\n")
+            heard[name] = await reader.read()
+            writer.close()
+    assert b"For two" in heard["two"]
+    assert heard["one"].splitlines()[:3] == [
+        b"c OK Done.",
+        b"d OK Done.",
+        b'* STATUS "INBOX" (MESSAGES 0)',
+    ]
 
 
 async def test_wrong_names_and_keys_are_refused_alike_and_a_revoked_key_ends_its_session(

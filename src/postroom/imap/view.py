@@ -24,14 +24,11 @@ class FolderView:
     def select(self, which: NumberSet, by_uid: bool) -> list[int]:
         """The UIDs that are meant, in their order, each once. Numbers without a message are left out."""
         places: set[int] = set()
-        last = self.uids[-1] if self.uids else 0
-        for low, high in which.pairs:
+        count = len(self.uids)
+        for low, high in which.ranges(self.last_uid if by_uid else count):
             if by_uid:
-                low, high = sorted((last if low == STAR else low, last if high == STAR else high))
                 places.update(range(bisect_left(self.uids, low), bisect_right(self.uids, high)))
             else:
-                count = len(self.uids)
-                low, high = sorted((count if low == STAR else low, count if high == STAR else high))
                 places.update(range(max(low, 1) - 1, min(high, count)))
         return [self.uids[place] for place in sorted(places)]
 

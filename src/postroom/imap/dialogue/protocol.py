@@ -60,7 +60,8 @@ class ImapDialogue:
 
     @property
     def is_asking(self) -> bool:
-        return self._asked is not None
+        """IDLE may be ended at any time."""
+        return self._asked is not None and not self.is_idling
 
     @property
     def is_idling(self) -> bool:
@@ -96,7 +97,7 @@ class ImapDialogue:
         self._reader.forget()
         return []
 
-    def end(self, farewell: bytes) -> list[Effect]:
+    def hang_up(self, farewell: bytes) -> list[Effect]:
         self._has_ended = True
         return [Write(farewell), EndSession()]
 
@@ -121,7 +122,7 @@ class ImapDialogue:
             case MailPiece():
                 return [read]
             case LineTooLong():
-                return self.end(BYE_TOO_LONG)
+                return self.hang_up(BYE_TOO_LONG)
             case LiteralRefused(text, was_sent):
                 return self._refuse_literal(text, was_sent)
             case CommandText():
@@ -129,7 +130,7 @@ class ImapDialogue:
 
     def _refuse_literal(self, text: bytes, was_sent: bool) -> list[Effect]:
         if was_sent:
-            return self.end(b"* BYE [TOOBIG] This literal is too large.\r\n")
+            return self.hang_up(b"* BYE [TOOBIG] This literal is too large.\r\n")
         self._tag = text.split(b" ", 1)[0][:100] or b"*"
         return self._count_error([DropAppended(), self._tagged(b"NO [TOOBIG] This literal is too large.")])
 
@@ -148,7 +149,7 @@ class ImapDialogue:
             reply = b"BAD " + str(error).encode("ascii", "replace") + b"."
             return self._count_error([*dropped, self._tagged(reply)])
         except search_keys.UnknownCharset:
-            return [self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")]
+            return self._count_error([self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")])
 
     def _find_refusal(self, name: str) -> bytes | None:
         """What may not come now (RFC 3501 section 3)."""
@@ -164,62 +165,60 @@ class ImapDialogue:
 
     def _obey(self, request: Request) -> list[Effect]:
         if isinstance(request, LogIn | Authenticate) and not self._is_private:
-            return [self._tagged(b"NO [PRIVACYREQUIRED] Use TLS before you log in.")]
+            return self._count_error([self._tagged(b"NO [PRIVACYREQUIRED] Use TLS before you log in.")])
         if isinstance(request, Authenticate):
             return self._authenticate(request)
         if isinstance(request, EnableExtensions):
             self.is_utf8 = self.is_utf8 or "UTF8=ACCEPT" in request.names
         if isinstance(request, PlainCommand):
-            at_once = self._plain(request.name)
-            if at_once is not None:
-                return at_once
+            return self._plain(request.name)
         return self._ask(request)
 
     def _ask(self, request: Request) -> list[Effect]:
         self._asked = request
         return [PerformRequest(request)]
 
-    def _plain(self, name: str) -> list[Effect] | None:
-        """What needs nobody else; None for the rest."""
+    def _ask_plain(self, name: str) -> list[Effect]:
+        return self._ask(PlainCommand(name))
+
+    def _plain(self, name: str) -> list[Effect]:
+        """Also what could be answered at once is asked for, so that all commands keep the pace."""
         match name:
             case "CAPABILITY":
-                return [Write(b"* CAPABILITY " + self._capabilities() + b"\r\n"), self._tagged(b"OK Done.")]
+                return [Write(b"* CAPABILITY " + self._capabilities() + b"\r\n"), *self._ask_plain(name)]
             case "NAMESPACE":
-                return [Write(b'* NAMESPACE (("" "/")) NIL NIL\r\n'), self._tagged(b"OK Done.")]
+                return [Write(b'* NAMESPACE (("" "/")) NIL NIL\r\n'), *self._ask_plain(name)]
             case "ID":
-                return [Write(b'* ID ("name" "Postroom")\r\n'), self._tagged(b"OK Done.")]
-            case "SUBSCRIBE":
-                return [self._tagged(b"OK Every folder is subscribed.")]
+                return [Write(b'* ID ("name" "Postroom")\r\n'), *self._ask_plain(name)]
             case "LOGOUT":
                 self._has_ended = True
                 return [Write(b"* BYE Goodbye.\r\n"), self._tagged(b"OK Done."), EndSession()]
             case "STARTTLS":
                 return self._start_tls()
             case "IDLE":
-                idling = self._ask(PlainCommand("IDLE"))
-                return [Write(b"+ idling\r\n"), *idling, *self._listen_for_done()]
-        return None if self.is_logged_in else [self._tagged(b"OK Done.")]
+                return [Write(b"+ idling\r\n"), *self._ask_plain(name), *self._listen_for_done()]
+        return self._ask_plain(name)
 
     def _start_tls(self) -> list[Effect]:
         if not self._offers_tls:
-            return [self._tagged(b"BAD TLS is on already, or not offered.")]
+            return self._count_error([self._tagged(b"BAD TLS is on already, or not offered.")])
         self._asked = PlainCommand("STARTTLS")
         return [self._tagged(b"OK Begin TLS now."), UpgradeToTls()]
 
     def _listen_for_done(self) -> list[Effect]:
         line = self._reader.line()
         if line is None:
-            return self.end(BYE_TOO_LONG) if self._reader.is_line_too_long else []
+            return self.hang_up(BYE_TOO_LONG) if self._reader.is_line_too_long else []
         if line.strip().upper() == b"DONE":
             self._asked = PlainCommand("DONE")
             return [EndIdle()]
-        return self.end(b"* BYE During IDLE only DONE is read.\r\n")
+        return self.hang_up(b"* BYE During IDLE only DONE is read.\r\n")
 
     # Logging in
 
     def _authenticate(self, request: Authenticate) -> list[Effect]:
         if request.mechanism != "PLAIN":
-            return [self._tagged(b"NO [CANNOT] Only PLAIN is offered.")]
+            return self._count_error([self._tagged(b"NO [CANNOT] Only PLAIN is offered.")])
         if request.initial is not None:
             return self._log_in(request.initial)
         self._awaits_credentials = True
@@ -228,10 +227,10 @@ class ImapDialogue:
     def _credentials(self) -> list[Effect] | None:
         line = self._reader.line()
         if line is None:
-            return self.end(BYE_TOO_LONG) if self._reader.is_line_too_long else None
+            return self.hang_up(BYE_TOO_LONG) if self._reader.is_line_too_long else None
         self._awaits_credentials = False
         if line == b"*":
-            return [self._tagged(b"BAD You have given up.")]
+            return self._count_error([self._tagged(b"BAD You have given up.")])
         return self._log_in(line)
 
     def _log_in(self, encoded: bytes) -> list[Effect]:
@@ -253,7 +252,7 @@ class ImapDialogue:
         self._errors += 1
         if self._errors < self._limits.max_errors:
             return effects
-        return [*effects, *self.end(BYE_ERRORS)]
+        return [*effects, *self.hang_up(BYE_ERRORS)]
 
     def _capabilities(self) -> bytes:
         if self.is_logged_in:

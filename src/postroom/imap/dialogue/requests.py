@@ -10,6 +10,11 @@ class NumberSet(Struct, frozen=True):
 
     pairs: tuple[tuple[int, int], ...]
 
+    def ranges(self, last: int) -> list[tuple[int, int]]:
+        """From the lower to the higher; `*` is the last message, also where that is the lower."""
+        ends = [[last if end == STAR else end for end in pair] for pair in self.pairs]
+        return [(min(pair), max(pair)) for pair in ends]
+
 
 class LogIn(Struct, frozen=True):
     name: str

@@ -229,7 +229,7 @@ def _is_of_row(view: FolderView, key: SearchKey, each: Candidate) -> bool:
             number, last = (
                 (each.number, len(view.uids)) if key.name == "NUMBERS" else (mail.uid, view.last_uid)
             )
-            return any(_is_between(number, low, high, last) for low, high in key.which.pairs)
+            return any(low <= number <= high for low, high in key.which.ranges(last))
         case "LARGER":
             return mail.size_bytes > key.number
         case "SMALLER":
@@ -239,11 +239,6 @@ def _is_of_row(view: FolderView, key: SearchKey, each: Candidate) -> bool:
         case "MODSEQ":
             return mail.modseq >= key.number
     return True
-
-
-def _is_between(number: int, low: int, high: int, last: int) -> bool:
-    low, high = sorted((min(low, last) if low > 2**31 else low, last if high > 2**31 else high))
-    return low <= number <= high
 
 
 def _is_of_day(name: str, at: int, day: int) -> bool:

@@ -1,0 +1,19 @@
+"""The limits that hold for every mail program, to read and to send."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramLimits:
+    """The defaults suit a public server."""
+
+    max_connections: int = 1000
+    max_connections_per_address: int = 50
+    max_connections_per_key: int = 50
+    # A larger mail goes to a file as it comes.
+    spool_over_bytes: int = 256 * 1024
+    login_seconds: float = 60
+    # How long a client may take nothing of what is written to it.
+    write_seconds: float = 60
+    tls_handshake_seconds: float = 30
+    linger_seconds: float = 3
