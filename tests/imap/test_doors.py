@@ -190,11 +190,18 @@ async def test_a_mail_that_is_being_sent_gets_its_answer_before_a_stop(
         await reader.readuntil(b"235 ")
         writer.write(b"MAIL FROM:<%s>\r\nRCPT TO:<bob@example.com>\r\nDATA\r\n" % OWN.encode())
         await reader.readuntil(b"354 ")
-        writer.write(letter("Sent", **{"from": OWN}) + b"\r\n.\r\n")
-        connection = only(submission)
-        while connection.may_end or not submission._shared.tasks:
-            await asyncio.sleep(0)
-        await submission.stop()
+        text = "A long line of a large mail.\r\n" * 10_000
+        turns = submission._shared.large_mails
+        for _ in range(DEFAULTS.max_large_mails):
+            await turns.acquire()
+        writer.write(letter(text, **{"from": OWN}) + b"\r\n.\r\n")
+        while only(submission).may_end or not submission._shared.tasks:
+            await asyncio.sleep(0.01)
+        stopping = asyncio.create_task(submission.stop())
+        await asyncio.sleep(0.05)
+        assert not stopping.done(), "a large mail waits for its turn"
+        turns.release()
+        await stopping
         said = await reader.read()
         assert 0 < said.index(b"250 2.0.0 Accepted") < said.index(b"421 ")
         writer.close()

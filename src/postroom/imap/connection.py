@@ -43,7 +43,6 @@ class ImapContext(ProgramContext):
     extractor: Extractor
     limits: ImapLimits
     watch: InboxWatch
-    large_mails: asyncio.Semaphore
 
 
 class ImapConnection(ProgramConnection[ImapDialogue]):
@@ -138,10 +137,7 @@ class ImapConnection(ProgramConnection[ImapDialogue]):
             return Performed(NO_ROOM, True, self.state.view is not None)
         try:
             self.state.mail = mail = spool.finish()
-            if mail.size_bytes <= self._context.limits.spool_over_bytes:
-                return await self._session.perform(request)
-            async with self._context.large_mails:
-                return await self._session.perform(request)
+            return await self._in_turn(mail, lambda: self._session.perform(request))
         finally:
             self.state.mail = None
             spool.discard()

@@ -41,11 +41,11 @@ class ImapServer(ProgramServer):
             is_tls_from_the_start=is_tls_from_the_start,
             spool_folder=resources.config.data_dir / "spool",
             admissions=Admissions(limits),
+            large_mails=asyncio.Semaphore(limits.max_large_mails),
             resources=resources,
             extractor=extractor,
             limits=limits,
             watch=self.watch,
-            large_mails=asyncio.Semaphore(limits.max_large_mails),
         )
         super().__init__(context, Proxies(resources.config.trusted_proxies), partial(ImapConnection, context))
 

@@ -14,8 +14,6 @@ class ImapLimits(ProgramLimits):
     # A literal inside a command; only APPEND brings a mail.
     max_literal_bytes: int = 16 * 1024
     max_mail_bytes: int = 35 * 1024 * 1024
-    # Of those that went to a file: so many are read at once.
-    max_large_mails: int = 4
     max_literals: int = 50
     max_depth: int = 20
     max_errors: int = 20

@@ -13,7 +13,7 @@ from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.programs.admissions import Admissions
 from postroom.net.programs.limits import ProgramLimits
-from postroom.net.spool import Spool
+from postroom.net.spool import Spool, SpooledContent
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class ProgramContext:
     is_tls_from_the_start: bool
     spool_folder: Path
     admissions: "Admissions[ProgramConnection[Any]]"
+    large_mails: asyncio.Semaphore
     failures: FailedLogins = field(default_factory=FailedLogins)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -204,6 +205,12 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         if self._spool is not None:
             self._spool.discard()
             self._spool = None
+
+    async def _in_turn(self, mail: SpooledContent, work: Callable[[], Awaitable[T]]) -> T:
+        if mail.size_bytes <= self._program_limits.spool_over_bytes:
+            return await work()
+        async with self._shared.large_mails:
+            return await work()
 
     async def _log_in_slowly(self, name: str, log_in: Callable[[], Awaitable[T]]) -> T:
         """After wrong passwords the answer waits."""

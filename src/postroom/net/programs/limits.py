@@ -12,6 +12,8 @@ class ProgramLimits:
     max_connections_per_key: int = 50
     # A larger mail goes to a file as it comes.
     spool_over_bytes: int = 256 * 1024
+    # Reading one takes up to six times its size of memory.
+    max_large_mails: int = 2
     login_seconds: float = 60
     # How long a client may take nothing of what is written to it.
     write_seconds: float = 60

@@ -148,10 +148,15 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
         try:
             caller, inbox = self._who
             caller, inbox = await resources.db.read(names.require, caller, inbox.id, WRITING, resources.now())
-            raw = await pools.FILES.run(spool.finish().read)
-            recipients = tuple(recipient.address for recipient in question.recipients)
-            mail = FinishedMail(raw, question.mail_from, recipients)
-            return MailAnswered(_accepted(await send_finished(resources, caller, inbox, mail)), True)
+            content = spool.finish()
+
+            async def send() -> SendReceipt:
+                raw = await pools.FILES.run(content.read)
+                recipients = tuple(recipient.address for recipient in question.recipients)
+                mail = FinishedMail(raw, question.mail_from, recipients)
+                return await send_finished(resources, caller, inbox, mail)
+
+            return MailAnswered(_accepted(await self._in_turn(content, send)), True)
         except REFUSALS as error:
             who = (*self._who, error, self._socket.peer)
             await resources.db.write(note_refusal, *who, resources.now())

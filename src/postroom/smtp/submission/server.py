@@ -1,5 +1,6 @@
 """Where mail programs send: TLS from the first byte on port 465, STARTTLS on all others."""
 
+import asyncio
 import ssl
 from functools import partial
 
@@ -36,6 +37,7 @@ class SubmissionServer(ProgramServer):
             is_tls_from_the_start=is_tls_from_the_start,
             spool_folder=resources.config.data_dir / "spool",
             admissions=Admissions(limits),
+            large_mails=asyncio.Semaphore(limits.max_large_mails),
             resources=resources,
             limits=limits,
             session_limits=SessionLimits(hostname=resources.config.domain),
