@@ -195,6 +195,20 @@ def test_a_line_without_an_end_ends_the_session() -> None:
     assert isinstance(dialogue.feed(b"x" * 1001)[-1], EndSession)
 
 
+def test_literals_make_a_command_neither_longer_nor_endless() -> None:
+    many = b"a SEARCH" + b" SUBJECT {1+}\r\nx" * (LIMITS.max_literals + 1)
+    assert b"* BYE" in said(selected().feed(many))
+    long = b"a SEARCH" + (b" SUBJECT " + b"y" * 500 + b" SUBJECT {1+}\r\nx") * 2
+    assert b"* BYE" in said(selected().feed(long))
+
+
+def test_refused_logins_are_errors_and_other_commands_are_asked_for_one_by_one() -> None:
+    effects = new(is_private=False).feed(b"a LOGIN x y\r\n" * 9)
+    assert said(effects).count(b"PRIVACYREQUIRED") == LIMITS.max_errors
+    assert isinstance(effects[-1], EndSession)
+    assert said(new().feed(b"a CAPABILITY\r\n" * 9)).count(b"* CAPABILITY") == 1
+
+
 def test_too_many_errors_end_the_session() -> None:
     effects = new().feed(b"a WHAT\r\n" * 5)
     assert said(effects).count(b"a BAD") == 5
