@@ -51,6 +51,10 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     page.get_by_label("To", exact=True).fill("support@postroom.localhost")
     page.get_by_label("Subject").fill("By hand")
     text = page.get_by_label("Text")
+    buttons, field = page.get_by_role("toolbar", name="Formatting").bounding_box(), text.bounding_box()
+    assert buttons is not None
+    assert field is not None
+    assert buttons["y"] + buttons["height"] <= field["y"]
     text.fill("Written by a person.\nTea\nMilk")
     text.evaluate("area => area.setSelectionRange(0, 7)")
     page.get_by_role("button", name="Bold").click()

@@ -243,6 +243,24 @@ def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]
     return [Delivery.from_row(row) for row in rows]
 
 
+def bounced_of(tx: Tx, message_ids: Sequence[str]) -> set[str]:
+    """Those of the messages that came back from at least one recipient."""
+    if not message_ids:
+        return set()
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(
+        f"select distinct message_id from deliveries where {is_wanted}"
+        " and kind = 'mail' and state = 'bounced'",
+        **wanted,
+    )
+    return {row["message_id"] for row in rows}
+
+
+def list_lost(tx: Tx, message_id: str) -> list[Delivery]:
+    """The recipients of a mail that will not get it."""
+    return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (FAILED, BOUNCED)]
+
+
 def list_unfinished(tx: Tx, message_id: str) -> list[Delivery]:
     """The recipients of a mail that have neither got it nor failed."""
     return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (PENDING, HELD)]

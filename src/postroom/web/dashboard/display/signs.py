@@ -36,6 +36,9 @@ ANSWERS = {"accepted": "Accept", "tentative": "Maybe", "declined": "Decline"}
 UNANSWERED = ("", "needs-action")
 
 
+HOLDS_OF_WHAT_WENT_ON = ("scheduled", "approved", "released")
+
+
 @dataclass(frozen=True, slots=True)
 class Sign:
     text: str
@@ -51,6 +54,20 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
     if message.get("parseError"):
         found.append(Sign("Damaged", "amber", message["parseError"]))
     return found
+
+
+def of_outbound(message: dict[str, Any], has_bounced: bool) -> Sign:
+    """How far a mail of ours came: nothing is green that only we have."""
+    hold, status = message.get("hold"), message["status"]
+    has_gone_on = status == "failed" and hold and hold["state"] in HOLDS_OF_WHAT_WENT_ON
+    if hold and status != "sent" and not has_gone_on:
+        kinds = {"held": "amber", "scheduled": "amber", "approved": "green", "released": "green"}
+        return Sign(hold["state"], kinds.get(hold["state"], "red"))
+    if status == "pending":
+        return Sign("sending", "amber")
+    if status == "failed":
+        return Sign("bounced" if has_bounced else "failed", "red")
+    return Sign("captured", "amber") if message.get("captured") else Sign("sent", "green")
 
 
 def of_inbound(message: dict[str, Any]) -> list[Sign]:

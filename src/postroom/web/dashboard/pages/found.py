@@ -15,6 +15,7 @@ from postroom.operations.pods import (
     change_account,
     get_account,
 )
+from postroom.queue import deliveries
 from postroom.web.api.mailbox import search
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
@@ -82,6 +83,7 @@ async def show_found(desk: Desk, query: FoundQuery) -> Response:
         except BadRequest as error:
             wrong = error.message
     results = [(msgspec.json.decode(each.message), each.matched, each.snippet) for each in found.data]
+    failed = [message["id"] for message, _, _ in results if message["status"] == "failed"]
     inbox_ids = sorted({message["inboxId"] for message, _, _ in results})
     return await desk.show(
         "found.html",
@@ -90,6 +92,7 @@ async def show_found(desk: Desk, query: FoundQuery) -> Response:
         query=query,
         q=query.q,
         results=results,
+        bounced=await desk.call.resources.db.read(deliveries.bounced_of, failed),
         next=found.next,
         wrong=wrong,
         examples=EXAMPLES,

@@ -16,6 +16,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
+from postroom.queue import deliveries
 from postroom.web.api.mailbox.threads import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
@@ -66,6 +67,7 @@ class ThreadRow:
     address: str  # of its inbox
     glance: Glance
     status: str
+    has_bounced: bool
     hold: str
     has_files: bool
     labels: tuple[str, ...]
@@ -125,6 +127,8 @@ def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Th
 def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
     last = messages.list_last(tx, [thread.id for thread in found])
     held = holds.list_of_messages(tx, [message.id for message in last.values() if message.has_hold])
+    failed = [message.id for message in last.values() if message.status == messages.FAILED]
+    bounced = deliveries.bounced_of(tx, failed)
     named = labels.of_threads(tx, [thread.id for thread in found])
     addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
     return [
@@ -133,6 +137,7 @@ def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
             address=addresses.get(thread.inbox_id, ""),
             glance=msgspec.json.decode(last[thread.id].document, type=Glance),
             status=last[thread.id].status,
+            has_bounced=last[thread.id].id in bounced,
             hold=held[last[thread.id].id].state if last[thread.id].id in held else "",
             has_files=last[thread.id].has_attachments,
             labels=tuple(named.get(thread.id, ())),

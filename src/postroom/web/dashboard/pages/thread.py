@@ -84,6 +84,7 @@ class Conversation:
     beside: list[ThreadRow]
     behind: Behind
     senders: dict[str, ShownSender]  # by the id of a mail in
+    lost: dict[str, list[Delivery]]  # by the id of a mail that did not reach all of its recipients
 
     @property
     def last_inbound(self) -> dict[str, Any] | None:
@@ -134,6 +135,7 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
         beside,
         read_behind(tx, chosen, query.tab if is_here else "text"),
         read_senders(tx, thread, shown),
+        {each.id: deliveries.list_lost(tx, each.id) for each in found if each.status == messages.FAILED},
     )
 
 

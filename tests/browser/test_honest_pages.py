@@ -1,0 +1,181 @@
+"""What once misled a reader: each page beside data that showed it, on a server that keeps mail for others."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from postroom.clock import HOUR, to_iso
+from tests.browser.conftest import PATIENCE, Open
+from tests.browser.house import House, house
+from tests.browser.made_up_office import ask, trick
+from tests.conftest import settings
+from tests.letters import letter
+
+pytestmark = pytest.mark.needs("chromium")
+expect.set_options(timeout=PATIENCE)
+
+SIMULATOR = "simulator.postroom.localhost"
+IDS = re.compile(r"\b(inb|key|pod|msg|dom|ses|acc|del|evt)_[0-9a-zA-Z]")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    with house(folder, config=settings(folder, OUTBOUND="capture")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def support(running: House) -> str:
+    return running.new_inbox("support", "Support")
+
+
+def send(running: House, inbox_id: str, to: str, subject: str, **more: Any) -> str:
+    body = {"to": to, "subject": subject, "body": "Hello", **more}
+    sent = ask(
+        running, "POST", f"/v1/inboxes/{inbox_id}/send", body, {"Idempotency-Key": subject.replace(" ", "-")}
+    )
+    message_id: str = sent["id"]
+    return message_id
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def status_of(running: House, message_id: str) -> str:
+    status: str = running.api.get(f"/v1/messages/{message_id}").json()["status"]
+    return status
+
+
+def test_no_program_is_said_to_be_free_to_answer_what_is_malicious(
+    running: House, open_page: Open, support: str
+) -> None:
+    running.deliver(trick().as_bytes(), "support")
+    page = open_page(f"/app/mail?inboxId={support}")
+    page.get_by_role("link", name=re.compile("New bank details")).click()
+    signs = page.locator(".words .state")
+    expect(signs.filter(has_text="Malicious")).to_be_visible()
+    expect(signs.filter(has_text="No automatic reply")).to_be_visible()
+    expect(signs.filter(has_text="Automatic reply allowed")).to_have_count(0)
+
+
+def test_what_is_kept_here_is_not_shown_as_sent(running: House, open_page: Open, support: str) -> None:
+    message_id = send(running, support, "carol@there.example", "Kept")
+    wait_for(lambda: status_of(running, message_id) == "sent")
+    message = open_page(f"/app/messages/{message_id}").locator(".message.outbound")
+    expect(message.get_by_text("Captured, not sent")).to_be_visible()
+    expect(message.locator(".state.green")).to_have_count(0)
+
+
+def test_a_bounce_is_called_one_and_its_reason_stands_on_the_first_tab(
+    running: House, open_page: Open, support: str
+) -> None:
+    bounced = send(running, support, f"bounce@{SIMULATOR}", "Comes back")
+    refused = send(running, support, f"full@{SIMULATOR}", "Is refused")
+    wait_for(lambda: {status_of(running, each) for each in (bounced, refused)} == {"failed"})
+    page = open_page(f"/app/messages/{bounced}")
+    message = page.locator(".message.outbound")
+    expect(message.locator(".head .state")).to_have_text("bounced")
+    expect(message.get_by_text(re.compile("Bounced:.*User unknown"))).to_be_visible()
+    page.goto(f"{running.base_url}/app/messages/{refused}")
+    expect(message.locator(".head .state")).to_have_text("failed")
+    expect(message.get_by_text(re.compile("Failed:.*full@.*The mailbox is full"))).to_be_visible()
+    page.goto(f"{running.base_url}/app/search?q=is:failed")
+    expect(page.get_by_role("link", name=re.compile("Comes back")).locator(".state.red")).to_have_text(
+        "bounced"
+    )
+    expect(page.get_by_role("link", name=re.compile("Is refused")).locator(".state.red")).to_have_text(
+        "failed"
+    )
+
+
+def test_nothing_is_green_that_did_not_happen(running: House, open_page: Open, support: str) -> None:
+    ask(running, "POST", "/v1/domains", {"domain": "mail.harbour.example"})
+    ask(running, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks"})
+    running.deliver(letter(subject="For the webhook"), "support")
+    wait_for(lambda: has_answers(running))
+    page = open_page("/app/start")
+    for title in ("A webhook", "A domain of your own"):
+        step = page.locator(".step", has_text=title)
+        expect(step).to_be_visible()
+        expect(step).not_to_have_class(re.compile("done"))
+    page.goto(f"{running.base_url}/app/webhooks")
+    expect(page.locator("main .sheet .head .state").first).to_have_text("failing")
+    expect(page.locator("#deliveries tr", has_text="pending").first).to_contain_text(
+        "no connection to 127.0.0.1"
+    )
+    page.goto(f"{running.base_url}/app/settings/domains")
+    own = page.locator("section", has_text="mail.harbour.example").first
+    expect(own.get_by_text("not verified yet")).to_be_visible()
+
+
+def has_answers(running: House) -> bool:
+    """Of each webhook's delivery, that it did not arrive."""
+    found = running.api.get("/v1/webhook/deliveries").json()["data"]
+    answers = [attempt["answer"] for each in found for attempt in each["attempts"]]
+    return bool(answers) and all(answers)
+
+
+def test_an_event_says_who_wrote_what_to_which_inbox_and_when(
+    running: House, open_page: Open, support: str
+) -> None:
+    running.deliver(letter(subject="Minutes of Monday"), "support")
+    row = open_page("/app/events").locator("[data-row] summary", has_text="Minutes of Monday").first
+    expect(row).to_contain_text("Alice <alice@example.com>")
+    expect(row).to_contain_text("support@postroom.localhost")
+    expect(row.locator("time")).to_have_text(re.compile(r"\d:\d\d:\d\d"))
+
+
+def test_the_audit_log_has_names_and_no_ids(running: House, open_page: Open, support: str) -> None:
+    ask(running, "POST", f"/v1/inboxes/{support}/api-keys", {"name": "night agent"})
+    pod = ask(running, "POST", "/v1/pods", {"name": "Harbour View"})
+    ask(running, "PATCH", f"/v1/pods/{pod['id']}", {"name": "Harbour View West"})
+    shown = open_page("/app/settings/audit").locator("#rows").inner_text()
+    assert "night agent" in shown
+    assert "Harbour View" in shown
+    assert not IDS.search(shown)
+
+
+def test_a_refused_form_stays_with_what_was_typed(running: House, open_page: Open, support: str) -> None:
+    page = open_page("/app/inboxes")
+    page.get_by_label("Name", exact=True).fill("support")
+    page.get_by_label("Display name").fill("Another one")
+    page.get_by_role("button", name="Create an inbox").click()
+    expect(page.get_by_role("alert")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Inboxes")).to_be_visible()
+    expect(page.get_by_label("Display name")).to_have_value("Another one")
+
+
+def test_what_a_pause_holds_stays_with_the_drafts_and_asks_nobody(
+    running: House, open_page: Open, support: str
+) -> None:
+    moment = to_iso(running.clock.now() + HOUR)
+    planned = send(running, support, "carol@there.example", "At its hour", sendAt=moment)
+    ask(running, "PUT", "/v1/pause", None)
+    send(running, support, "carol@there.example", "While it lasts")
+    page = open_page("/app/drafts")
+    expect(page.locator("tr", has_text="At its hour")).to_contain_text("paused")
+    expect(page.locator("tr", has_text="While it lasts")).to_contain_text("paused")
+    expect(page.locator("#rail a", has_text="Approvals").locator(".count")).to_have_count(0)
+    page.get_by_role("button", name="Resume sending").click()
+    expect(page.locator("tr", has_text="While it lasts")).to_have_count(0)
+    expect(page.locator("tr", has_text="At its hour")).not_to_contain_text("paused")
+    assert "paused" not in running.api.get(f"/v1/messages/{planned}").json()["hold"]["reasons"]
+
+
+def test_the_default_pod_has_a_name_and_swaks_the_port_that_is_open(running: House, open_page: Open) -> None:
+    ask(running, "POST", "/v1/pods", {"name": "Second"})
+    empty = running.new_inbox("empty")
+    page = open_page(f"/app/mail?inboxId={empty}")
+    expect(page.get_by_text(f"swaks --server 127.0.0.1:{running.smtp_port} ")).to_be_visible()
+    options = page.get_by_label("Pod").locator("option").all_inner_texts()
+    assert "Default pod" in options
+    assert not any(IDS.search(option) for option in options)
