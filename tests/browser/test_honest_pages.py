@@ -115,6 +115,7 @@ def test_nothing_is_green_that_did_not_happen(running: House, open_page: Open, s
     page.goto(f"{running.base_url}/app/settings/domains")
     own = page.locator("section", has_text="mail.harbour.example").first
     expect(own.get_by_text("not verified yet")).to_be_visible()
+    expect(own.locator(".state.green")).to_have_count(0)
 
 
 def has_answers(running: House) -> bool:

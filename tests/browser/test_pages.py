@@ -245,9 +245,10 @@ def test_without_script_everything_is_read_and_every_form_works(running: House, 
 
 def test_at_360_pixels_nothing_is_wider_than_the_screen(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("narrow")
-    running.deliver(letter("word " * 300 + "x" * 500, subject="Long " * 40), "narrow")
+    running.api.post("/v1/pods", json={"name": "y" * 100})
+    running.deliver(letter("word " * 300 + "x" * 500, subject="Long " * 40 + "x" * 100), "narrow")
     page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
-    paths = ["/app/mail", path_of(page), "/app/start", "/app/sessions"]
+    paths = ["/app/mail", path_of(page), "/app/start", "/app/sessions", "/app/events", "/app/settings/people"]
     page.get_by_role("link", name=re.compile("Long")).click()
     paths += [path_of(page), f"{path_of(page)}&tab=headers", f"{path_of(page)}&tab=raw"]
     for path in paths:
