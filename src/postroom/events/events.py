@@ -182,6 +182,15 @@ def find(tx: Tx, event_id: str) -> Event | None:
     return found[0] if found else None
 
 
+def kinds_of(tx: Tx, event_ids: Sequence[str]) -> dict[str, str]:
+    """By the id of the event, of those that are still kept."""
+    if not event_ids:
+        return {}
+    is_wanted, wanted = one_of("id", event_ids)
+    rows = tx.all(f"select id, kind from events where {is_wanted}", **wanted)
+    return {row["id"]: row["kind"] for row in rows}
+
+
 def last_position(tx: Tx, account_id: str) -> int:
     row = tx.one("select event_position from accounts where id = :id", id=account_id)
     return 0 if row is None else int(row["event_position"])

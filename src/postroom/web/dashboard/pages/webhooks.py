@@ -71,6 +71,7 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", s
     page = plain(await desk.run(operations.list_webhook_deliveries, query=asked))
     health = await desk.call.resources.db.read(read_health, desk, int(query.hours))
     listed = plain(await desk.run(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
+    event_ids = sorted({each["eventId"] for each in page["data"]})
     places = sorted({place for each in listed for place in each["inboxIds"]})
     return await desk.show(
         "webhooks.html",
@@ -80,6 +81,7 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", s
         webhook=webhook,
         secret=secret,
         deliveries=page["data"],
+        kind_of=await desk.call.resources.db.read(events.kinds_of, event_ids),
         total=page["total"],
         query=query,
         health=health,
