@@ -8,7 +8,7 @@ from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row
 
 FIRST = "default"  # what the first account is called, or was when it was made
 
@@ -32,19 +32,7 @@ class Account:
 
     @classmethod
     def from_row(cls, row: Row) -> "Account":
-        return cls(
-            row["id"],
-            row["name"],
-            row["plan"],
-            row["inbox_count"],
-            row["created_at"],
-            row["approval"],
-            row["retention_days"],
-            row["stored_bytes"],
-            row["storage_limit_bytes"],
-            row["limits"],
-            row["saved_searches"],
-        )
+        return item_from_row(cls, row)
 
     @property
     def is_full(self) -> bool:
@@ -54,19 +42,8 @@ class Account:
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
     require_free(tx, name)
     account = Account(ids.new(ids.ACCOUNT, now), name, plan, 0, now)
-    tx.run(
-        "insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now)",
-        id=account.id,
-        name=name,
-        plan=plan,
-        now=now,
-    )
-    tx.run(
-        "insert into pods (id, account_id, is_default, created_at) values (:id, :account_id, 1, :now)",
-        id=default_pod(account.id),
-        account_id=account.id,
-        now=now,
-    )
+    insert(tx, "accounts", id=account.id, name=name, plan=plan, created_at=now)
+    insert(tx, "pods", id=default_pod(account.id), account_id=account.id, is_default=1, created_at=now)
     return account
 
 

@@ -9,7 +9,7 @@ from postroom.accounts.actors import THE_OPERATOR, Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 LIFETIME = 365 * DAY
 REFUSED = "refused"  # the action of an attempt that a permission, a scope or a rule did not allow
@@ -34,19 +34,7 @@ class Entry:
 
     @classmethod
     def from_row(cls, row: Row) -> "Entry":
-        return cls(
-            row["id"],
-            row["pod_id"],
-            row["inbox_id"],
-            Actor(row["actor_type"], row["actor_id"], row["actor_name"]),
-            row["address"],
-            row["action"],
-            row["target"],
-            row["before"],
-            row["after"],
-            row["count"],
-            row["created_at"],
-        )
+        return item_from_row(cls, row, actor=Actor(row["actor_type"], row["actor_id"], row["actor_name"]))
 
 
 def record(

@@ -7,7 +7,7 @@ from typing import Literal
 from postroom.clock import DAY
 from postroom.errors import NothingToDo
 from postroom.mail.proof import dkim
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 FIRST_SELECTOR = "postroom"
 OVERLAP = 7 * DAY  # so long mail that an old key signed may be under way, and its record is needed
@@ -29,14 +29,7 @@ class DkimKey:
 
     @classmethod
     def from_row(cls, row: Row) -> "DkimKey":
-        return cls(
-            row["selector"],
-            bytes(row["private_key"]),
-            row["algorithm"],
-            row["created_at"],
-            row["active_at"],
-            row["retired_at"],
-        )
+        return item_from_row(cls, row, private_key=bytes(row["private_key"]))
 
     @property
     def state(self) -> KeyState:

@@ -9,7 +9,7 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail.proof import dkim
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row
 
 SERVICE = "service"  # who owns the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
@@ -28,16 +28,7 @@ class Domain:
 
     @classmethod
     def from_row(cls, row: Row) -> "Domain":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["name"],
-            row["verified_at"],
-            row["created_at"],
-            row["pod_id"],
-            row["outbound"],
-            row["client_id"],
-        )
+        return item_from_row(cls, row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from postroom.errors import (
     ApiKeyLimitReached,
     NotFound,
 )
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, insert_item, item_from_row, one_of
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
@@ -59,7 +59,7 @@ class Key:
     @classmethod
     def from_row(cls, row: Row) -> "Key":
         lists = {name: tuple(row[name].split()) for name in ("permissions", "lineage")}
-        return cls(**{field.name: row[field.name] for field in fields(cls)} | lists)
+        return item_from_row(cls, row, **lists)
 
 
 class Caller(Struct, frozen=True):
@@ -132,14 +132,11 @@ def add(
     pod_id: str | None = None,
     asked: Iterable[str] | None = None,
     expires_at: int | None = None,
-    creator: "Caller | None" = None,
+    creator: Caller | None = None,
     kind: str = PROGRAM,
     resource: str | None = None,
 ) -> Key:
-    """`asked` are permissions; without, those that are usual for its reach.
-
-    A key that another made is held for approval and limited as that one is.
-    """
+    """`asked` are permissions; without, those that are usual for its reach."""
     names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
@@ -153,40 +150,33 @@ def add(
         pod_id=pod_id,
         permissions=permissions.read(asked, is_of_an_inbox=inbox_id is not None),
         expires_at=expires_at,
-        created_by=None if creator is None else creator.key_id,
-        lineage=() if creator is None else (*creator.lineage, creator.key_id),
-        approval=None if creator is None else creator.approval,
-        limits=None if creator is None else creator.limits,
-        budget_id=None if creator is None or creator.limits is None else creator.budget_id,
+        created_by=None,
         kind=kind,
         resource=resource,
     )
-    tx.run(
-        "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
-        " permissions, expires_at, created_by, lineage, approval, limits, budget_id, kind, resource,"
-        " created_at) values"
-        " (:id, :account_id, :pod_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions,"
-        " :expires_at, :created_by, :lineage, :approval, :limits, :budget_id, :kind, :resource, :now)",
-        id=key.id,
-        account_id=account_id,
-        inbox_id=inbox_id,
-        name=name,
+    if creator is not None:
+        key = _bound_as(creator, key)
+    insert_item(
+        tx,
+        "keys",
+        key,
         token_hash=hash_token(token),
-        token_prefix=key.token_prefix,
-        last4=key.last4,
-        pod_id=pod_id,
         permissions=" ".join(key.permissions),
-        expires_at=expires_at,
-        created_by=key.created_by,
         lineage=" ".join(key.lineage),
-        approval=key.approval,
-        limits=key.limits,
-        budget_id=key.budget_id,
-        kind=kind,
-        resource=resource,
-        now=now,
     )
     return key
+
+
+def _bound_as(creator: Caller, key: Key) -> Key:
+    """A key that another made is held for approval and limited as that one is."""
+    return replace(
+        key,
+        created_by=creator.key_id,
+        lineage=(*creator.lineage, creator.key_id),
+        approval=creator.approval,
+        limits=creator.limits,
+        budget_id=None if creator.limits is None else creator.budget_id,
+    )
 
 
 OF_CALLER = (

@@ -9,7 +9,7 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.fields import Span
 from postroom.storage import pages
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert_item, item_from_row
 
 CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
 
@@ -29,16 +29,7 @@ class Pod:
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["client_id"],
-            row["name"],
-            bool(row["is_default"]),
-            row["created_at"],
-            row["approval"],
-            row["outbound"],
-        )
+        return item_from_row(cls, row, is_default=bool(row["is_default"]))
 
 
 def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: int) -> Pod:
@@ -47,15 +38,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
     pod = Pod(ids.new(ids.POD, now), account_id, client_id, name, False, now)
     _count(tx, account_id, +1)
     _require_free(tx, account_id, client_id)
-    tx.run(
-        "insert into pods (id, account_id, client_id, name, is_default, created_at)"
-        " values (:id, :account_id, :client_id, :name, 0, :now)",
-        id=pod.id,
-        account_id=account_id,
-        client_id=client_id,
-        name=name,
-        now=now,
-    )
+    insert_item(tx, "pods", pod, is_default=0)
     return pod
 
 

@@ -13,7 +13,7 @@ from postroom.accounts.keys import Caller, Key
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.errors import NotFound
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, insert, insert_item, item_from_row, one_of
 
 LIFETIME = 14 * DAY
 LINK_LIFETIME = DAY
@@ -41,21 +41,7 @@ class Session:
 
     @classmethod
     def from_row(cls, row: Row) -> "Session":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["key_id"],
-            row["name"],
-            bool(row["is_operator"]),
-            bool(row["by_key"]),
-            row["address"],
-            row["user_agent"],
-            row["created_at"],
-            row["last_used_at"],
-            row["expires_at"],
-            row["user_id"],
-            row["pod_id"],
-        )
+        return item_from_row(cls, row, is_operator=bool(row["is_operator"]), by_key=bool(row["by_key"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +86,13 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
         user_id=proof.user_id,
         pod_id=proof.pod_id,
     )
-    tx.run(
-        "insert into sessions (id, token_hash, account_id, key_id, name, is_operator, by_key, address,"
-        " user_agent, created_at, last_used_at, expires_at, user_id, pod_id) values (:id, :token_hash,"
-        " :account_id, :key_id, :name, :is_operator, :by_key, :address, :user_agent, :now, :now, :expires_at,"
-        " :user_id, :pod_id)",
-        id=session.id,
+    insert_item(
+        tx,
+        "sessions",
+        session,
         token_hash=_hash(token),
-        account_id=session.account_id,
-        key_id=session.key_id,
-        name=name,
         is_operator=int(session.is_operator),
         by_key=int(session.by_key),
-        address=session.address,
-        user_agent=session.user_agent,
-        now=now,
-        expires_at=session.expires_at,
-        user_id=session.user_id,
-        pod_id=session.pod_id,
     )
     return session
 
@@ -242,15 +217,15 @@ def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -
 
 
 def put_link(tx: Tx, proof: SignInProof, token: str, now: int) -> None:
-    tx.run(
-        "insert into login_links (token_hash, account_id, key_id, is_operator, user_id, created_at,"
-        " expires_at) values (:token_hash, :account_id, :key_id, :is_operator, :user_id, :now, :expires_at)",
+    insert(
+        tx,
+        "login_links",
         token_hash=_hash(token),
         account_id=proof.account_id,
         key_id=proof.key_id,
         is_operator=int(proof.is_operator),
         user_id=proof.user_id,
-        now=now,
+        created_at=now,
         expires_at=now + LINK_LIFETIME,
     )
 

@@ -14,7 +14,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes
 from postroom.net.relay import OAUTH_SUFFIX
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row
 
 IMAP, HTTP = "imap", "http"
 CONNECTING, LIVE, FAILING = "connecting", "live", "failing"
@@ -65,19 +65,9 @@ class Connection(Struct, frozen=True):
 
     @classmethod
     def from_row(cls, row: Row) -> "Connection":
-        return cls(
-            id=row["id"],
-            account_id=row["account_id"],
-            pod_id=row["pod_id"],
-            inbox_id=row["inbox_id"],
-            kind=row["kind"],
-            provider=row["provider"],
-            state=row["state"],
-            last_error=row["last_error"],
-            last_mail_at=row["last_mail_at"],
-            uid_validity=row["uid_validity"],
-            last_uid=row["last_uid"],
-            created_at=row["created_at"],
+        return item_from_row(
+            cls,
+            row,
             settings=msgspec.json.decode(row["settings"]),
             hidden=msgspec.json.decode(row["secrets"]),
         )
@@ -120,10 +110,9 @@ def hash_token(token: str) -> str:
 
 
 def add(tx: Tx, connection: Connection, token: str | None = None) -> Connection:
-    tx.run(
-        "insert into connections (id, account_id, pod_id, inbox_id, kind, provider, state, token_hash,"
-        " created_at, settings, secrets) values (:id, :account_id, :pod_id, :inbox_id, :kind, :provider,"
-        " :state, :token_hash, :created_at, :settings, :secrets)",
+    insert(
+        tx,
+        "connections",
         id=connection.id,
         account_id=connection.account_id,
         pod_id=connection.pod_id,

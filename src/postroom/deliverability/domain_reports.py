@@ -17,7 +17,7 @@ from postroom.processes import pools
 from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 Kind = Literal["dmarc", "tls"]
 DMARC: Final = "dmarc"
@@ -39,7 +39,7 @@ class ReportedRow:
 
     @classmethod
     def from_row(cls, row: Row) -> "ReportedRow":
-        return cls(row["source"], row["spf"], row["dkim"], row["disposition"], int(row["total"]))
+        return item_from_row(cls, row, count=int(row["total"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from postroom.events.payload import News
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 HELD, PAUSED, WEBHOOK_DISABLED, SUSPICIOUS = "held", "paused", "webhook_disabled", "suspicious"
 DOMAIN_BROKEN = "domain_broken"
@@ -36,16 +36,7 @@ class NotificationTarget:
 
     @classmethod
     def from_row(cls, row: Row) -> "NotificationTarget":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["kind"],
-            row["target"],
-            tuple(row["wanted"].split()),
-            row["last_error"],
-            row["failed_at"],
-            row["told_at"],
-        )
+        return item_from_row(cls, row, wanted=tuple(row["wanted"].split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +52,7 @@ class Notification:
 
     @classmethod
     def from_row(cls, row: Row) -> "Notification":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["target_id"],
-            row["kind"],
-            row["subject"],
-            row["link"],
-            row["count"],
-            row["created_at"],
-        )
+        return item_from_row(cls, row)
 
 
 Told = NotificationTarget | PushSubscription
@@ -89,10 +71,9 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
     tx.run("delete from notification_targets where account_id = :id", id=account_id)
     for position, asked in enumerate(targets):
         known = before.pop((asked.kind, asked.target), asked)  # named twice, the second is new
-        tx.run(
-            "insert into notification_targets (id, account_id, position, kind, target, wanted, last_error,"
-            " failed_at, told_at) values (:id, :account_id, :position, :kind, :target, :wanted, :last_error,"
-            " :failed_at, :told_at)",
+        insert(
+            tx,
+            "notification_targets",
             id=known.id,
             account_id=account_id,
             position=position,
@@ -144,16 +125,18 @@ def _join(tx: Tx, target: Told, occasion: str, now: int) -> bool:
 
 def _add(tx: Tx, target: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
     new_id = ids.new(ids.NOTIFICATION, now)
-    tx.run(
-        "insert into notifications (id, account_id, target_id, kind, subject, link, count, state, created_at)"
-        " values (:id, :account_id, :target_id, :kind, :subject, :link, 1, 'waiting', :now)",
+    insert(
+        tx,
+        "notifications",
         id=new_id,
         account_id=target.account_id,
         target_id=target.id,
         kind=occasion,
         subject=subject,
         link=link,
-        now=now,
+        count=1,
+        state="waiting",
+        created_at=now,
     )
     new = NewDelivery(
         id=ids.new(ids.NOTICE_DELIVERY, now),

@@ -7,7 +7,7 @@ from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, User
 from postroom.accounts.permissions import APPROVE
 from postroom.errors import BadRequest, NotFound
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 DEVICES_OF_A_USER = 20
 RINGING_OF_AN_ACCOUNT = 200
@@ -31,20 +31,7 @@ class PushSubscription:
 
     @classmethod
     def from_row(cls, row: Row) -> "PushSubscription":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["user_id"],
-            row["endpoint"],
-            row["p256dh"],
-            row["auth"],
-            row["name"],
-            row["created_at"],
-            row["last_error"],
-            row["failed_at"],
-            row["told_at"],
-            row["ended_at"],
-        )
+        return item_from_row(cls, row)
 
 
 def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, now: int) -> PushSubscription:
@@ -62,18 +49,7 @@ def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, no
         name[:NAME_CHARACTERS],
         now,
     )
-    tx.run(
-        "insert into push_subscriptions (id, account_id, user_id, endpoint, p256dh, auth, name, created_at)"
-        " values (:id, :account_id, :user_id, :endpoint, :p256dh, :auth, :name, :now)",
-        id=made.id,
-        account_id=made.account_id,
-        user_id=made.user_id,
-        endpoint=endpoint,
-        p256dh=p256dh,
-        auth=auth,
-        name=made.name,
-        now=now,
-    )
+    insert_item(tx, "push_subscriptions", made)
     return made
 
 

@@ -9,7 +9,7 @@ from postroom import ids
 from postroom.errors import BadRequest, ClientIdTaken, NotFound, WebhookLimitReached
 from postroom.events import kinds, webhooks
 from postroom.events.webhooks import Webhook
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, insert
 
 MOST = 50
 HEADERS_LIMIT = 20
@@ -57,14 +57,14 @@ def add(tx: Tx, webhook: Webhook) -> None:
     _require_free(tx, webhook)
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)
-    tx.run(
-        "insert into webhooks (owner, account_id, url, event_types, secret, enabled, created_at, is_listed,"
-        " client_id, inbox_ids, pod_ids, headers, vocabulary) values (:owner, :account_id, :url,"
-        " :event_types, :secret, 1, :created_at, 1, :client_id, :inbox_ids, :pod_ids, :headers,"
-        " :vocabulary)",
+    insert(
+        tx,
+        "webhooks",
         owner=webhook.owner,
         account_id=webhook.account_id,
         secret=webhook.secret,
+        enabled=1,
+        is_listed=1,
         created_at=webhook.created_at,
         **_changeable(webhook),
     )

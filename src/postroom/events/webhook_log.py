@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.clock import HOUR
 from postroom.errors import NotFound
 from postroom.queue.deliveries import Delivery
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 COUNTED_BEYOND_PAGE = 1000
 LOOKED_AT = 5000  # deliveries at most: an overview never walks a table
@@ -25,15 +25,7 @@ class Attempt:
 
     @classmethod
     def from_row(cls, row: Row) -> "Attempt":
-        return cls(
-            row["number"],
-            row["started_at"],
-            row["milliseconds"],
-            row["code"],
-            row["answer"],
-            row["host"],
-            bool(row["has_tls"]),
-        )
+        return item_from_row(cls, row, has_tls=bool(row["has_tls"]))
 
 
 def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:

@@ -14,7 +14,7 @@ from postroom.events.events import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.webhook_signature import new_secret
 from postroom.queue import deliveries
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 PREVIOUS_SECRET_LIFETIME = DAY
 GIVE_UP_AFTER = 5 * DAY
@@ -45,24 +45,16 @@ class Webhook:
 
     @classmethod
     def from_row(cls, row: Row) -> "Webhook":
-        return cls(
-            row["owner"],
-            row["account_id"],
-            row["url"],
-            tuple(row["event_types"].split()),
-            row["secret"],
-            row["previous_secret"],
-            row["previous_until"],
-            bool(row["enabled"]),
-            row["disabled_reason"],
-            row["failing_since"],
-            row["created_at"],
-            row["client_id"],
-            tuple(row["inbox_ids"].split()),
-            tuple(row["pod_ids"].split()),
-            msgspec.json.decode(row["headers"], type=dict[str, str]),
-            bool(row["is_listed"]),
-            tuple(row["vocabulary"].split()),
+        return item_from_row(
+            cls,
+            row,
+            event_types=tuple(row["event_types"].split()),
+            enabled=bool(row["enabled"]),
+            inbox_ids=tuple(row["inbox_ids"].split()),
+            pod_ids=tuple(row["pod_ids"].split()),
+            headers=msgspec.json.decode(row["headers"], type=dict[str, str]),
+            is_listed=bool(row["is_listed"]),
+            vocabulary=tuple(row["vocabulary"].split()),
         )
 
     def wants(self, event: NewEvent) -> bool:
@@ -143,10 +135,9 @@ def put(
         created_at=known.created_at if known else now,
     )
     remove(tx, owner)
-    tx.run(
-        "insert into webhooks (owner, account_id, url, event_types, secret, previous_secret, previous_until,"
-        " enabled, created_at) values (:owner, :account_id, :url, :event_types, :secret, :previous_secret,"
-        " :previous_until, 1, :created_at)",
+    insert(
+        tx,
+        "webhooks",
         owner=owner,
         account_id=account_id,
         url=url,
@@ -154,6 +145,7 @@ def put(
         secret=webhook.secret,
         previous_secret=webhook.previous_secret,
         previous_until=webhook.previous_until,
+        enabled=1,
         created_at=webhook.created_at,
     )
     return webhook, secret is None and kept is None

@@ -28,7 +28,7 @@ from postroom.processes import pools
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
@@ -46,7 +46,7 @@ class Examination:
 
     @classmethod
     def from_row(cls, row: Row) -> "Examination":
-        return cls(row["message_id"], row["peer_ip"], row["helo"], row["mail_from"], row["due_at"])
+        return item_from_row(cls, row)
 
 
 def add_all(tx: Tx, new: Iterable[Examination]) -> None:

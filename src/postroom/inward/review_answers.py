@@ -12,7 +12,7 @@ from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import messages
 from postroom.queue import deliveries, leases
 from postroom.queue.leases import WorkTable
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 BELL = "review answers"
 ANSWERS = WorkTable("review_answers", key="id")
@@ -59,19 +59,7 @@ class ReviewAnswer:
 
     @classmethod
     def from_row(cls, row: Row) -> "ReviewAnswer":
-        return cls(
-            row["id"],
-            row["message_id"],
-            row["reviewer"],
-            row["from_address"],
-            row["first_line"],
-            bool(row["is_automated"]),
-            row["peer_ip"],
-            row["helo"],
-            row["mail_from"],
-            bytes(row["content"]),
-            row["due_at"],
-        )
+        return item_from_row(cls, row, is_automated=bool(row["is_automated"]), content=bytes(row["content"]))
 
 
 def new_id(now: int) -> str:

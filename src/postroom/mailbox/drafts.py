@@ -16,7 +16,7 @@ from postroom.mail import filenames
 from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100
@@ -43,19 +43,12 @@ class KeptDraft:
     def from_row(cls, row: Row) -> "KeptDraft":
         actor = actors.decode(row["actor"])
         assert actor is not None
-        return cls(
-            row["id"],
-            row["inbox_id"],
-            bytes(row["fields"]),
-            actor,
-            row["version"],
-            row["created_at"],
-            row["updated_at"],
-            row["client_id"],
-            tuple(msgspec.json.decode(row["labels"] or "[]", type=list[str])),
-            row["due_at"],
-            row["due_for"],
-            row["failure"],
+        return item_from_row(
+            cls,
+            row,
+            fields=bytes(row["fields"]),
+            actor=actor,
+            labels=tuple(msgspec.json.decode(row["labels"] or "[]", type=list[str])),
         )
 
 
@@ -72,14 +65,16 @@ class KeptFile(Struct, frozen=True):
 def add(tx: Tx, inbox_id: str, fields: bytes, files: Sequence[KeptFile], actor: Actor, now: int) -> KeptDraft:
     _require_room(tx, inbox_id)
     draft = KeptDraft(ids.new(ids.DRAFT, now), inbox_id, fields, actor, 1, now, now)
-    tx.run(
-        "insert into drafts (id, inbox_id, fields, actor, version, created_at, updated_at)"
-        " values (:id, :inbox_id, :fields, :actor, 1, :now, :now)",
+    insert(
+        tx,
+        "drafts",
         id=draft.id,
         inbox_id=inbox_id,
         fields=fields,
         actor=actors.encode(actor),
-        now=now,
+        version=1,
+        created_at=now,
+        updated_at=now,
     )
     add_files(tx, draft.id, files)
     places.place_draft(tx, inbox_id, draft.id)

@@ -16,7 +16,7 @@ from postroom.accounts.rules.limits import AccountLimits
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
-from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
 MetadataValue = str | int | float | bool
@@ -158,13 +158,7 @@ def _insert(tx: Tx, inbox: Inbox) -> None:
     )
     if added == 0:
         raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
-    tx.run(
-        "insert into inbox_creations (inbox_id, account_id, created_at)"
-        " values (:id, :account_id, :created_at)",
-        id=inbox.id,
-        account_id=inbox.account_id,
-        created_at=inbox.created_at,
-    )
+    insert(tx, "inbox_creations", inbox_id=inbox.id, account_id=inbox.account_id, created_at=inbox.created_at)
 
 
 def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Caller | None, Inbox | None]:
@@ -379,7 +373,7 @@ def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
     keys.remove_all_of_inbox(tx, inbox.id)
     row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)
     usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
-    tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
+    insert(tx, "removed_inboxes", inbox_id=inbox.id, removed_at=now)
     return inbox
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from postroom import ids
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 BELL = "received reports"
 REPORTS = WorkTable("received_reports", key="id")
@@ -27,16 +27,12 @@ class ReceivedReport:
 
     @classmethod
     def from_row(cls, row: Row) -> "ReceivedReport":
-        return cls(
-            row["id"],
-            row["domain"],
-            bytes(row["content"]),
-            row["due_at"],
-            bool(row["is_check"]),
-            row["peer_ip"],
-            row["helo"],
-            row["mail_from"],
-            bool(row["has_tls"]),
+        return item_from_row(
+            cls,
+            row,
+            content=bytes(row["content"]),
+            is_check=bool(row["is_check"]),
+            has_tls=bool(row["has_tls"]),
         )
 
 

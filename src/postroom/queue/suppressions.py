@@ -8,7 +8,7 @@ from postroom.errors import NotFound
 from postroom.mail.bounces import reasons
 from postroom.mail.bounces.reasons import Fault
 from postroom.queue.deliveries import BOUNCED, Delivery
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, item_from_row
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
 COUNTED_BEYOND_PAGE = 10_000
@@ -28,7 +28,7 @@ class Suppression:
 
     @classmethod
     def from_row(cls, row: Row) -> "Suppression":
-        return cls(row["address"], row["type"], row["created_at"], row["message_id"], row["reason"])
+        return item_from_row(cls, row)
 
 
 def add(

@@ -1,5 +1,6 @@
 """What a domain function sees of a database (Tx), and what the servers see of it (Database)."""
 
+import dataclasses
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -169,3 +170,33 @@ class Overdue(Exception):
 
 class StorageError(Exception):
     """The storage cannot be used as it is; the message tells the operator what to do."""
+
+
+def item_from_row(kind: Callable[..., Item], row: Row, /, **converted: object) -> Item:
+    """Each field from the column of its name, except those that had to be converted."""
+    names = field_names(kind)
+    return kind(*[converted[name] if name in converted else row[name] for name in names])
+
+
+def insert_item(tx: Tx, table: str, item: object, /, **converted: object) -> None:
+    """Each field into the column of its name; columns that are no field, or hold it converted, are given."""
+    kind: Any = type(item)
+    insert(tx, table, **{name: getattr(item, name) for name in field_names(kind)} | converted)
+
+
+def insert(tx: Tx, table: str, /, **columns: object) -> None:
+    tx.run(_statement(table, tuple(columns)), **columns)
+
+
+@functools.cache
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Of a dataclass or a Struct."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return tuple(kind.__struct_fields__)
+
+
+@functools.cache
+def _statement(table: str, columns: tuple[str, ...]) -> str:
+    values = ", ".join(f":{column}" for column in columns)
+    return f"insert into {table} ({', '.join(columns)}) values ({values})"

@@ -5,7 +5,7 @@ import hmac
 from postroom.accounts.people.mail_links import hash_of
 from postroom.clock import MINUTE
 from postroom.errors import Unauthorized
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, insert
 
 LIFETIME = 10 * MINUTE
 ADD_PASSKEY, USE_PASSKEY, SINGLE_SIGN_ON = "add_passkey", "use_passkey", "single_sign_on"
@@ -15,9 +15,9 @@ REFUSED = "This attempt is too old, was answered before, or began in another bro
 
 def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "") -> None:
     """`holder` is a secret of the browser or the session that it is for; `more` comes back with it."""
-    tx.run(
-        "insert into challenges (token_hash, purpose, value, expires_at) values"
-        " (:token_hash, :purpose, :value, :expires_at)",
+    insert(
+        tx,
+        "challenges",
         token_hash=hash_of(token),
         purpose=purpose,
         value=f"{hash_of(holder)} {more}",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from postroom import ids
 from postroom.clock import DAY, MINUTE, SECOND
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 BELL = "delayed_actions"
 DELAY = 10 * SECOND
@@ -29,18 +29,7 @@ class DelayedAction:
 
     @classmethod
     def from_row(cls, row: Row) -> "DelayedAction":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["session_id"],
-            row["operation"],
-            row["arguments"],
-            tuple(row["targets"].split()),
-            row["said"],
-            row["address"],
-            row["due_at"],
-            row["refused"],
-        )
+        return item_from_row(cls, row, targets=tuple(row["targets"].split()))
 
 
 def add(
@@ -55,10 +44,9 @@ def add(
     now: int,
 ) -> str:
     action_id = ids.new(ids.DELAYED_ACTION, now)
-    tx.run(
-        "insert into delayed_actions (id, account_id, session_id, operation, arguments, targets, said,"
-        " address, due_at) values (:id, :account_id, :session_id, :operation, :arguments, :targets, :said,"
-        " :address, :due_at)",
+    insert(
+        tx,
+        "delayed_actions",
         id=action_id,
         account_id=account_id,
         session_id=session_id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from postroom.accounts.reach import Reach
 from postroom.clock import MINUTE
 from postroom.errors import NotFound, RateLimitExceeded
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 LIFETIME = 10 * MINUTE
 WAITING_AN_ADDRESS = 20
@@ -28,14 +28,11 @@ class DeviceCode:
     @classmethod
     def from_row(cls, row: Row) -> "DeviceCode":
         account_id = row["account_id"]
-        return cls(
-            row["request_hash"],
-            row["user_code"],
-            row["state"],
-            row["address"],
-            row["maker_id"],
-            None if account_id is None else Reach(account_id, row["pod_id"], row["inbox_id"]),
-            tuple((row["permissions"] or "").split()),
+        return item_from_row(
+            cls,
+            row,
+            within=None if account_id is None else Reach(account_id, row["pod_id"], row["inbox_id"]),
+            permissions=tuple((row["permissions"] or "").split()),
         )
 
 
@@ -49,13 +46,14 @@ def add(tx: Tx, request_id: str, address: str, now: int) -> DeviceCode:
         raise RateLimitExceeded("Too many sign-ins wait from this address.", retry_after=60)
     letters = "".join(secrets.choice(ALPHABET) for _ in range(8))
     code = DeviceCode(hash_of(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ())
-    tx.run(
-        "insert into device_codes (request_hash, user_code, state, address, name, expires_at)"
-        " values (:request_hash, :user_code, :state, :address, '', :expires_at)",
+    insert(
+        tx,
+        "device_codes",
         request_hash=code.request_hash,
         user_code=code.user_code,
         state=WAITING,
         address=address,
+        name="",
         expires_at=now + LIFETIME,
     )
     return code

@@ -1,13 +1,13 @@
 """Feedback: what programs and people tell whoever runs the server."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, seconds_until, start_of_day
 from postroom.errors import NotFound, RateLimitExceeded
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 TYPES = ("bug", "friction", "feature_request")
 A_DAY_AND_KEY = 20
@@ -29,7 +29,7 @@ class Feedback:
 
     @classmethod
     def from_row(cls, row: Row) -> "Feedback":
-        return cls(*[row[field.name] for field in fields(cls)])
+        return item_from_row(cls, row)
 
 
 def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, now: int) -> Feedback:
@@ -45,18 +45,7 @@ def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, no
         context=context,
         created_at=now,
     )
-    tx.run(
-        "insert into feedback (id, account_id, key_id, key_name, type, message, context, created_at)"
-        " values (:id, :account_id, :key_id, :key_name, :type, :message, :context, :now)",
-        id=made.id,
-        account_id=made.account_id,
-        key_id=made.key_id,
-        key_name=made.key_name,
-        type=kind,
-        message=message,
-        context=context,
-        now=now,
-    )
+    insert_item(tx, "feedback", made)
     return made
 
 

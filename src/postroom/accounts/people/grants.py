@@ -11,7 +11,7 @@ from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.errors import OauthError
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert
 
 CODE_LIFETIME = 60 * SECOND
 ACCESS_LIFETIME = HOUR
@@ -48,11 +48,9 @@ class Tokens:
 
 def add_code(tx: Tx, allowed: Allowed, now: int) -> str:
     code = secrets.token_urlsafe(32)
-    tx.run(
-        "insert into oauth_codes (code_hash, client_id, redirect_uri, challenge, resource, account_id,"
-        " user_id, maker_id, pod_id, inbox_id, permissions, expires_at) values"
-        " (:code_hash, :client_id, :redirect_uri, :challenge, :resource, :account_id, :user_id, :maker_id,"
-        " :pod_id, :inbox_id, :permissions, :expires_at)",
+    insert(
+        tx,
+        "oauth_codes",
         code_hash=hash_of(code),
         client_id=allowed.client_id,
         redirect_uri=allowed.redirect_uri,
@@ -107,10 +105,9 @@ def exchange(
     )
     used = "update oauth_codes set key_id = :key_id where code_hash = :code_hash"
     tx.run(used, key_id=key.id, code_hash=hash_of(code))
-    tx.run(
-        "insert into oauth_grants (key_id, account_id, user_id, client_id, resource, refresh_hash,"
-        " expires_at, created_at) values"
-        " (:key_id, :account_id, :user_id, :client_id, :resource, :refresh_hash, :expires_at, :now)",
+    insert(
+        tx,
+        "oauth_grants",
         key_id=key.id,
         account_id=row["account_id"],
         user_id=row["user_id"],
@@ -118,7 +115,7 @@ def exchange(
         resource=row["resource"],
         refresh_hash=hash_of(tokens.refresh),
         expires_at=now + REFRESH_LIFETIME,
-        now=now,
+        created_at=now,
     )
     return tokens, key
 
@@ -161,12 +158,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
     if not changed:  # another request was quicker with the same token
         end(tx, key.id)
         return None
-    tx.run(
-        "insert into oauth_used_tokens (token_hash, key_id, expires_at) values (:old, :key_id, :expires_at)",
-        old=old,
-        key_id=key.id,
-        expires_at=row["expires_at"],
-    )
+    insert(tx, "oauth_used_tokens", token_hash=old, key_id=key.id, expires_at=row["expires_at"])
     keys.renew(tx, key.id, tokens.access, now + ACCESS_LIFETIME)
     return tokens
 

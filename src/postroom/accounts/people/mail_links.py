@@ -9,7 +9,7 @@ from postroom.accounts.people import users
 from postroom.accounts.people.users import User
 from postroom.clock import HOUR, MINUTE
 from postroom.errors import Unauthorized
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, insert
 
 INVITATION, SIGN_IN = "invitation", "sign_in"
 INVITATION_LIFETIME = 72 * HOUR
@@ -51,16 +51,15 @@ def ask(tx: Tx, user: User, browser: str, token: str, now: int) -> bool:
 def _add(
     tx: Tx, user: User, purpose: str, browser_hash: str | None, token: str, now: int, expires_at: int
 ) -> None:
-    tx.run(
-        "insert into mail_links (token_hash, account_id, user_id, purpose, browser_hash, created_at,"
-        " expires_at) values"
-        " (:token_hash, :account_id, :user_id, :purpose, :browser_hash, :now, :expires_at)",
+    insert(
+        tx,
+        "mail_links",
         token_hash=hash_of(token),
         account_id=user.account_id,
         user_id=user.id,
         purpose=purpose,
         browser_hash=browser_hash,
-        now=now,
+        created_at=now,
         expires_at=expires_at,
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from postroom.accounts import names
 from postroom.clock import DAY
 from postroom.errors import RateLimitExceeded
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 PREFIX = "prc_"
 UNUSED_LIFETIME = DAY
@@ -30,7 +30,7 @@ class OauthClient:
     @classmethod
     def from_row(cls, row: Row) -> "OauthClient":
         uris = msgspec.json.decode(row["redirect_uris"], type=list[str])
-        return cls(row["id"], row["name"], tuple(uris), row["created_at"])
+        return item_from_row(cls, row, redirect_uris=tuple(uris))
 
     def takes(self, redirect_uri: str) -> bool:
         """Compared exactly; only the port of a loopback address is chosen anew each time (RFC 8252, 7.3)."""
@@ -75,14 +75,14 @@ def add(tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int)
     if row is not None and row["clients"] >= A_DAY_AND_ADDRESS:
         raise RateLimitExceeded("Too many programs were registered from this address.", retry_after=3600)
     client = OauthClient(PREFIX + secrets.token_urlsafe(16), name, tuple(redirect_uris), now)
-    tx.run(
-        "insert into oauth_clients (id, name, redirect_uris, address, created_at)"
-        " values (:id, :name, :redirect_uris, :address, :now)",
+    insert(
+        tx,
+        "oauth_clients",
         id=client.id,
         name=name,
         redirect_uris=msgspec.json.encode(client.redirect_uris).decode(),
         address=address,
-        now=now,
+        created_at=now,
     )
     return client
 

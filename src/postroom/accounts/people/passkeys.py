@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.people.users import User
 from postroom.errors import BadRequest, NotFound, Unauthorized
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 PASSKEYS_OF_A_USER = 20
 DEFAULT_NAME = "Passkey"
@@ -26,17 +26,7 @@ class Passkey:
 
     @classmethod
     def from_row(cls, row: Row) -> "Passkey":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["user_id"],
-            row["credential_id"],
-            bytes(row["public_key"]),
-            row["sign_count"],
-            row["name"],
-            row["created_at"],
-            row["last_used_at"],
-        )
+        return item_from_row(cls, row, public_key=bytes(row["public_key"]))
 
 
 def add(
@@ -58,19 +48,7 @@ def add(
         created_at=now,
         last_used_at=None,
     )
-    tx.run(
-        "insert into passkeys (id, account_id, user_id, credential_id, public_key, sign_count, name,"
-        " created_at) values (:id, :account_id, :user_id, :credential_id, :public_key, :sign_count, :name,"
-        " :now)",
-        id=passkey.id,
-        account_id=passkey.account_id,
-        user_id=passkey.user_id,
-        credential_id=credential_id,
-        public_key=public_key,
-        sign_count=sign_count,
-        name=passkey.name,
-        now=now,
-    )
+    insert_item(tx, "passkeys", passkey)
     return passkey
 
 

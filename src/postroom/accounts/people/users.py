@@ -10,7 +10,7 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
 from postroom.mail.address import normalize, validate
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
 
 OWNER, ADMIN, APPROVER, VIEWER = "owner", "admin", "approver", "viewer"
 # What each role may do; an admin may do all but change owners.
@@ -48,19 +48,7 @@ class User:
 
     @classmethod
     def from_row(cls, row: Row) -> "User":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["email"],
-            row["name"],
-            row["role"],
-            tuple(row["pod_ids"].split()),
-            row["state"],
-            row["key_id"],
-            int(row["passkeys"]),
-            row["created_at"],
-            row["last_seen_at"],
-        )
+        return item_from_row(cls, row, pod_ids=tuple(row["pod_ids"].split()), passkeys=int(row["passkeys"]))
 
 
 def require_email(address: str) -> str:
@@ -129,9 +117,9 @@ def add(
         created_at=now,
         last_seen_at=None,
     )
-    tx.run(
-        "insert into users (id, account_id, email, name, role, pod_ids, state, key_id, created_at) values"
-        " (:id, :account_id, :email, :name, :role, :pod_ids, :state, :key_id, :now)",
+    insert(
+        tx,
+        "users",
         id=user.id,
         account_id=account_id,
         email=email,
@@ -140,7 +128,7 @@ def add(
         pod_ids=" ".join(pod_ids),
         state=state,
         key_id=key.id,
-        now=now,
+        created_at=now,
     )
     return user
 

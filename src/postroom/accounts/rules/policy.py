@@ -8,7 +8,7 @@ from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.mail import address_rules
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 DIRECTIONS = (INBOUND, OUTBOUND)
@@ -19,7 +19,6 @@ TYPES = (ALLOW, BLOCK, TRUST)
 RULES_LIMIT = 1000  # of one level and direction
 VALUES_AT_ONCE = 500
 BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
-ACTIONS = (BLOCKED, REFUSED, RELEASED)
 COUNTED_BEYOND_PAGE = 1000
 # Of a row of `inboxes`: whether anything above it restricts to whom it may write.
 HAS_POLICY = (
@@ -37,7 +36,7 @@ class PolicyRule:
 
     @classmethod
     def from_row(cls, row: Row) -> "PolicyRule":
-        return cls(row["id"], row["type"], row["value"], row["created_at"])
+        return item_from_row(cls, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,25 +296,16 @@ class Stop:
 
     @classmethod
     def from_row(cls, row: Row) -> "Stop":
-        return cls(
-            row["created_at"],
-            row["action"],
-            row["direction"],
-            row["address"],
-            row["rule"],
-            row["inbox_id"],
-            row["message_id"],
-        )
+        return item_from_row(cls, row, at=row["created_at"])
 
 
 def record_stop(
     tx: Tx, action: str, direction: str, refusal: PolicyRefusal, now: int, message_id: str | None = None
 ) -> None:
     within = refusal.within
-    tx.run(
-        "insert into policy_audit (id, account_id, pod_id, inbox_id, action, direction, address, rule,"
-        " message_id, created_at) values (:id, :account_id, :pod_id, :inbox_id, :action, :direction,"
-        " :address, :rule, :message_id, :now)",
+    insert(
+        tx,
+        "policy_audit",
         id=ids.new(ids.AUDIT, now),
         account_id=within.account_id,
         pod_id=within.pod_id,
@@ -325,7 +315,7 @@ def record_stop(
         address=refusal.address[:320],
         rule=refusal.rule,
         message_id=message_id,
-        now=now,
+        created_at=now,
     )
 
 

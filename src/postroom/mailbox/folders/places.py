@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from postroom.mailbox import inboxes
-from postroom.storage.database import LOCK_ROWS, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Tx, insert, one_of
 
 INBOX, SENT, DRAFTS, JUNK, TRASH = "inbox", "sent", "drafts", "junk", "trash"
 FIXED = (INBOX, SENT, DRAFTS, JUNK, TRASH)
@@ -41,11 +41,7 @@ def open_inbox(tx: Tx, inbox_id: str, now: int) -> int:
     if (found := find_validity(tx, inbox_id)) is not None:
         return found
     validity = max(1, now // 1000)
-    tx.run(
-        "insert into folder_inboxes (inbox_id, uid_validity, next_uid, modseq) values (:id, :validity, 1, 1)",
-        id=inbox_id,
-        validity=validity,
-    )
+    insert(tx, "folder_inboxes", inbox_id=inbox_id, uid_validity=validity, next_uid=1, modseq=1)
     _number_all(tx, inbox_id)
     return validity
 

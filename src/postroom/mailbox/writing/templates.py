@@ -12,7 +12,7 @@ from postroom.mail.html import text
 from postroom.mail.writing.markup import fields
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 TEMPLATES_OF_AN_INBOX = 100
 SUBJECT_CHARACTERS = 998
@@ -47,16 +47,7 @@ class Template(Struct, frozen=True):
 
     @classmethod
     def from_row(cls, row: Row) -> "Template":
-        return cls(
-            id=row["id"],
-            account_id=row["account_id"],
-            pod_id=row["pod_id"],
-            inbox_id=row["inbox_id"],
-            name=row["name"],
-            content=msgspec.json.decode(row["content"], type=TemplateText),
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-        )
+        return item_from_row(cls, row, content=msgspec.json.decode(row["content"], type=TemplateText))
 
     @property
     def reach(self) -> Reach:
@@ -74,17 +65,7 @@ def add(tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int) -> Tem
     made = Template(
         ids.new(ids.TEMPLATE, now), inbox.account_id, inbox.pod_id, inbox.id, name, content, now, now
     )
-    tx.run(
-        "insert into templates (id, account_id, pod_id, inbox_id, name, content, created_at, updated_at)"
-        " values (:id, :account_id, :pod_id, :inbox_id, :name, :content, :now, :now)",
-        id=made.id,
-        account_id=made.account_id,
-        pod_id=made.pod_id,
-        inbox_id=made.inbox_id,
-        name=name,
-        content=_encode(content),
-        now=now,
-    )
+    insert_item(tx, "templates", made, content=_encode(content))
     return made
 
 

@@ -13,7 +13,7 @@ from postroom.operations.folders.names import (
     require_folder,
     unescaped,
 )
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, insert
 
 FOLDERS_OF_AN_INBOX = 1000
 
@@ -37,12 +37,7 @@ def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
         raise FolderRefused("CANNOT", "There are no folders inside folders.")
     if len(views.list_labels(tx, inbox_id)) >= FOLDERS_OF_AN_INBOX:
         raise FolderRefused("LIMIT", f"An inbox has at most {FOLDERS_OF_AN_INBOX} folders.")
-    tx.run(
-        "insert into folders (inbox_id, folder, shown, next_uid) values (:id, :folder, :shown, 1)",
-        id=inbox_id,
-        folder=folder,
-        shown=label,
-    )
+    insert(tx, "folders", inbox_id=inbox_id, folder=folder, shown=label, next_uid=1)
     return folder
 
 

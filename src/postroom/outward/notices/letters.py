@@ -19,7 +19,7 @@ from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 PENDING, CAPTURED = "pending", "captured"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
@@ -39,16 +39,7 @@ class ServerLetter:
 
     @classmethod
     def from_row(cls, row: Row) -> "ServerLetter":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["user_id"],
-            row["recipient"],
-            row["subject"],
-            row["content"],
-            row["state"],
-            row["created_at"],
-        )
+        return item_from_row(cls, row)
 
 
 def add(
@@ -57,18 +48,7 @@ def add(
     letter = ServerLetter(
         ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now
     )
-    tx.run(
-        "insert into letters (id, account_id, user_id, recipient, subject, content, state, created_at) values"
-        " (:id, :account_id, :user_id, :recipient, :subject, :content, :state, :now)",
-        id=letter.id,
-        account_id=account_id,
-        user_id=user_id,
-        recipient=recipient,
-        subject=subject,
-        content=content,
-        state=PENDING,
-        now=now,
-    )
+    insert_item(tx, "letters", letter)
     enqueue(tx, account_id, letter.id, recipient, domain_of(recipient), now)
     return letter
 

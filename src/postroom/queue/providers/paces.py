@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from postroom.clock import DAY, MINUTE, SECOND
 from postroom.config import Config
-from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row, one_of
 
 SLOW_DOWN_CODES = (421, 451)
 FULL_SPEED = 100  # milliseconds: whoever takes mails so fast is not slowed any more
@@ -48,7 +48,7 @@ class ProviderPace:
 
     @classmethod
     def from_row(cls, row: Row) -> "ProviderPace":
-        return cls(row["provider"], row["interval_ms"], row["next_at"], row["backlog_at"], row["slowed_at"])
+        return item_from_row(cls, row)
 
 
 def find(tx: Tx, provider: str, lock: str = "") -> ProviderPace | None:

@@ -6,7 +6,7 @@ from postroom.accounts import domains
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.config import Config
-from postroom.storage.database import LOCK_ROWS, Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row
 
 WAITS_FOR = "warm_up"
 FORGOTTEN = 90 * DAY  # a provider that was not written to for so long begins anew
@@ -26,7 +26,7 @@ class WarmUp:
 
     @classmethod
     def from_row(cls, row: Row) -> "WarmUp":
-        return cls(row["domain"], row["provider"], row["step"], row["day_at"], row["taken"], row["told_at"])
+        return item_from_row(cls, row)
 
     def on(self, day_at: int) -> "WarmUp":
         """As it is on this day, which counts only days with mail."""
