@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from postroom_client.errors import PostroomError
 
 LOCAL = "local"
-OWNER_ONLY = 0o600
 
 
 class InvalidProfile(PostroomError):

@@ -15,7 +15,6 @@ from postroom.storage.database import Row, Tx, one_of
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
-STATES = (HELD, SCHEDULED, APPROVED, RELEASED, REJECTED, EXPIRED, CANCELLED)
 PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
 CANARY = "canary"  # it holds the token that only the agent of its inbox reads
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone

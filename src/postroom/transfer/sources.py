@@ -21,7 +21,6 @@ MAX_MAIL_BYTES = mbox.MAX_MAIL_BYTES
 BATCH_MAILS = 200
 BATCH_BYTES = 16 * 1024 * 1024
 ASKED_AT_ONCE = 2_000
-STARTTLS_PORT = 143
 
 Tell = Callable[[int], None]
 Listed = TypeVar("Listed", FiledMail, ListedMail)

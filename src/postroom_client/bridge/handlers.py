@@ -10,8 +10,6 @@ import httpx2
 from postroom_client.bridge.files import BridgeFault, BridgeSettings
 from postroom_client.transport.stream import Frame
 
-EXCERPT_CHARACTERS = 200
-
 
 class Handler(Protocol):
     def hand_over(self, frame: Frame) -> str | None:

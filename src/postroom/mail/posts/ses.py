@@ -21,7 +21,7 @@ from postroom.mail.posts.post import (
 )
 
 WINDOW_SECONDS = 24 * 3600
-NOTIFICATION, SUBSCRIBED, UNSUBSCRIBED = "Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation"
+NOTIFICATION = "Notification"
 OF_NOTICE = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 OF_HANDSHAKE = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 _HOST = re.compile(r"([a-z0-9-]+\.)+amazonaws\.com(\.cn)?")

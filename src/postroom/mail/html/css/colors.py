@@ -15,7 +15,6 @@ CLEAR: Color = (0, 0, 0, 0)
 LINK: Color = (0, 0, 238, 1)
 # Colours closer than this in every channel cannot be told apart by eye.
 SAME_COLOR_DISTANCE = 12
-MAX_COLOR_CHARS = 300
 MAX_MIXES = 4
 
 _NAMES = """
