@@ -1,12 +1,14 @@
 """A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
 
+from collections.abc import Callable, Mapping
+
 from postroom import log
 from postroom.clock import SECOND
 from postroom.events import events, notifications, webhooks
 from postroom.events.events import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
-from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
+from postroom.outward.courier import DeliveryError, WebhookCourier, to_outcome
 from postroom.processes import process_metrics
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import DONE, FAILED, Delivery
@@ -87,33 +89,38 @@ async def post_body(
     resources: Resources, courier: WebhookCourier, webhook: Webhook, event_id: str, body: bytes
 ) -> Outcome:
     """A receiver may still have the secret from before a rotation: after a 401 it is tried too."""
-    started_at = resources.now()
-    answer: WebhookAnswer | None = None
-    for secret in webhook.secrets_at(started_at):
+    for secret in webhook.secrets_at(resources.now()):
         signed = signed_headers(event_id, body, secret, resources.now())
         if webhook.vocabulary:
             signed |= svix_headers(signed)
-        try:
-            answer = await courier.post(webhook.url, body, {**webhook.headers, **signed})
-        except DeliveryError as error:
-            ended_at = resources.now()
-            return Outcome(
-                code=error.code,
-                text=error.reason,
-                milliseconds=ended_at - started_at,
-                ended_at=ended_at,
-                is_permanent=error.permanent,
-            )
-        if answer.status != UNAUTHORIZED:
+        headers = {**webhook.headers, **signed}
+        outcome = await try_url(resources, courier, webhook.url, body, headers, lambda status: status == GONE)
+        if outcome.code != UNAUTHORIZED:
             break
-    assert answer is not None
+    return outcome
+
+
+async def try_url(
+    resources: Resources,
+    courier: WebhookCourier,
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    is_final: Callable[[int], bool],
+) -> Outcome:
+    """`is_final` says which status ends the delivery; after others it is tried again."""
+    started_at = resources.now()
+    try:
+        answer = await courier.post(url, body, headers)
+    except DeliveryError as error:
+        return to_outcome(error, started_at, resources.now())
     return Outcome(
         code=answer.status,
         text=answer.excerpt,
         milliseconds=answer.milliseconds,
         ended_at=resources.now(),
         is_success=answer.is_success,
-        is_permanent=answer.status == GONE,
+        is_permanent=is_final(answer.status),
         retry_after_seconds=answer.retry_after_seconds,
     )
 

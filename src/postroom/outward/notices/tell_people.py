@@ -10,7 +10,8 @@ from postroom.events import notifications, push_subscriptions, web_push, webhook
 from postroom.events.notifications import DISCORD, EMAIL, NTFY, SLACK, Notification, NotificationTarget, Told
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.events.webhook_signature import sign, standard_headers
-from postroom.outward.courier import DeliveryError, WebhookCourier
+from postroom.outward.courier import WebhookCourier
+from postroom.outward.deliver_webhook import try_url
 from postroom.outward.notices import letters
 from postroom.processes import pools
 from postroom.queue import deliveries, outcomes
@@ -115,27 +116,11 @@ async def post(
     body: bytes,
     headers: dict[str, str],
 ) -> Outcome:
-    started_at = resources.now()
-    try:
-        answer = await courier.post(address, body, headers)
-    except DeliveryError as error:
-        ended_at = resources.now()
-        return Outcome(
-            code=error.code,
-            text=error.reason,
-            milliseconds=ended_at - started_at,
-            ended_at=ended_at,
-            is_permanent=error.permanent,
-        )
-    return Outcome(
-        code=answer.status,
-        text=answer.excerpt,
-        milliseconds=answer.milliseconds,
-        ended_at=resources.now(),
-        is_success=answer.is_success,
-        is_permanent=400 <= answer.status < 500 and answer.status not in (408, 429),
-        retry_after_seconds=answer.retry_after_seconds,
-    )
+    return await try_url(resources, courier, address, body, headers, is_refusal)
+
+
+def is_refusal(status: int) -> bool:
+    return 400 <= status < 500 and status not in (408, 429)
 
 
 def headline(note: Notification) -> str:
