@@ -1,12 +1,11 @@
 """Programs that make clients from a description, installed once into a folder that outlives the run."""
 
-import fcntl
 import hashlib
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from tests import installed
 from tests.programs import find
 
 NODE = (
@@ -20,20 +19,16 @@ NODE = (
 )
 PYTHON = ("openapi-python-client", "datamodel-code-generator", "standardwebhooks")
 UV = Path(__file__).parent.parent / ".tools" / "bin" / "uv"
-FOLDER = Path(tempfile.gettempdir()) / (
-    "postroom-generators-" + hashlib.sha256(repr((NODE, PYTHON, sys.version)).encode()).hexdigest()[:12]
+FOLDER = (
+    installed.OWN
+    / f"generators-{hashlib.sha256(repr((NODE, PYTHON, sys.version)).encode()).hexdigest()[:12]}"
 )
 NODE_FOLDER, PYTHON_FOLDER = FOLDER / "node", FOLDER / "python"
 
 
 def install() -> bool:
-    """False where they are not to be had. Of several processes one installs, the others wait for it."""
-    FOLDER.mkdir(exist_ok=True)
-    with (FOLDER / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (FOLDER / "complete").exists() and _install_node() and _install_python():
-            (FOLDER / "complete").touch()
-        return (FOLDER / "complete").exists()
+    """False where they are not to be had."""
+    return installed.install_once(FOLDER, lambda: _install_node() and _install_python())
 
 
 def _install_node() -> bool:

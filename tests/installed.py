@@ -10,13 +10,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 UV = ROOT / ".tools" / "bin" / "uv"
-TEMPORARY = Path(tempfile.gettempdir())
+OWN = Path(tempfile.gettempdir()) / f"postroom-tests-{os.getuid()}"  # of one user, whom nobody can deceive
 NO_COMPILER = {"CC": "false", "CXX": "false"}
 
 
 def folder_of(name: str, python: str, requirements: Path) -> Path:
     version = hashlib.sha256(requirements.read_bytes() + os.path.realpath(python).encode()).hexdigest()[:12]
-    return TEMPORARY / f"postroom-{name}-{version}"
+    return OWN / f"{name}-{version}"
 
 
 def install(name: str, python: str, requirements: Path) -> bool:
@@ -35,6 +35,8 @@ def run_uv(*arguments: str) -> bool:
 
 def install_once(folder: Path, work: Callable[[], bool]) -> bool:
     """Of several processes one installs, the others wait for it."""
+    OWN.mkdir(mode=0o700, exist_ok=True)
+    assert OWN.stat().st_uid == os.getuid(), f"{OWN} belongs to somebody else"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

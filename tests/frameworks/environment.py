@@ -13,8 +13,8 @@ REQUIREMENTS = ROOT / "requirements" / "frameworks.txt"
 FOLDER = installed.folder_of("frameworks", sys.executable, REQUIREMENTS)
 PYTHON = FOLDER / "bin" / "python"
 NODE_PACKAGES = ("ai@6", "zod@4")
-NODE_FOLDER = installed.TEMPORARY / (
-    "postroom-frameworks-node-" + hashlib.sha256(repr(NODE_PACKAGES).encode()).hexdigest()[:12]
+NODE_FOLDER = (
+    installed.OWN / f"frameworks-node-{hashlib.sha256(repr(NODE_PACKAGES).encode()).hexdigest()[:12]}"
 )
 
 
