@@ -1,5 +1,19 @@
 """What a person does at each service, in order, before the form here is filled in or once it is sent."""
 
+NAMES = {
+    "gmail": "Gmail",
+    "fastmail": "Fastmail",
+    "icloud": "iCloud",
+    "microsoft": "Microsoft 365",
+    "imap": "Other IMAP",
+    "mailgun": "Mailgun",
+    "sendgrid": "SendGrid",
+    "postmark": "Postmark",
+    "ses": "Amazon SES",
+    "cloudflare": "Cloudflare",
+    "resend": "Resend",
+    "raw": "Raw HTTP",
+}
 # For OAuth; what the app is told to lead back to is said behind it.
 REGISTERED_AT = {
     "gmail": (
