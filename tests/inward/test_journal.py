@@ -267,11 +267,41 @@ async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
     task.cancel()
 
 
-async def test_in_a_burst_mails_are_handed_over_together(
+async def test_in_a_burst_no_mail_is_read_before_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journaling, "READ_AT_ONCE", 3)
-    monkeypatch.setattr(MailJournal, "_is_in_a_burst", lambda _: True)
+    for limit in ("BURST_WITHIN_SECONDS", "BURST_SECONDS"):
+        monkeypatch.setattr(journaling, limit, 1e9)
+    handed: list[Journaled] = []
+    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append)
+    count = journaling.BURST + 1
+    await asyncio.gather(*(journal.append(arrival("inb_1", str(number))) for number in range(count)))
+    looked = asyncio.Event()
+    is_in_a_burst = journal._is_in_a_burst
+
+    def look() -> bool:
+        looked.set()
+        return is_in_a_burst()
+
+    monkeypatch.setattr(journal, "_is_in_a_burst", look)
+    task = asyncio.create_task(journal.follow())
+    for _ in range(3):
+        looked.clear()
+        await looked.wait()
+    assert handed == []
+    monkeypatch.setattr(journaling, "BURST_BYTES", 0)
+    async with asyncio.timeout(120):
+        while len(handed) < count:
+            await asyncio.sleep(0)
+    task.cancel()
+
+
+async def test_behind_a_burst_mails_are_handed_over_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "TOGETHER", 3)
+    monkeypatch.setattr(journaling, "BURST", 0)
+    monkeypatch.setattr(journaling, "BURST_BYTES", 0)
     put(tmp_path, [arrival("inb_1", str(number)) for number in range(7)])
     handed: list[Journaled] = []
     counts: list[int] = []

@@ -38,11 +38,14 @@ PRESENT_SECONDS = 1.0
 # Read and handed over, but not deposited yet.
 AHEAD = 200
 AHEAD_BYTES = 8 * 1024 * 1024
-# In a burst the 250s go first: behind so many mails, reading rests for so many times what it took.
-BURST = 20
-BURST_BYTES = 16 * 1024 * 1024
-READ_AT_ONCE = 50
-RESTS = 2
+# In a burst the 250s go first: while so many come in so short a time, none is read, up to a limit.
+BURST = 50
+BURST_WITHIN_SECONDS = 0.1
+BURST_BYTES = 32 * 1024 * 1024
+BURST_SECONDS = 2.0
+LOOK_SECONDS = 0.01
+# What waits behind a burst is handed over so many together: a commit for few writes as much as one for many.
+TOGETHER = 50
 IDLE_SECONDS = 10.0  # after which a segment goes whose mails are all deposited
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
@@ -96,7 +99,7 @@ class MailJournal:
         self._has_moved = asyncio.Event()
         self._held: Held | None = None
         self._read_mails: list[Journaled] = []  # and not handed over yet
-        self._read_seconds = 0.0
+        self._has_rested = False
         self._note_left_over()
 
     async def append(self, arrival: Arrival) -> None:
@@ -121,15 +124,16 @@ class MailJournal:
 
     async def _follow_one(self) -> None:
         """One mail a turn of the loop: who has no 250 yet goes first."""
+        await self._let_a_burst_pass()
         found = self._next()
         if found is None:
             self._hand_over_read()
             await self._rest()
             return
-        began = time.perf_counter()
         self._read_mails.append(await self._read(found) if isinstance(found, FoundRecord) else found)
-        self._read_seconds += time.perf_counter() - began
-        await asyncio.sleep(self._rest_seconds())
+        if len(self._waiting) <= BURST or len(self._read_mails) >= TOGETHER or not self._may_go_ahead():
+            self._hand_over_read()
+        await asyncio.sleep(0)
         await self._wait_until(self._may_go_ahead)
         if self._reached.segment > self._tidied:
             self._tidied = self._reached.segment
@@ -226,23 +230,26 @@ class MailJournal:
             log.get().exception("a mail of the journal cannot be read")
             return Journaled(found.start, found.end, None, repr(error)[:200])
 
-    def _rest_seconds(self) -> float:
-        """Hands over what was read: at once, or in a burst so many together."""
-        is_in_a_burst = self._is_in_a_burst()
-        if is_in_a_burst and len(self._read_mails) < READ_AT_ONCE and self._may_go_ahead():
-            return 0.0
-        rest = RESTS * self._read_seconds if is_in_a_burst else 0.0
-        self._hand_over_read()
-        return rest
-
     def _hand_over_read(self) -> None:
         for mail in self._read_mails:
             self._hand_over(mail)
         self._read_mails.clear()
-        self._read_seconds = 0.0
+
+    async def _let_a_burst_pass(self) -> None:
+        """Once until what it left is deposited."""
+        if len(self._waiting) <= BURST:
+            self._has_rested = False
+        elif not self._has_rested:
+            while self._is_in_a_burst():
+                self._has_rested = True
+                await asyncio.sleep(LOOK_SECONDS)
 
     def _is_in_a_burst(self) -> bool:
-        return self._writing is not None and len(self._waiting) > BURST and self._waiting_bytes < BURST_BYTES
+        if len(self._waiting) <= BURST or self._waiting_bytes >= BURST_BYTES:
+            return False
+        now = time.monotonic()
+        is_fast = now - self._waiting[-BURST].since < BURST_WITHIN_SECONDS
+        return is_fast and now - self._waiting[0].since < BURST_SECONDS
 
     def _may_go_ahead(self) -> bool:
         """After a death one by one, so that it is known at which mail the next reader dies."""
@@ -266,6 +273,8 @@ class MailJournal:
         segments.remove_before(self._folder, self._reached, with_own=is_all)
 
     async def _wait_until(self, holds: Callable[[], bool], seconds: float | None = None) -> bool:
+        if holds():
+            return True
         try:
             async with asyncio.timeout(seconds):
                 while not holds():
