@@ -19,7 +19,7 @@ from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
 
 
-class Event(Struct, frozen=True):
+class _EventFields(Struct, frozen=True):
     id: str
     account_id: str
     position: int
@@ -29,21 +29,15 @@ class Event(Struct, frozen=True):
     message_id: str
     created_at: int
     pod_id: str
+
+
+class Event(_EventFields, frozen=True):
     thread_id: str = ""
 
 
-class NewEvent(Struct, frozen=True):
+class NewEvent(_EventFields, frozen=True):
     """An event to be stored. `payload` is its stub, without the texts of the message."""
 
-    id: str
-    account_id: str
-    position: int
-    inbox_id: str
-    kind: str
-    payload: bytes
-    message_id: str
-    created_at: int
-    pod_id: str
     text_files: str
 
 

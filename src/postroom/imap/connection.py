@@ -101,10 +101,10 @@ class ImapConnection(ProgramConnection[ImapDialogue]):
                     self._socket.write(data)
                 case MailPiece(data, is_first):
                     if is_first:
-                        self._begin_mail()
-                    self._keep(data)
+                        self._mail.begin()
+                    self._mail.write(data)
                 case DropAppended():
-                    self._drop_mail()
+                    self._mail.drop()
                 case PerformRequest(request):
                     self._start(self._perform(request))
                 case EndIdle():
@@ -132,7 +132,7 @@ class ImapConnection(ProgramConnection[ImapDialogue]):
             self._read_on()
 
     async def _append(self, request: AppendMail) -> Performed:
-        spool, self._spool = self._spool, None
+        spool = self._mail.take()
         if spool is None:
             return Performed(NO_ROOM, True, self.state.view is not None)
         try:

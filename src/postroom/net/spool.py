@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
 
+from postroom import log
+
 _WRITE_BUFFER_BYTES = 256 * 1024
 
 
@@ -110,3 +112,35 @@ class Spool:
         )
         self._file.write(self._memory)
         self._memory = bytearray()
+
+
+class IncomingMail:
+    """The mail that a connection is receiving, if any. One that cannot be spooled is dropped."""
+
+    def __init__(self, folder: Path, memory_limit: int) -> None:
+        self._folder = folder
+        self._memory_limit = memory_limit
+        self._spool: Spool | None = None
+
+    def begin(self) -> None:
+        self.drop()
+        self._spool = Spool(self._folder, self._memory_limit)
+
+    def write(self, data: bytes) -> None:
+        if self._spool is None:
+            return
+        try:
+            self._spool.write(data)
+        except OSError:
+            log.get().exception("a mail could not be spooled")
+            self.drop()
+
+    def drop(self) -> None:
+        if self._spool is not None:
+            self._spool.discard()
+            self._spool = None
+
+    def take(self) -> Spool | None:
+        """None: it was dropped."""
+        spool, self._spool = self._spool, None
+        return spool

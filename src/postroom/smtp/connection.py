@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from postroom import ids, log
 from postroom.errors import Unavailable
-from postroom.net.spool import Spool, SpooledContent
+from postroom.net.spool import IncomingMail, SpooledContent
 from postroom.smtp.backend import (
     MailIntake,
     MailLoop,
@@ -76,7 +76,7 @@ class SmtpConnection(asyncio.Protocol):
         self._deadline = self._loop.time() + self._limits.command_timeout_seconds
         self._heard_at = self._loop.time()
         self._unsent: list[bytes] = []
-        self._spool: Spool | None = None
+        self._mail = IncomingMail(context.spool_folder, context.limits.spool_over_bytes)
         self._mail_began_at = 0.0
         self._mail_bytes = 0
 
@@ -120,7 +120,7 @@ class SmtpConnection(asyncio.Protocol):
         self._context.connections.release(self)
         # While a hand-over runs, the mail belongs to it and is finished without the client.
         if not self._session.is_asking:
-            self._drop_spool()
+            self._mail.drop()
 
     def pause_writing(self) -> None:
         self._is_output_full = True
@@ -208,11 +208,11 @@ class SmtpConnection(asyncio.Protocol):
             if isinstance(effect, Send):
                 self._unsent.append(effect.data)
             elif isinstance(effect, MailContent):
-                self._store(effect.data)
+                self._mail.write(effect.data)
             elif isinstance(effect, BeginMail):
                 self._begin_mail()
             elif isinstance(effect, DropMail):
-                self._drop_spool()
+                self._mail.drop()
             elif isinstance(effect, HangUp):
                 close = effect
             else:
@@ -237,7 +237,7 @@ class SmtpConnection(asyncio.Protocol):
 
     def _close(self, close: HangUp) -> None:
         self._closing_since = self._loop.time()
-        self._drop_spool()
+        self._mail.drop()
         transport = self._open_transport()
         if transport is None:
             return
@@ -257,23 +257,9 @@ class SmtpConnection(asyncio.Protocol):
         return self._transport if is_open else None
 
     def _begin_mail(self) -> None:
-        self._spool = Spool(self._context.spool_folder, self._limits.spool_over_bytes)
+        self._mail.begin()
         self._mail_bytes = 0
         self._mail_began_at = self._loop.time()
-
-    def _store(self, data: bytes) -> None:
-        if self._spool is None:
-            return
-        try:
-            self._spool.write(data)
-        except OSError:
-            log.get().exception("a mail could not be spooled")
-            self._drop_spool()
-
-    def _drop_spool(self) -> None:
-        if self._spool is not None:
-            self._spool.discard()
-            self._spool = None
 
     # Questions of the session
 
@@ -317,7 +303,7 @@ class SmtpConnection(asyncio.Protocol):
 
     async def _hand_over(self, mail: AcceptMail) -> MailOutcome:
         """Finishes even when the client is gone: it may miss a 250, but no mail is lost."""
-        spool, self._spool = self._spool, None
+        spool = self._mail.take()
         if spool is None:
             return MailNotStored.STORAGE_FULL
         try:

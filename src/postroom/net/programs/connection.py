@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from postroom import log
 from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.programs.admissions import Admissions
 from postroom.net.programs.limits import ProgramLimits
-from postroom.net.spool import Spool, SpooledContent
+from postroom.net.spool import IncomingMail, SpooledContent
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         self._full_since: float | None = None
         self._has_room = asyncio.Event()
         self._has_room.set()
-        self._spool: Spool | None = None
+        self._mail = IncomingMail(shared.spool_folder, limits.spool_over_bytes)
 
     @property
     @abstractmethod
@@ -110,7 +109,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
     def connection_lost(self, exc: Exception | None) -> None:
         self._socket.lost()
         self._shared.admissions.release(self)
-        self._drop_mail()
+        self._mail.drop()
         self._has_room.set()
 
     def pause_writing(self) -> None:
@@ -187,24 +186,6 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         task = self._loop.create_task(work)
         self._shared.tasks.add(task)
         task.add_done_callback(self._shared.tasks.discard)
-
-    def _begin_mail(self) -> None:
-        self._drop_mail()
-        self._spool = Spool(self._shared.spool_folder, self._program_limits.spool_over_bytes)
-
-    def _keep(self, data: bytes) -> None:
-        if self._spool is None:
-            return
-        try:
-            self._spool.write(data)
-        except OSError:
-            log.get().exception("a mail could not be spooled")
-            self._drop_mail()
-
-    def _drop_mail(self) -> None:
-        if self._spool is not None:
-            self._spool.discard()
-            self._spool = None
 
     async def _in_turn(self, mail: SpooledContent, work: Callable[[], Awaitable[T]]) -> T:
         if mail.size_bytes <= self._program_limits.spool_over_bytes:

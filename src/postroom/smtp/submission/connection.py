@@ -95,12 +95,12 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
                     case Send(data):
                         self._socket.write(data)
                     case BeginMail():
-                        self._begin_mail()
+                        self._mail.begin()
                         self._mail_began_at, self._mail_bytes = self._loop.time(), 0
                     case MailContent(data):
-                        self._keep(data)
+                        self._mail.write(data)
                     case DropMail():
-                        self._drop_mail()
+                        self._mail.drop()
                     case HangUp():
                         self._close()
                     case AskRecipient(address):
@@ -141,7 +141,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
         return None
 
     async def _send(self, question: AcceptMail) -> MailAnswered:
-        spool, self._spool = self._spool, None
+        spool = self._mail.take()
         if spool is None or self._who is None:
             return MailAnswered(replies.STORAGE_FULL, is_accepted=False)
         resources = self._context.resources

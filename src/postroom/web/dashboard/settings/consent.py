@@ -21,15 +21,7 @@ SENTENCES = {
 }
 
 
-class ConsentForm(Struct, frozen=True):
-    client_id: str = ""
-    redirect_uri: str = ""
-    response_type: str = ""
-    state: str = ""
-    code_challenge: str = ""
-    code_challenge_method: str = ""
-    resource: str = ""
-    scope: str = ""
+class ConsentForm(Asked, frozen=True):
     level: str = ""
     reach: str = ""
     decision: str = ""
