@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, PlatformCollector, ProcessCollector
@@ -85,56 +86,28 @@ class Metrics:
         PlatformCollector(registry=self._registry)
         self._requests = RequestCollector()
         self._registry.register(self._requests)
-        self._disk_free = Gauge(
-            "postroom_disk_free_bytes", "Free space for the data folder.", registry=self._registry
+        gauge = partial(Gauge, registry=self._registry)
+        self._disk_free = gauge("postroom_disk_free_bytes", "Free space for the data folder.")
+        self._queue_oldest = gauge("postroom_queue_oldest_seconds", "How long the oldest delivery waits.")
+        self._loops_down = gauge(
+            "postroom_loops_down", "Loops of this process that do not work now.", ("loop",)
         )
-        self._queue_oldest = Gauge(
-            "postroom_queue_oldest_seconds",
-            "How long the oldest delivery waits.",
-            registry=self._registry,
-        )
-        self._loops_down = Gauge(
-            "postroom_loops_down",
-            "Loops of this process that do not work now.",
-            ("loop",),
-            registry=self._registry,
-        )
-        self._loop_failures = Gauge(
+        self._loop_failures = gauge(
             "postroom_loop_failures",
-            "How often loops of this process have failed since its start.",
+            "How often loops of this process failed since its start.",
             ("loop",),
-            registry=self._registry,
         )
-
-        self._workers = Gauge(
-            "postroom_workers", "Processes that take mail in.", ("state",), registry=self._registry
+        self._workers = gauge("postroom_workers", "Processes that take mail in.", ("state",))
+        self._worker_restarts = gauge("postroom_worker_restarts", "Workers replaced since the start.")
+        self._depth = gauge("postroom_queue_depth", "What waits, by kind; counted up to 10,000.", ("kind",))
+        self._age = gauge(
+            "postroom_queue_age_seconds", "How long the first of each kind has been due.", ("kind",)
         )
-        self._worker_restarts = Gauge(
-            "postroom_worker_restarts", "Workers replaced since the start.", registry=self._registry
+        self._pool_jobs = gauge(
+            "postroom_pool_jobs", "Jobs of a pool of threads, with those that wait.", ("pool",)
         )
-
-        self._depth = Gauge(
-            "postroom_queue_depth",
-            "What waits, by kind; counted up to 10,000.",
-            ("kind",),
-            registry=self._registry,
-        )
-        self._age = Gauge(
-            "postroom_queue_age_seconds",
-            "How long the first of each kind has been due.",
-            ("kind",),
-            registry=self._registry,
-        )
-        self._pool_jobs = Gauge(
-            "postroom_pool_jobs",
-            "Jobs of a pool of threads, with those that wait.",
-            ("pool",),
-            registry=self._registry,
-        )
-        self._pool_threads = Gauge(
-            "postroom_pool_threads", "Threads that a pool may have.", ("pool",), registry=self._registry
-        )
-        self._gauges = {name: Gauge(name, help, registry=self._registry) for name, help in GAUGES.items()}
+        self._pool_threads = gauge("postroom_pool_threads", "Threads that a pool may have.", ("pool",))
+        self._gauges = {name: gauge(name, help) for name, help in GAUGES.items()}
         self._registry.register(OwnCollector())
 
     def count_request(self, route: str, status: int, seconds: float) -> None:

@@ -53,6 +53,23 @@ def find_validity(tx: Tx, inbox_id: str) -> int | None:
 
 def _number_all(tx: Tx, inbox_id: str) -> None:
     """By a statement each: a hundred thousand messages are a moment's work."""
+    _number_messages(tx, inbox_id)
+    _number_drafts(tx, inbox_id)
+    tx.run(
+        "insert into folders (inbox_id, folder, shown, next_uid)"
+        " select inbox_id, folder, coalesce((select min(shown) from labels"
+        f" where labels.inbox_id = :id and '{LABEL}' || label = folder), ''), max(uid) + 1"
+        " from folder_mails where inbox_id = :id group by inbox_id, folder",
+        id=inbox_id,
+    )
+    tx.run(
+        "update folder_inboxes set next_uid = 1 + coalesce((select max(uid) from folder_mails"
+        " where inbox_id = :id), 0) where inbox_id = :id",
+        id=inbox_id,
+    )
+
+
+def _number_messages(tx: Tx, inbox_id: str) -> None:
     is_judged = (
         "(direction <> 'blocked' or not exists"
         " (select 1 from examinations where examinations.message_id = messages.id))"
@@ -86,6 +103,9 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
         id=inbox_id,
         seen=READ_ALONE,
     )
+
+
+def _number_drafts(tx: Tx, inbox_id: str) -> None:
     tx.run(
         "insert into mail_flags (message_id, inbox_id, is_seen, flags)"
         " select id, inbox_id, 1, :flags from drafts where inbox_id = :id",
@@ -96,18 +116,6 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
         "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
         " select inbox_id, 'drafts', (select count(*) from folder_mails where inbox_id = :id)"
         " + row_number() over (order by created_at, id), id, 1 from drafts where inbox_id = :id",
-        id=inbox_id,
-    )
-    tx.run(
-        "insert into folders (inbox_id, folder, shown, next_uid)"
-        " select inbox_id, folder, coalesce((select min(shown) from labels"
-        f" where labels.inbox_id = :id and '{LABEL}' || label = folder), ''), max(uid) + 1"
-        " from folder_mails where inbox_id = :id group by inbox_id, folder",
-        id=inbox_id,
-    )
-    tx.run(
-        "update folder_inboxes set next_uid = 1 + coalesce((select max(uid) from folder_mails"
-        " where inbox_id = :id), 0) where inbox_id = :id",
         id=inbox_id,
     )
 

@@ -209,31 +209,31 @@ def list_mails(
         folder=folder,
         **params,
     )
-    return [
-        FolderMail(
-            uid,
-            message_id,
-            modseq,
-            flags.of_row(is_seen, others, is_deleted),
-            created_at,
-            size_bytes,
-            None if envelope is None else bytes(envelope),
-            None if structure is None else bytes(structure),
-        )
-        for (
-            uid,
-            message_id,
-            modseq,
-            is_seen,
-            others,
-            is_deleted,
-            created_at,
-            size_bytes,
-            envelope,
-            structure,
-        ) in rows
-        if asked is None or uid in asked
-    ]
+    return [_folder_mail(*row) for row in rows if asked is None or row[0] in asked]
+
+
+def _folder_mail(
+    uid: int,
+    message_id: str,
+    modseq: int,
+    is_seen: int,
+    others: str,
+    is_deleted: int,
+    came_at: int,
+    size: int,
+    envelope: bytes | None,
+    structure: bytes | None,
+) -> FolderMail:
+    return FolderMail(
+        uid,
+        message_id,
+        modseq,
+        flags.of_row(is_seen, others, is_deleted),
+        came_at,
+        size,
+        None if envelope is None else bytes(envelope),
+        None if structure is None else bytes(structure),
+    )
 
 
 def _wanted(wanted: Sequence[int]) -> tuple[str, dict[str, Any]]:
