@@ -24,7 +24,7 @@ from postroom.storage.segments import SegmentPlace
 BATCH = 100
 # A commit writes the last page of every tree. So where more than a few came together, mails wait for others,
 # the longer the more came.
-FEW = 4
+FEW = 16
 GATHER_SECONDS_A_MAIL = 0.003
 LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
