@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from postroom import log
 from postroom.accounts import secret_values

@@ -1,11 +1,12 @@
 """One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from postroom.settings import values as read
 from postroom.settings.values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
@@ -32,8 +33,7 @@ CAPTURE = "capture"
 ROLES = ("owner", "admin", "approver", "viewer")
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     data_dir: Path
     http: Endpoint
     smtp: Endpoint

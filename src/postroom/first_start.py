@@ -1,7 +1,8 @@
 """What the first start creates: secrets of the server, an account with its key, the key that signs mail."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.accounts import accounts, dkim_keys, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
@@ -14,8 +15,7 @@ from postroom.processes import pools
 from postroom.storage.database import Database, Tx
 
 
-@dataclass(frozen=True, slots=True)
-class FirstAccount:
+class FirstAccount(Struct, frozen=True):
     """The credentials of the first account, shown only once."""
 
     token: str

@@ -6,8 +6,9 @@ And the doors of mail programs: IMAP to read, submission to send, each loaded wh
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from postroom.config import ConfigError, Endpoint, uses_journal
 from postroom.inward.examine import Extractor
@@ -28,8 +29,7 @@ from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
 
 
-@dataclass(frozen=True, slots=True)
-class MailServer:
+class MailServer(Struct, frozen=True):
     """The SMTP server and the reader of its mail: workers, or this process."""
 
     port: int
@@ -89,8 +89,7 @@ async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
         raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramPorts:
+class ProgramPorts(Struct, frozen=True):
     """Where they listen; None: nowhere."""
 
     imap: int | None

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
@@ -15,8 +16,7 @@ from postroom.storage.database import Database, Overdue, Tx
 __all__ = ["Blobs", "Overdue", "Resources", "Tx"]
 
 
-@dataclass(slots=True)
-class WorkerCounts:
+class WorkerCounts(Struct):
     """The workers that take mail in: how many are expected and running, and how often one was replaced."""
 
     expected: int = 0
@@ -24,36 +24,31 @@ class WorkerCounts:
     restarts: int = 0
 
 
-@dataclass(slots=True)
-class Previews:
+class Previews(Struct):
     """Makes a small picture of a file within so many seconds; set while children run that can."""
 
     make: Callable[[bytes, float], Awaitable[bytes | None]] | None = None
 
 
-@dataclass(slots=True)
-class OpenPorts:
+class OpenPorts(Struct):
     """On which ports the server listens, once it does: a setting may leave the choice to the system."""
 
     smtp: int = 0
 
 
-@dataclass(slots=True)
-class OtherWords:
+class OtherWords(Struct):
     """Tells an event in those of another interface: pairs of an id and a body. Set by whoever has them."""
 
     tell: Callable[[Tx, Any, tuple[str, ...], str, int], list[tuple[str, bytes]]] | None = None
 
 
-@dataclass(slots=True)
-class Damage:
+class Damage(Struct):
     """What was found damaged in the database, in the words of the engine; empty: nothing."""
 
     found: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Struct, frozen=True):
     config: Config
     db: Database
     blobs: Blobs

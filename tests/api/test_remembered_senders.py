@@ -1,7 +1,6 @@
 """Who sends is remembered between requests, and what he may is asked in the transaction of each send."""
 
 import contextlib
-import dataclasses
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -188,7 +187,7 @@ LOOK_UP = "token_hash = :token_hash"
 async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.AsyncClient, WatchedDatabase]]:
     """The same server by a door of its own, whose every statement is watched."""
     db = WatchedDatabase(server.resources.db, work)
-    watched = dataclasses.replace(server.resources, db=db)
+    watched = structs.replace(server.resources, db=db)
     streams = Streams(watched, Hubs(watched))
     door = httpx2.ASGITransport(Door(watched, NoCourier(), streams, post_intake(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}

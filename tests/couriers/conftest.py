@@ -3,9 +3,9 @@
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.couriers.mail import MailLimits, SmtpCourier
 from postroom.couriers.session import Timeouts

@@ -9,13 +9,13 @@ import smtplib
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import segno
+from msgspec.structs import replace
 
 from postroom.config import Config, Endpoint
 from postroom.deliverability import mail_programs

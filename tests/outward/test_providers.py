@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY, HOUR, MINUTE, SECOND
@@ -41,7 +42,7 @@ async def house(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIte
         stepped(tmp_path, database_url, clock, SENDS_PER_MINUTE="0", COLD_PER_DAY="0", **limits) as house,
     ):
         resolver = Resolver(nameservers=[dns.address])
-        yield replace(house, outbound=replace(house.outbound, receivers=Receivers(resolver, "mx")))
+        yield replace(house, outbound=structs.replace(house.outbound, receivers=Receivers(resolver, "mx")))
         await resolver.close()
 
 
@@ -141,7 +142,7 @@ async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_an
     async with SmtpPeer(plan, tls=tls) as peer, DnsServer(zone) as dns:
         resolver = Resolver([dns.address], deadline_seconds=20)
         courier = SmtpCourier(resolver, own_name="here.example", allow_private=True, port=peer.port)
-        real = replace(house, outbound=replace(house.outbound, courier=courier))
+        real = replace(house, outbound=structs.replace(house.outbound, courier=courier))
         sent = [(await house.send(bob, f"p{number}@here.example"))["id"] for number in range(8)]
         await real.step()
         assert (peer.mails, peer.connections) == ([], 1), "the first 421 spares it the others"
@@ -211,7 +212,7 @@ async def test_what_waits_for_its_turn_is_spread_out_and_asked_again(db: Databas
 @pytest.mark.sqlite_alone
 async def test_a_relay_is_counted_and_not_slowed(house: House) -> None:
     receivers = Receivers(house.resources.resolver, "smtp://relay.our.example:25")
-    house = replace(house, outbound=replace(house.outbound, receivers=receivers))
+    house = replace(house, outbound=structs.replace(house.outbound, receivers=receivers))
     bob = await house.inbox("bob")
     house.sink.mood = "defers"
     await house.send(bob, "a@here.example")

@@ -13,7 +13,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec import structs
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso, to_iso
 from postroom.errors import NotFound, NotHeld
@@ -249,7 +250,7 @@ class RandomPlay(RuleBasedStateMachine):
         self.house.sink.watch = self.watch_outside
         self.inboxes = {name: self.do(self.house.inbox(name)) for name in NAMES}
         names = {inbox_id: name for name, inbox_id in self.inboxes.items()}
-        self.house.outbound = replace(self.house.outbound, reader=WatchedReader(self.watch, names))
+        self.house.outbound = structs.replace(self.house.outbound, reader=WatchedReader(self.watch, names))
         for name in NAMES:
             self.add_key(name, "read", "draft", "send")
         self.add_key(NAMES[0], "read", "draft")

@@ -1,9 +1,9 @@
 """Clients that mean harm, on real sockets: each costs little, gets its refusal, and hurts nobody else."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.net.proxies import network_of
 from postroom.smtp.limits import is_transfer_too_slow

@@ -4,11 +4,11 @@ import asyncio
 import os
 import re
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from postroom.smtp.envelope import Envelope
 from tests.smtp.doubles import RecordingIntake

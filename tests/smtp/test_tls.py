@@ -1,7 +1,8 @@
 """STARTTLS with a real handshake (RFC 3207)."""
 
 import ssl
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import LIMITS, connected, running, until_gone

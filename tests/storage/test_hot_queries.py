@@ -1,6 +1,5 @@
 """No query walks a table: each runs beside thousands of rows that are not meant, and its work is counted."""
 
-import dataclasses
 import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable
@@ -254,7 +253,7 @@ async def watched(server: Server, work: Work, is_analysed: bool) -> Resources:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
     inbox_id = await server.new_inbox("hello")
     await server.resources.db.write(crowd, account_id, inbox_id, server.clock.now(), is_analysed)
-    return dataclasses.replace(server.resources, db=WatchedDatabase(server.resources.db, work))
+    return replace(server.resources, db=WatchedDatabase(server.resources.db, work))
 
 
 @pytest.fixture

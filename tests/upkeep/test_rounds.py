@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.assembly import open_database
 from postroom.clock import DAY
@@ -90,7 +90,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
 
     await resources.db.write(fill_and_delete)
     blobs = SharedBlobs()
-    running = asyncio.create_task(run_upkeep(replace(resources, blobs=blobs)))  # type: ignore[arg-type]
+    running = asyncio.create_task(run_upkeep(replace(resources, blobs=blobs)))
     for _ in range(2):  # who says again that it is there has finished a round
         clock.turn(1)
         async with asyncio.timeout(60):

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.clock import DAY
 from postroom.queue import duties
