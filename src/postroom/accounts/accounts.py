@@ -1,7 +1,9 @@
 """Accounts: who owns inboxes and keys, and on which plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import names
@@ -16,8 +18,7 @@ FIRST = "default"  # what the first account is called, or was when it was made
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     id: str
     name: str
     plan: Plan

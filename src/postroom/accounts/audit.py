@@ -1,8 +1,7 @@
 """The audit log: who decided what, when and from which address. Written with the change, never altered."""
 
-from dataclasses import dataclass
-
 import msgspec
+from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.actors import THE_OPERATOR, Actor
@@ -18,8 +17,7 @@ TARGET_CHARACTERS = 400
 COUNTED_BEYOND_PAGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     id: str
     pod_id: str | None
     inbox_id: str | None

@@ -1,8 +1,9 @@
 """DKIM keys of domains: RSA and Ed25519 side by side, and how new ones take over from old ones."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from postroom.clock import DAY
 from postroom.errors import NothingToDo
@@ -16,8 +17,7 @@ REMEMBERED = 30 * DAY  # so long a complaint proves itself by the signature of a
 KeyState = Literal["waiting", "active", "retired"]
 
 
-@dataclass(frozen=True, slots=True)
-class DkimKey:
+class DkimKey(Struct, frozen=True):
     """A key that was never told otherwise signs."""
 
     selector: str

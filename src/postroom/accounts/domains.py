@@ -1,6 +1,7 @@
 """Domains: whose mail is taken and signed here. The service has one; accounts may prove their own."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import dkim_keys, pods
@@ -15,8 +16,7 @@ SERVICE = "service"  # who owns the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     id: str
     account_id: str
     name: str
@@ -31,8 +31,7 @@ class Domain:
         return item_from_row(cls, row)
 
 
-@dataclass(frozen=True, slots=True)
-class DnsRecord:
+class DnsRecord(Struct, frozen=True):
     """A line to set in the domain's zone."""
 
     type: str

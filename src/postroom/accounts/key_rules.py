@@ -1,9 +1,9 @@
 """What a key may make and is bound to, who may bind it, and that one which may manage stays."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key

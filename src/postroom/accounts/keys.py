@@ -4,9 +4,9 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import actors, names, permissions
@@ -30,8 +30,7 @@ IS_LISTED = "kind <> 'user'"
 SECOND_VOCABULARY = "/v0"  # the one address where a key is good whose permissions are words of its own
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     id: str
     account_id: str
     inbox_id: str | None

@@ -1,7 +1,9 @@
 """Pods: the tenants of an account, each with inboxes, domains and keys of its own."""
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import names
@@ -16,8 +18,7 @@ CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
 _client_id = re.compile(CLIENT_ID[1:-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     id: str
     account_id: str
     client_id: str | None

@@ -3,8 +3,8 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import ids
@@ -23,8 +23,7 @@ SESSIONS_LISTED = 100
 _POD = "coalesce(sessions.pod_id, keys.pod_id)"
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     id: str
     account_id: str
     key_id: str
@@ -44,16 +43,14 @@ class Session:
         return item_from_row(cls, row, is_operator=bool(row["is_operator"]), by_key=bool(row["by_key"]))
 
 
-@dataclass(frozen=True, slots=True)
-class SignInOrigin:
+class SignInOrigin(Struct, frozen=True):
     """Where somebody signs in from, as far as it is known."""
 
     address: str
     user_agent: str
 
 
-@dataclass(frozen=True, slots=True)
-class SignInProof:
+class SignInProof(Struct, frozen=True):
     """A link that works once, a key, or what a user has shown."""
 
     account_id: str

@@ -1,7 +1,8 @@
 """What one click at a page ends, done only after a while: until then it can be taken back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids
 from postroom.clock import DAY, MINUTE, SECOND
@@ -14,8 +15,7 @@ SHOWN = 5
 LIFETIME = 30 * DAY  # of a refusal that nobody read
 
 
-@dataclass(frozen=True, slots=True)
-class DelayedAction:
+class DelayedAction(Struct, frozen=True):
     id: str
     account_id: str
     session_id: str

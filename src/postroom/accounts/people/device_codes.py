@@ -2,7 +2,8 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.accounts.reach import Reach
 from postroom.clock import MINUTE
@@ -15,8 +16,7 @@ WAITING, ALLOWED = "waiting", "allowed"
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"  # no word comes of these, and none is taken for another (RFC 8628, 6.1)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceCode:
+class DeviceCode(Struct, frozen=True):
     request_hash: str
     user_code: str
     state: str

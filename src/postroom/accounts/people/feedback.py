@@ -1,6 +1,6 @@
 """Feedback: what programs and people tell whoever runs the server."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts import accounts
@@ -16,8 +16,7 @@ CONTEXT_BYTES = 8 * 1024
 LIFETIME = 365 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     id: str
     account_id: str
     key_id: str

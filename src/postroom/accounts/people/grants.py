@@ -4,7 +4,8 @@ import base64
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Key
@@ -25,8 +26,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
 INVALID_GRANT = "invalid_grant"
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """What somebody allowed, and whom. The maker is the key that stands for that person."""
 
     client_id: str
@@ -39,8 +39,7 @@ class Allowed:
     permissions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     access: str
     refresh: str
     permissions: tuple[str, ...]

@@ -3,7 +3,8 @@
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.accounts.people import users
 from postroom.accounts.people.users import User
@@ -17,8 +18,7 @@ SIGN_IN_LIFETIME = 15 * MINUTE
 SIGN_IN_LINKS_AN_HOUR = 5
 
 
-@dataclass(frozen=True, slots=True)
-class MailLink:
+class MailLink(Struct, frozen=True):
     purpose: str
     user: User
     browser_hash: str | None

@@ -2,10 +2,10 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from postroom.accounts import names
 from postroom.clock import DAY
@@ -20,8 +20,7 @@ REDIRECT_CHARACTERS = 2000
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@dataclass(frozen=True, slots=True)
-class OauthClient:
+class OauthClient(Struct, frozen=True):
     id: str
     name: str
     redirect_uris: tuple[str, ...]

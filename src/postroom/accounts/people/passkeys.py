@@ -1,6 +1,6 @@
 """Passkeys: keys that a user's devices hold, and of which only the public half is here (WebAuthn)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts import names
@@ -12,8 +12,7 @@ PASSKEYS_OF_A_USER = 20
 DEFAULT_NAME = "Passkey"
 
 
-@dataclass(frozen=True, slots=True)
-class Passkey:
+class Passkey(Struct, frozen=True):
     id: str
     account_id: str
     user_id: str

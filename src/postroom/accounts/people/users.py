@@ -1,7 +1,9 @@
 """Users: the people of an account, each with a role, some of them with pods of their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import keys, names, permissions, pods
@@ -32,8 +34,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     id: str
     account_id: str
     email: str

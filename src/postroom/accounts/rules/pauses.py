@@ -1,6 +1,6 @@
 """Pauses: nothing leaves an account, a pod or an inbox until a person says so again."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
@@ -11,8 +11,7 @@ from postroom.storage.database import LOCK_ROWS, Tx
 IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     since: int
     actor: Actor
     reason: str | None = None  # why the server began it
@@ -31,8 +30,7 @@ def find(tx: Tx, scope_id: str) -> Pause | None:
     return Pause(row["since"], actor, row["reason"])
 
 
-@dataclass(frozen=True, slots=True)
-class PausedScope:
+class PausedScope(Struct, frozen=True):
     """An account, a pod or an inbox by its id."""
 
     scope_id: str

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.reach import Reach
@@ -27,8 +28,7 @@ HAS_POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRule:
+class PolicyRule(Struct, frozen=True):
     id: str
     type: str
     value: str
@@ -39,16 +39,14 @@ class PolicyRule:
         return item_from_row(cls, row)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Of one level in one direction."""
 
     mode: str
     rules: list[PolicyRule]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRefusal:
+class PolicyRefusal(Struct, frozen=True):
     """An address that may not, and the rule that says so; none where no level's list allows it."""
 
     within: Reach
@@ -282,8 +280,7 @@ def _find_rules(tx: Tx, direction: str, levels: Sequence[str], values: Sequence[
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """What a policy stopped, or what was let in after all."""
 
     at: int
