@@ -55,7 +55,7 @@ def _move_rows(config: Config, to: str) -> "Moved":
 
 def _look_at_files_and_index(config: Config, to: str) -> list[str]:
     """What is wrong with large mails, one line each."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     print("postroom: large mails are read, and the search index is made", file=sys.stderr)
     return with_resources(_finish, replace(config, database_url=to))
