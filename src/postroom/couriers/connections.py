@@ -4,7 +4,8 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.couriers.faults import describe
 from postroom.couriers.routing import Hop
@@ -15,8 +16,7 @@ from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError
 
 
-@dataclass(frozen=True, slots=True)
-class Dialer:
+class Dialer(Struct, frozen=True):
     """Opens sessions: the name to introduce ourselves by, the patience, and the certificates to trust."""
 
     own_name: str

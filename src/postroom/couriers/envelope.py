@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from postroom.mail.proof.organization import ascii_domain
 from postroom.outward.courier import DeliveryError, OutgoingMail
@@ -13,8 +14,7 @@ _MAX_ADDRESS_CHARACTERS = 320
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingEnvelope:
+class OutgoingEnvelope(Struct, frozen=True):
     mail_line: bytes
     rcpt_line: bytes
 

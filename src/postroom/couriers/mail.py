@@ -3,7 +3,8 @@
 import random
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.couriers.connections import Dialer, RestingSessions
 from postroom.couriers.envelope import require_sendable
@@ -24,8 +25,7 @@ NOT_BY_TLS = "not by TLS"  # what ended a session before TLS could
 _SIGN_IN_CODES = {530, 534, 535, 538}
 
 
-@dataclass(frozen=True, slots=True)
-class MailLimits:
+class MailLimits(Struct, frozen=True):
     connections_per_domain: int = 5
     connections_to_relay: int = 20
     connections: int = 50

@@ -1,7 +1,8 @@
 """SMTP replies as values: made with bounds from lines as they come in, and fit to be shown."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _MAX_LINES = 128
 _MAX_LINE_BYTES = 1000
@@ -15,8 +16,7 @@ class BadReply(Exception):
     """What came is no SMTP reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     code: int
     lines: tuple[str, ...]
 

@@ -3,8 +3,9 @@
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.public_addresses import is_public
@@ -15,8 +16,7 @@ MAX_ADDRESSES = 5
 _MAX_HOSTS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """One address of one server."""
 
     host: str

@@ -5,7 +5,8 @@ import base64
 import contextlib
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.couriers.envelope import OutgoingEnvelope, make_envelope
 from postroom.couriers.faults import describe
@@ -25,8 +26,7 @@ _CERTIFICATE_FAULTS: dict[int | None, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Per stage, in seconds, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of a mail."""
 
     connect: float = 30
@@ -46,8 +46,7 @@ class Timeouts:
 RELAY_TIMEOUTS = Timeouts(connect=10, tls=20, greeting=20, command=20, mail=20, rcpt=20, data=30)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     name: str
     seconds: float
     is_content_next: bool = False

@@ -6,9 +6,10 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from postroom.connections.fetching import Fetched, FetchError
 from postroom.couriers.faults import describe, is_unproved
@@ -29,8 +30,7 @@ _MAX_RETRY_AFTER_SECONDS = 24 * 3600
 _OWN_HEADERS = {"User-Agent": "Postroom", "Accept": "*/*", "Accept-Encoding": "identity"}
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookLimits:
+class WebhookLimits(Struct, frozen=True):
     deadline_seconds: float = 15
     connect_seconds: float = 5  # for each address
     posts_per_endpoint: int = 4

@@ -1,14 +1,13 @@
 """TLSA records of the servers of a domain (RFC 7672 section 2.2), asked of a resolver that validates."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.mail.proof import dane
 from postroom.mail.proof.dane import TlsaRecord
 from postroom.net.dns import Resolver
 
 
-@dataclass(frozen=True, slots=True)
-class DaneNeed:
+class DaneNeed(Struct, frozen=True):
     """What a server must prove. Without usable records: that it encrypts, to whatever certificate."""
 
     records: tuple[TlsaRecord, ...]

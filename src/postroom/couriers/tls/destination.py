@@ -1,6 +1,6 @@
 """Where a mail goes, and what must be kept on the way."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import TlsFailed
@@ -14,8 +14,7 @@ NO_POLICY = TlsPolicyKept("no-policy-found")
 UNKNOWN_POLICY = TlsPolicyKept("sts")
 
 
-@dataclass(frozen=True, slots=True)
-class PolicedDestination:
+class PolicedDestination(Struct, frozen=True):
     host: str  # the recipient's domain, or the relay
     policy: StsPolicy | None
     fault: str = ""  # of a policy that there is and that could not be had, in a word of RFC 8460

@@ -3,7 +3,8 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.connections.fetching import Fetcher, FetchError
@@ -17,8 +18,7 @@ OK = 200
 FETCH_ERROR, INVALID, UNPROVED = "sts-policy-fetch-error", "sts-policy-invalid", "sts-webpki-invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPolicy:
+class KnownPolicy(Struct, frozen=True):
     """`policy` is None where none could be fetched for this identity; `fault` says why (RFC 8460)."""
 
     identity: str
