@@ -1,6 +1,6 @@
 """Domain health: what the daily look at a domain found last, and who is told when that turns."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.accounts import accounts, audit
 from postroom.accounts.actors import THE_SERVER
@@ -16,8 +16,7 @@ from postroom.storage.database import Tx
 PAGE = "/app/settings/domains"
 
 
-@dataclass(frozen=True, slots=True)
-class LastLook:
+class LastLook(Struct, frozen=True):
     checked_at: int
     problems: tuple[str, ...]
 

@@ -1,8 +1,9 @@
 """Domain reports: what other servers said of mail in the name of a domain, and of encryption towards it."""
 
 import hashlib
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.accounts import domains
@@ -27,8 +28,7 @@ ROWS_A_DAY = 20_000  # of one domain: whoever floods it with reports fills no di
 SHOWN_ROWS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedRow:
+class ReportedRow(Struct, frozen=True):
     """Of TLS, `source` is who reports, `spf` the policy and `dkim` the result."""
 
     source: str
@@ -42,8 +42,7 @@ class ReportedRow:
         return item_from_row(cls, row, count=int(row["total"]))
 
 
-@dataclass(frozen=True, slots=True)
-class DayCount:
+class DayCount(Struct, frozen=True):
     """How many passed DMARC on a day, and how many did not."""
 
     day: int

@@ -1,6 +1,6 @@
 """Reputation of an inbox: how much of its mail came back or was complained about, and when that stops it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.actors import THE_SERVER, Actor
@@ -23,8 +23,7 @@ COUNTED = 10_000  # events of a kind at most
 INBOXES_AT_ONCE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Reputation:
+class Reputation(Struct, frozen=True):
     """Of the mails that were tried since a moment: how many a server refused, at once or later, and about how
     many somebody complained. What went to the simulator alone harms nobody, and does not count."""
 

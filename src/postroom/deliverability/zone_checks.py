@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from postroom.deliverability.findings import HealthCheck, State, shown, texts, zone_line
 from postroom.mail.proof import mta_sts
@@ -18,8 +19,7 @@ POLICIES = ("none", "quarantine", "reject")
 NO_ANSWER = "The DNS gave no answer. Look again later."
 
 
-@dataclass(frozen=True, slots=True)
-class WantedRecords:
+class WantedRecords(Struct, frozen=True):
     """What the zone of a domain should hold. `dkim` has name and value of the record of each key that signs;
     it is empty while the first is being made."""
 
@@ -33,8 +33,7 @@ class WantedRecords:
     policy: str  # of MTA-STS, as this server gives it
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(Struct, frozen=True):
     """The DNS, for code that waits and for code that blocks, and the addresses of this server."""
 
     resolver: Resolver
