@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -114,8 +113,7 @@ def bell(account_id: str) -> str:
     return f"events:{account_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class EventChoice:
+class EventChoice(Struct, frozen=True):
     """Which events within reach somebody wants; an empty set wants all."""
 
     reach: Reach
@@ -196,8 +194,7 @@ def last_id(tx: Tx, reach: Reach, below: int = BEHIND_ALL) -> str | None:
     return str(rows[0]["id"]) if rows else None
 
 
-@dataclass(frozen=True, slots=True)
-class EventSlice:
+class EventSlice(Struct, frozen=True):
     """Events of the log. With more behind it, what follows its last one was not looked at."""
 
     events: list[Event]

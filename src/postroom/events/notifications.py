@@ -1,7 +1,8 @@
 """Notifications: a short word to people elsewhere that something waits, grouped when much happens at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids
 from postroom.clock import SECOND
@@ -23,8 +24,7 @@ SUBJECT_CHARACTERS = 200
 FLAGGED = ("suspicious", "malicious")
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationTarget:
+class NotificationTarget(Struct, frozen=True):
     id: str
     account_id: str
     kind: str
@@ -39,8 +39,7 @@ class NotificationTarget:
         return item_from_row(cls, row, wanted=tuple(row["wanted"].split()))
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     id: str
     account_id: str
     target_id: str

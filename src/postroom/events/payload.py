@@ -4,7 +4,6 @@ A stub is built once, as bytes: all but the texts, which are put in from the mes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field, structs
@@ -129,8 +128,7 @@ class Payload(Struct, frozen=True):
     domain: EventDomain | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(Struct, frozen=True):
     """What became of a sent mail for one recipient."""
 
     recipient: str

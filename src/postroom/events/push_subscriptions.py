@@ -1,6 +1,6 @@
 """Push subscriptions: browsers of users that ring when something waits (RFC 8030)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.people import users
@@ -14,8 +14,7 @@ RINGING_OF_AN_ACCOUNT = 200
 NAME_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class PushSubscription:
+class PushSubscription(Struct, frozen=True):
     id: str
     account_id: str
     user_id: str

@@ -1,6 +1,6 @@
 """The log of webhook deliveries: what was posted, every attempt at it, and sending it again by hand."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom import ids
 from postroom.clock import HOUR
@@ -13,8 +13,7 @@ LOOKED_AT = 5000  # deliveries at most: an overview never walks a table
 ROWS_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     number: int
     started_at: int
     milliseconds: int | None
@@ -105,8 +104,7 @@ def count_failed(tx: Tx, account_id: str, since: int) -> int:
     return int(row["total"]) if row else 0
 
 
-@dataclass(frozen=True, slots=True)
-class HourOfPosts:
+class HourOfPosts(Struct, frozen=True):
     delivered: int
     failed: int  # for good, or not yet
 

@@ -1,10 +1,11 @@
 """Webhooks: where an account's events are posted, and with which secret they are signed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.clock import DAY
@@ -21,8 +22,7 @@ GIVE_UP_AFTER = 5 * DAY
 DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(Struct, frozen=True):
     """`owner` is the account, the inbox whose own webhook this is, or the id of one of the list."""
 
     owner: str
