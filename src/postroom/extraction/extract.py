@@ -3,8 +3,10 @@
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import chain
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroom.extraction.formats import (
     archive,
@@ -133,8 +135,7 @@ def _ending(filename: str) -> str:
     return filename.rpartition(".")[2].lower() if "." in filename else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Opener:
+class _Opener(Struct, frozen=True):
     """Opens a file, and the files inside it, which share one budget."""
 
     read_picture: PictureReader | None

@@ -5,10 +5,10 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from postroom.extraction.job import MAX_ANSWER_BYTES, MAX_PREVIEW_BYTES, Preview, job_frame
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
@@ -21,8 +21,7 @@ TIMED_OUT = Extraction("timed_out", None)
 FAILED = Extraction("failed", None)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds of the pool and of each child."""
 
     children: int = 2
@@ -118,8 +117,7 @@ class ExtractionPool:
                 self._supervisor.kill(extractor.child)
 
 
-@dataclass(slots=True, eq=False)
-class _Extractor:
+class _Extractor(Struct, eq=False):
     """A child and how many jobs it was given."""
 
     child: Child

@@ -4,10 +4,10 @@ import io
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from defusedxml.ElementTree import DefusedXMLParser
+from msgspec import Struct, field
 
 from postroom.extraction.formats.outcome import Encrypted
 
@@ -39,8 +39,7 @@ class End(NamedTuple):
 XmlEvent = Start | End | str
 
 
-@dataclass(slots=True)
-class UnpackingBudget:
+class UnpackingBudget(Struct):
     """What a file may cost, together with all the files inside it."""
 
     bytes_left: int = MAX_UNPACKED_BYTES
@@ -53,8 +52,7 @@ class UnpackingBudget:
         return self.files_left >= 0 and time.process_time() < self.ends_at
 
 
-@dataclass(slots=True)
-class Archive:
+class Archive(Struct):
     """Members as XML events. When the budget is used up, members just end: what was read so far counts."""
 
     file: zipfile.ZipFile
@@ -112,8 +110,7 @@ class Archive:
             yield from target.taken()
 
 
-@dataclass(slots=True)
-class _Recorder:
+class _Recorder(Struct):
     """A parser target that keeps no tree, only what happened since it was last asked."""
 
     events: list[XmlEvent] = field(default_factory=list)

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroom.extraction.formats.archive import Archive, End, Start, XmlEvent
 from postroom.extraction.formats.outcome import Encrypted, ReadInside
@@ -16,8 +18,7 @@ OFF = ("0", "false")
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,6})\.xml")
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """The elements of a format that carry text, layout, or things a reader does not see."""
 
     text: frozenset[str]
@@ -116,8 +117,7 @@ def flow(
             yield piece
 
 
-@dataclass(slots=True)
-class _Layout:
+class _Layout(Struct):
     """Tabs, spaces and row ends are held back until there is text for them to stand beside."""
 
     grammar: Grammar

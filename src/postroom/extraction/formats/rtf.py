@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroom.mail.charset import codec_for
 from postroom.mail.html.markup import names
@@ -84,8 +86,7 @@ def rtf_text(content: bytes) -> Iterator[str]:
     yield reader.taken()
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """What a group inherits from the one around it."""
 
     is_apart: bool = False
@@ -96,8 +97,7 @@ class _Group:
     fallback: int = 1
 
 
-@dataclass(slots=True)
-class _RtfReader:
+class _RtfReader(Struct):
     group: _Group = field(default_factory=_Group)
     outer: list[_Group] = field(default_factory=list)
     overflow: int = 0

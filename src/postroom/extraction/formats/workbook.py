@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from postroom.extraction.formats.archive import Archive, End, Start
 from postroom.extraction.formats.office import relation_targets
@@ -92,8 +93,7 @@ def _number(written: str | None) -> int:
     return int(written) if written and written.isdecimal() and len(written) < 10 else -1
 
 
-@dataclass(slots=True)
-class _Cell:
+class _Cell(Struct):
     """A cell as written; column -1 means: the one after the last."""
 
     kind: str

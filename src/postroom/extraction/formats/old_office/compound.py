@@ -3,8 +3,9 @@
 import struct
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Streams may share sectors, so that together they can be far longer than the file.
@@ -32,8 +33,7 @@ class DirectoryEntry(NamedTuple):
     size: int
 
 
-@dataclass(slots=True)
-class CompoundFile:
+class CompoundFile(Struct):
     """Streams by name. A folder is the number of its entry; the root is 0."""
 
     content: bytes

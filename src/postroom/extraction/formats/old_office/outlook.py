@@ -2,8 +2,9 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from postroom.extraction.formats.old_office.compound import STORAGE, CompoundFile
 from postroom.extraction.formats.old_office.compressed_rtf import unpacked_rtf
@@ -30,8 +31,7 @@ def is_outlook(names: dict[str, int]) -> bool:
     return PROPERTIES in names
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """A message, attachment or recipient: a folder of streams, one a property."""
 
     file: CompoundFile

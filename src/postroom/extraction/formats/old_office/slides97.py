@@ -2,7 +2,8 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
@@ -22,8 +23,7 @@ def is_slides(names: dict[str, int]) -> bool:
     return "powerpoint document" in names
 
 
-@dataclass(frozen=True, slots=True)
-class SlideRecord:
+class SlideRecord(Struct, frozen=True):
     kind: int
     instance: int
     body: bytes

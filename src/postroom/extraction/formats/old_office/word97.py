@@ -3,8 +3,9 @@
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
@@ -104,8 +105,7 @@ def _pieces(block: bytes) -> Iterator[TextPiece]:
         yield TextPiece(bounds[number], bounds[number + 1], where // 2 if is_narrow else where, 2 - is_narrow)
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenRuns:
+class HiddenRuns(Struct, frozen=True):
     """The byte ranges of the stream that a reader does not see, in order and apart."""
 
     starts: list[int]

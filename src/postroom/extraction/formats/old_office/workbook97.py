@@ -2,7 +2,8 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted
@@ -63,8 +64,7 @@ def workbook97_text(file: CompoundFile) -> Iterator[str]:
         yield "\n"
 
 
-@dataclass(slots=True)
-class _Book:
+class _Book(Struct):
     """What all sheets share: their names and places, strings, and which styles show a date."""
 
     is_97: bool = True
@@ -238,8 +238,7 @@ def _shared_strings(blocks: list[bytes]) -> Iterator[str]:
         yield text
 
 
-@dataclass(slots=True)
-class _Blocks:
+class _Blocks(Struct):
     blocks: list[bytes]
     number: int = 0
     at: int = 0

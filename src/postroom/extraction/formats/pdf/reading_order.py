@@ -7,9 +7,11 @@ Japanese and Chinese from right to left. All else stays as it came: cells of a t
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 MAX_GUTTERS = 20
 # In sizes of the letters: what separates two columns, and how wide a gap is looked at as one.
@@ -21,8 +23,7 @@ UPRIGHT = 0.1  # radians
 _IDEOGRAPHIC = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Glyph:
+class Glyph(Struct, frozen=True):
     place: int
     text: str
     left: float
@@ -31,8 +32,7 @@ class Glyph:
     top: float
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Letters that follow each other without a gap, and the blanks behind them."""
 
     text: str

@@ -2,7 +2,8 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 GIF_MARKS = (b"GIF87a", b"GIF89a")
 MAX_CODES = 4_096
@@ -12,8 +13,7 @@ HAS_PALETTE, IS_INTERLACED, PALETTE_SIZE = 0x80, 0x40, 0x07
 PASSES = ((0, 8), (4, 8), (2, 4), (1, 2))
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedPicture:
+class IndexedPicture(Struct, frozen=True):
     width: int
     height: int
     palette: bytes

@@ -6,7 +6,8 @@ An interlaced one is seven pictures, which are drawn one by one and put between 
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.extraction.formats.pictures.drawing import (
     MAX_SIDE,
@@ -25,8 +26,7 @@ _WITHOUT_ALPHA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """Every so many pixels to the right and down, from a first one on (PNG, 8.2)."""
 
     x: int
@@ -49,8 +49,7 @@ PASSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """How rows are to be read: the values of a pixel, the bits of each, and the colours they mean."""
 
     values: int

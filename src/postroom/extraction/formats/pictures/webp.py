@@ -3,8 +3,9 @@
 import ctypes
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 LIBRARIES = ("libwebp.so.7", "libwebp.so.6", "libwebp.7.dylib", "libwebp.dll")
 HEAD = struct.Struct("<4sI4s")
@@ -13,8 +14,7 @@ PICTURES = (b"VP8 ", b"VP8L")
 FRAME, FRAME_HEAD_BYTES = b"ANMF", 16
 
 
-@dataclass(frozen=True, slots=True)
-class ColourPicture:
+class ColourPicture(Struct, frozen=True):
     """Rows of red, green and blue."""
 
     width: int
