@@ -1,7 +1,6 @@
 """One TCP connection: performs the effects of its dialogue, and lets its session answer the questions."""
 
 import asyncio
-from dataclasses import dataclass
 
 from postroom import log
 from postroom.imap.dialogue.effects import (
@@ -35,8 +34,7 @@ TOO_FAST_SECONDS = 1.0
 MINUTE_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImapContext(ProgramContext):
+class ImapContext(ProgramContext, frozen=True, kw_only=True):
     """What every connection of one server shares."""
 
     resources: Resources

@@ -1,7 +1,8 @@
 """What is known of one client: who it is, which folder it has selected, and what it understands."""
 
 import asyncio
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.accounts.keys import Caller
 from postroom.imap.output import ImapOutput
@@ -13,8 +14,7 @@ from postroom.net.spool import SpooledContent
 from postroom.resources import Resources
 
 
-@dataclass(slots=True, eq=False)
-class ImapState:
+class ImapState(Struct, eq=False):
     """`idle_ended` ends an IDLE; `wake` is set when something in the inbox has changed."""
 
     resources: Resources

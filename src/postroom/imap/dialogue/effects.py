@@ -1,18 +1,16 @@
 """What a session wants done, in this order; a question is always the last."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.imap.dialogue.reader import MailPiece
 from postroom.imap.dialogue.requests import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PerformRequest:
+class PerformRequest(Struct, frozen=True):
     """A question: nothing else is read until it is answered."""
 
     request: Request
@@ -37,8 +35,7 @@ class EndSession:
 Effect = Write | MailPiece | DropAppended | PerformRequest | UpgradeToTls | EndIdle | EndSession
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(Struct, frozen=True):
     """The answer to a question: what the client is told behind its tag, and the state it is in then."""
 
     reply: bytes

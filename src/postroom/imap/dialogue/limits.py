@@ -1,12 +1,9 @@
 """The limits of an IMAP session: sizes, counts and times."""
 
-from dataclasses import dataclass
-
 from postroom.net.programs.limits import ProgramLimits
 
 
-@dataclass(frozen=True, slots=True)
-class ImapLimits(ProgramLimits):
+class ImapLimits(ProgramLimits, frozen=True):
     """Every limit of a session; the defaults suit a public server."""
 
     # A command without its literals: a long list of messages is the longest that programs send.

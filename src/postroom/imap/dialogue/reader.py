@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.imap.dialogue.limits import ImapLimits
 
@@ -12,16 +13,14 @@ LITERAL_MARK = (
 _LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandText:
+class CommandText(Struct, frozen=True):
     """A whole command; each of its literals is a mark in the text. Of a mail the literal is empty."""
 
     text: bytes
     literals: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MailPiece:
+class MailPiece(Struct, frozen=True):
     """Of the mail that APPEND brings, as it comes: no command holds a mail."""
 
     data: bytes
@@ -32,8 +31,7 @@ class WantsMore:
     """The client waits for our word before it sends a literal."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralRefused:
+class LiteralRefused(Struct, frozen=True):
     """A literal that is too large. `was_sent`: the client waits for no answer, and sends it anyway."""
 
     text: bytes

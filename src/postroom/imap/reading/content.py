@@ -1,9 +1,9 @@
 """The bytes of a mail: those in a row at hand, those in a blob as a stream."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.errors import ApiError, NotFound
