@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
 from postroom import log
 from postroom.events.announce import announce
@@ -36,8 +35,7 @@ BELL = "examinations"
 EXAMINATIONS = WorkTable("examinations", key="message_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     message_id: str
     peer_ip: str
     helo: str
@@ -100,8 +98,7 @@ class Extractor(Protocol):
     ) -> Extraction: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     verdicts: Verdicts | None  # None: could not be found out
     attachments: list[Attachment]
     findings: Suspicion

@@ -1,7 +1,6 @@
 """Answers of reviewers that came by mail, kept until it is known who wrote them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -43,8 +42,7 @@ def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
     return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewAnswer:
+class ReviewAnswer(Struct, frozen=True):
     id: str
     message_id: str
     reviewer: str

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from postroom.storage import segments
 from postroom.storage.database import Tx
@@ -56,8 +57,7 @@ def count_bytes(data_dir: Path) -> int:
     return sum(segments.bytes_between(folder, *everything) for folder in others(data_dir, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """What stands in a journal behind the place reached; with damage, as much as could be read."""
 
     journal: str
