@@ -7,7 +7,8 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom import log
 from postroom.clock import SECOND
@@ -33,8 +34,7 @@ DUTY = "judge"
 DUTY_LENGTH = 30 * SECOND
 
 
-@dataclass(slots=True)
-class Judge:
+class Judge(Struct):
     """One of all nodes asks; how often, and how long after failures, is bounded."""
 
     resources: Resources
