@@ -3,11 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 import idna
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroom.mail import charset, headers
 from postroom.mail.html.text import visible
@@ -83,8 +82,7 @@ def shown(address: Address) -> Address:
     return address if address.name.isascii() else Address(visible(address.name).strip(), address.address)
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """The mailbox being read. A word is a list of glued tokens, each as written and as meant."""
 
     words: list[list[tuple[str, str]]] = field(default_factory=list)

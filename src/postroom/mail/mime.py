@@ -1,9 +1,8 @@
 """The MIME tree of a mail, read in one pass over its bytes: parts, depth and delimiter lines are bounded."""
 
 import re
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroom.mail import headers
 from postroom.mail.headers import Headers
@@ -47,8 +46,7 @@ def read(raw: bytes, block: headers.Block) -> Tree:
     return Tree(root, tuple(reader.notes))
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """A place in the mail: always at a delimiter line of an open multipart, or at the end."""
 
     raw: bytes

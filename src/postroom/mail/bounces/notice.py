@@ -4,8 +4,9 @@ Reports come from anyone: all of it is linear in the size of the mail, and no by
 """
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from postroom.mail import address, charset, headers, mime, transfer
 from postroom.mail.bounces.forms import COPY_STARTS
@@ -35,8 +36,7 @@ _FROM_LINE = re.compile(r"^[> \t]{0,8}from[ \t]{0,9}:[^\n]{0,900}", re.I | re.M)
 RETURN_PATHS_LIMIT = 5
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(Struct, frozen=True, dict=True):
     """Its text is read only when it is asked for: most mail is no report, as its header shows."""
 
     fields: Headers

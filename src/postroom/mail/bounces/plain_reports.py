@@ -5,7 +5,9 @@ recipient, a code and the returned mail.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.mail.bounces import forms, reasons, wording
 from postroom.mail.bounces.notice import Notice, from_line_in, has_returned_mail, returned_head
@@ -16,8 +18,7 @@ REASON_LINES = 12
 Named = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSigns:
+class ReportSigns(Struct, frozen=True):
     """The lines of a text, with what is looked for once: a line that tells a reason, a line with a code."""
 
     lines: list[str]

@@ -2,8 +2,9 @@
 """The words for a reason, in many languages: no such address, a full mailbox, a policy, a passing fault."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from postroom.mail.languages.patterns import by_first_letter
 
@@ -174,8 +175,7 @@ _PASSING_ELSEWHERE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """Looked for in lower case: a search that ignores case is several times slower."""
 
     english: str

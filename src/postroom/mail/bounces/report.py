@@ -1,7 +1,8 @@
 """What a report says about a mail we sent: its kind, and each recipient's fate in the words of the server."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from postroom.mail.bounces import reasons
 from postroom.mail.bounces.reasons import Fault
@@ -12,8 +13,7 @@ RECIPIENTS_LIMIT = 100
 Kind = Literal["bounce", "complaint", "delay", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class RecipientReport:
+class RecipientReport(Struct, frozen=True):
     """`original_recipient` is the address as we wrote it, where a server on the way has changed it.
 
     `final_recipient` is "" where the report names nobody: then only its return path tells whom it is about.
@@ -44,8 +44,7 @@ class RecipientReport:
         return self.diagnostic or self.status or self.action
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """`other` is news that is neither good nor bad: delivered, relayed, expanded, an automatic answer.
 
     `original` is the mail inside a complaint, or its header alone, byte for byte: whether it is ours its

@@ -1,7 +1,8 @@
 """Text as it is laid out: paragraphs, lists, quotes and tables of HTML in lines of plain text."""
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.mail.html.markup import Open, names
 
@@ -26,8 +27,7 @@ _BLANKS = " \t\r\n\f"
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 
 
-@dataclass(slots=True)
-class TextPage:
+class TextPage(Struct):
     """Text as it is laid out: breaks, list marks and quote marks are held back until a word needs them."""
 
     parts: list[str] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """Where the parts of a mail are in its bytes, found in one pass over its chunks: it is never held whole."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.mail import headers
 from postroom.mail.headers import Headers
@@ -14,8 +15,7 @@ LONG_LINE_BYTES = 64 * 1024
 NO_HEADERS = Headers({})
 
 
-@dataclass(slots=True)
-class BodyPart:
+class BodyPart(Struct):
     """A part from its header to its end; `message` is the mail inside a message/rfc822."""
 
     header_start: int
@@ -34,8 +34,7 @@ class BodyPart:
         return self.end - self.body_start
 
 
-@dataclass(slots=True)
-class _OpenPart:
+class _OpenPart(Struct):
     part: BodyPart
     depth: int
     boundary: bytes | None = None
@@ -205,8 +204,7 @@ def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | 
     return (mail.body_start, mail.end) if kind == "TEXT" else (mail.header_start, mail.body_start)
 
 
-@dataclass(slots=True)
-class StructureCache:
+class StructureCache(Struct):
     """Of the last mail that was looked at: programs fetch its parts one after the other."""
 
     key: str = ""

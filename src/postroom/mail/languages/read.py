@@ -4,15 +4,15 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct, field
 
 _GROUP = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """`is_joined`: its words stand without spaces, or take endings, and are found inside longer ones too.
     `sections` holds the entries as they are written."""
 

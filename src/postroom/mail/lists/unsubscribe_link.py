@@ -5,7 +5,8 @@ import binascii
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 UNSUBSCRIBE_PATH = "/unsubscribe/"
 CONTEXT = b"postroom unsubscribe\x00"  # the same secret signs nothing else with this text before it
@@ -16,8 +17,7 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{60,500}")
 ID = re.compile(r"[a-z]{3}_([0-9a-f]{32})")
 
 
-@dataclass(frozen=True, slots=True)
-class Unsubscription:
+class Unsubscription(Struct, frozen=True):
     """Who wants no more mail, of which account, and by which mail."""
 
     account_id: str

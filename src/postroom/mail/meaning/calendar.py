@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroom.mail.charset import clean, clean_line
@@ -111,8 +110,7 @@ def read_events(raw: bytes) -> Iterator[Calendar]:
     return (event.finished(file) for event in file.events)
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     method: str = ""
     events: list["_Event"] = field(default_factory=list)
     rules: Rules = field(default_factory=dict)
@@ -130,8 +128,7 @@ class _File:
         return file
 
 
-@dataclass(slots=True)
-class _CalendarReader:
+class _CalendarReader(Struct):
     """Where in the file we are. Parts of an appointment, such as alarms, are passed over."""
 
     event: "_Event | None" = None
@@ -196,8 +193,7 @@ def _observe(observance: Observance, line: ContentLine) -> None:
         observance.onsets += (moment.local for moment in written if moment is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(Struct, frozen=True):
     local: datetime
     is_day: bool
     zone: str
@@ -233,8 +229,7 @@ class _Moment:
         return since // timedelta(milliseconds=1)
 
 
-@dataclass(slots=True)
-class _Event:
+class _Event(Struct):
     values: dict[str, ContentLine] = field(default_factory=dict)
     attendees: list[Attendee] = field(default_factory=list)
     attendee_count: int = 0

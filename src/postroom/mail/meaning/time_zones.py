@@ -2,11 +2,12 @@
 
 import calendar as months
 import re
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
 
 MAX_ONSETS = 500
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -19,8 +20,7 @@ MAX_CITIES = 6
 _YEARLY_DAY = re.compile(r"([+-]?[1-5])?([A-Z]{2})")
 
 
-@dataclass(slots=True)
-class Observance:
+class Observance(Struct):
     """Standard or summer time: when it begins, and how far local time is from UTC then."""
 
     offset: timedelta | None = None

@@ -1,6 +1,6 @@
 """ARC: what forwarders saw of a mail before it came here, each under its own seal (RFC 8617)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.mail.proof.canonical import Field, SplitMail, relaxed_field
 from postroom.mail.proof.dkim_verify import (
@@ -28,8 +28,7 @@ RESULTS, MESSAGE, SEAL = "arc-authentication-results", "arc-message-signature", 
 REQUIRED = {MESSAGE: ("a", "b", "bh", "d", "h", "s"), SEAL: ("a", "b", "cv", "d", "s")}
 
 
-@dataclass(frozen=True, slots=True)
-class ArcVerdict:
+class ArcVerdict(Struct, frozen=True):
     """none, pass, fail or temperror; who sealed, the first one first, and what that one saw."""
 
     verdict: str
@@ -44,8 +43,7 @@ class ArcVerdict:
         return any(part[:1] == ["dmarc=pass"] and f"header.from={domain}" in part for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class ArcSet:
+class ArcSet(Struct, frozen=True):
     """The three fields that one forwarder added."""
 
     results: Field

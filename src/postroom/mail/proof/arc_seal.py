@@ -1,6 +1,6 @@
 """Seals a mail that is passed on as it came: what was seen of it here, for whoever receives it (RFC 8617)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.mail.proof import dkim
 from postroom.mail.proof.arc import MAX_SETS, collect_sets, has_sets
@@ -10,8 +10,7 @@ from postroom.mail.proof.dkim_verify import SignatureRefused
 from postroom.mail.proof.organization import ascii_domain
 
 
-@dataclass(frozen=True, slots=True)
-class SeenProofs:
+class SeenProofs(Struct, frozen=True):
     """The words of RFC 8601 when the mail came in, and the domain in From."""
 
     spf: str

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from email.utils import getaddresses
+
+from msgspec import Struct
 
 from postroom.mail.proof.arc import check_arc
 from postroom.mail.proof.canonical import SplitMail, split_mail
@@ -16,8 +17,7 @@ from postroom.mail.proof.spf import check_spf, identity
 _MAX_FROM_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """pass, fail, softfail, neutral, none, temperror or permerror for each method.
 
     `domain` is the domain in From ("" without one), `policy` what its owner asks for (none, quarantine,

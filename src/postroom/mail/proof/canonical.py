@@ -3,14 +3,13 @@
 Every step is linear: a body of nothing but spaces must cost no more than any other.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 # Five million tiny fields cost 14 s; no honest header comes near this size.
 _MAX_HEAD_BYTES = 512 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One header field as it stood on the wire, without its last CRLF."""
 
     name: str
@@ -21,8 +20,7 @@ class Field:
         return self.raw.partition(b":")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitMail:
+class SplitMail(Struct, frozen=True):
     """`is_whole` is false, and there are no fields, when the header is too large to be judged."""
 
     fields: tuple[Field, ...]

@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     # Loaded with the first chain that has to be verified.
@@ -20,8 +21,7 @@ _SEQUENCE, _VERSION = 0x30, 0xA0
 _BEFORE_THE_KEY = 5  # serial number, algorithm, issuer, validity, subject
 
 
-@dataclass(frozen=True, slots=True)
-class TlsaRecord:
+class TlsaRecord(Struct, frozen=True):
     usage: int
     selector: int
     matching: int

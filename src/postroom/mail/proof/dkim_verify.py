@@ -3,7 +3,6 @@
 import binascii
 import hashlib
 from base64 import b64decode
-from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -11,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
+from msgspec import Struct
 
 from postroom.mail.proof.canonical import (
     Field,
@@ -33,8 +33,7 @@ FIELD_FORMS = {"simple": simple_field, "relaxed": relaxed_field}
 BODY_FORMS = {"simple": simple_body, "relaxed": relaxed_body}
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureVerdict:
+class SignatureVerdict(Struct, frozen=True):
     """What one DKIM-Signature field is worth, and the domain that signed."""
 
     verdict: str
@@ -45,8 +44,7 @@ class SignatureRefused(Exception):
     """The signature does not count; the argument is the verdict, fail or permerror."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     field: Field
     tags: dict[str, str]
     domain: str

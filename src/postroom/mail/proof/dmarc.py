@@ -1,7 +1,8 @@
 """DMARC: does a pass of SPF or DKIM belong to the domain in From (RFC 9989)?"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
 from postroom.mail.proof.organization import DmarcRecord, organization, walk
@@ -9,8 +10,7 @@ from postroom.mail.proof.organization import DmarcRecord, organization, walk
 _POLICIES = {"none", "quarantine", "reject"}
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+class Identifier(Struct, frozen=True):
     """A domain that SPF (mode tag aspf) or DKIM (mode tag adkim) spoke about, and what was said."""
 
     mode_tag: str
@@ -18,8 +18,7 @@ class Identifier:
     verdict: str
 
 
-@dataclass(frozen=True, slots=True)
-class DmarcVerdict:
+class DmarcVerdict(Struct, frozen=True):
     verdict: str
     policy: str | None = None
 

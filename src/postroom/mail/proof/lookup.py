@@ -1,8 +1,9 @@
 """What the authenticity checks need of the DNS, and the one deadline they share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class DnsTemporary(Exception):
@@ -23,8 +24,7 @@ class Lookup(Protocol):
     def ptr(self, ip: str, timeout_seconds: float) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class TimedLookup:
+class TimedLookup(Struct, frozen=True):
     """A Lookup that fails as temporary once the moment `ends_at` has passed."""
 
     lookup: Lookup

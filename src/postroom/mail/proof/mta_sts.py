@@ -3,7 +3,8 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.mail.proof.tags import readable_tags
 
@@ -17,8 +18,7 @@ _IDENTITY = re.compile(r"[A-Za-z0-9]{1,32}")
 _HOST = re.compile(r"(\*\.)?[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class StsPolicy:
+class StsPolicy(Struct, frozen=True):
     mode: str
     hosts: tuple[str, ...]
     max_age_seconds: int

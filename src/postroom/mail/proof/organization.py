@@ -1,9 +1,9 @@
 """Domain names as the DNS spells them, and the organization behind one (RFC 9989 section 4.10)."""
 
 import re
-from dataclasses import dataclass
 
 import idna
+from msgspec import Struct
 
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.tags import readable_tags
@@ -14,8 +14,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _VERSION = re.compile(rb"v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class DmarcRecord:
+class DmarcRecord(Struct, frozen=True):
     """A valid DMARC record and the domain that publishes it."""
 
     domain: str

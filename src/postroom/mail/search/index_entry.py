@@ -5,7 +5,8 @@ A `tsvector` counts 16,383 places, 256 of one token, in 1 MB. Both are given no 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.mail.search import tokens
 
@@ -27,8 +28,7 @@ SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512,
 TEXT_PLACES_BESIDE_FILES = 7_000
 
 
-@dataclass(frozen=True, slots=True)
-class Searchable:
+class Searchable(Struct, frozen=True):
     """The parts of a mail that are looked in; names stand beside their addresses."""
 
     subject: str
@@ -39,8 +39,7 @@ class Searchable:
     file_texts: Sequence[str] = ()
 
 
-@dataclass(slots=True)
-class IndexEntry:
+class IndexEntry(Struct):
     """Tokens in their places, and those behind the last place."""
 
     realm: str

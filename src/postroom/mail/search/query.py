@@ -4,9 +4,10 @@ Every part stands beside the others and all must hold; OR joins its two neighbou
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from postroom.mail.kinds.category import CATEGORIES
 from postroom.mail.search import tokens
@@ -36,8 +37,7 @@ class InvalidQuery(Exception):
     """Says in a sentence what to write instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """Tokens that stand one behind the other; with `is_beginning` the last may go on."""
 
     tokens: tuple[str, ...]
@@ -46,8 +46,7 @@ class Term:
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """What the index does not know. `before` and `after` hold the first millisecond of their day."""
 
     name: FilterName
@@ -55,8 +54,7 @@ class Condition:
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """All of the groups must hold; a group holds when any of its members does."""
 
     terms: tuple[tuple[Term, ...], ...] = ()

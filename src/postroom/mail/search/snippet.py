@@ -3,8 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from postroom.mail.search import tokens
 from postroom.mail.search.index_entry import MAX_READ_CHARS, Searchable
@@ -14,8 +15,7 @@ MAX_CHARS = 200
 CHARS_BEFORE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """Part of a text on one line; the match stands from `start` to `end`, both 0 if there is none."""
 
     text: str
@@ -108,8 +108,7 @@ def _has(terms: list[Term], text: str) -> bool:
     return _find(terms, _read(text)) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A folded text with a space around it, and where spaces do not part all tokens, those between spaces."""
 
     spaced: str

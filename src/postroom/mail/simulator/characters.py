@@ -1,7 +1,8 @@
 """Who lives at `simulator.{domain}`, and what each does with a mail. A new one is a line of the table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.mail.simulator import files, reports
 from postroom.mail.simulator.sent import Answer, Sent, WrittenWords, answer
@@ -11,8 +12,7 @@ SLOWEST_SECONDS = 60
 ECHO_MAX_CHARACTERS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedRefusal:
+class SimulatedRefusal(Struct, frozen=True):
     """The mail is refused for good, in the words of a mail server."""
 
     code: int
@@ -20,8 +20,7 @@ class SimulatedRefusal:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reaction:
+class Reaction(Struct, frozen=True):
     """What becomes of a mail: refused at once, or accepted after a while, and what comes back."""
 
     refusal: SimulatedRefusal | None = None

@@ -1,13 +1,12 @@
 """A mail that came to the simulator, and the letters that answer it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.mail.parse import ParsedMail
 from postroom.mail.writing.compose import Draft, DraftAttachment, compose, reply_subject
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """One mail for one character. `reference` makes the ids of the answers, the same at each attempt."""
 
     mail: ParsedMail
@@ -21,8 +20,7 @@ class Sent:
         return self.recipient.rpartition("@")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A mail that comes back: to the sender's address, or to the return path of the mail."""
 
     raw: bytes
@@ -30,8 +28,7 @@ class Answer:
     is_to_return_path: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenWords:
+class WrittenWords(Struct, frozen=True):
     """What a character writes."""
 
     name: str

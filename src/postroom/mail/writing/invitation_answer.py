@@ -5,9 +5,8 @@ characters.
 """
 
 import re
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroom.mail.address import Address
 from postroom.mail.meaning.content_lines import ContentLine, content_lines, unescaped
@@ -53,8 +52,7 @@ class CalendarAnswer(Struct, frozen=True):
     comment: str = ""
 
 
-@dataclass(slots=True)
-class _InvitedEvent:
+class _InvitedEvent(Struct):
     lines: dict[str, ContentLine] = field(default_factory=dict)
     attendees: list[str] = field(default_factory=list)
 
@@ -73,8 +71,7 @@ def find_invitation(raw: bytes) -> Invited | None:
     return Invited(event.lines, zones, tuple(event.attendees))
 
 
-@dataclass(slots=True)
-class _InvitationReader:
+class _InvitationReader(Struct):
     method: str = ""
     events: list[_InvitedEvent] = field(default_factory=list)
     zones: dict[str, list[str]] = field(default_factory=dict)

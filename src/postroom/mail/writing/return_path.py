@@ -7,7 +7,8 @@ import base64
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 PREFIX = "bounces+"
 CONTEXT = b"postroom return path\x00"  # the same secret signs nothing else with this text before it
@@ -18,8 +19,7 @@ TOKEN = re.compile(r"bounces\+([a-z2-7]{56})", re.I | re.A)
 CLOCK_SKEW_DAYS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class BouncePath:
+class BouncePath(Struct, frozen=True):
     message_id: str
     recipient_index: int
     day: int

@@ -4,7 +4,8 @@ import base64
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 PREFIX = "review+"
 CONTEXT = b"postroom review\x00"  # the same secret signs nothing else with this text before it
@@ -15,8 +16,7 @@ MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
 TOKEN = re.compile(r"[a-z2-7]{56}", re.I | re.A)
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewPath:
+class ReviewPath(Struct, frozen=True):
     message_id: str
     reviewer_hash: bytes
 

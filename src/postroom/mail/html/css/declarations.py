@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.mail.html.css import colors
 from postroom.mail.html.css.values import Undecided, divided, is_bare_number, number, pixels, words
@@ -90,8 +91,7 @@ _CALLS = re.compile(r"(?<![a-z0-9-])([a-z0-9-]++)\(")
 _SHAPE = re.compile(r"(?:rect|inset|circle|ellipse|polygon|xywh)\(")
 
 
-@dataclass(slots=True)
-class StyleBlock:
+class StyleBlock(Struct):
     """What one rule, or the style of one element, declares."""
 
     normal: Style = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 Specificity = tuple[int, int, int]
 
@@ -28,16 +29,14 @@ class MatchBudget:
         self.left = left
 
 
-@dataclass(slots=True)
-class Inner:
+class Inner(Struct):
     """`:not()` and `:is()` with what they hold."""
 
     is_negated: bool
     selectors: "list[Selector]"
 
 
-@dataclass(slots=True)
-class Attribute:
+class Attribute(Struct):
     name: str
     sign: str
     value: str
@@ -63,8 +62,7 @@ class Attribute:
         return found.endswith(wanted) if self.sign == "$=" else wanted in found
 
 
-@dataclass(slots=True)
-class Compound:
+class Compound(Struct):
     """What is asked of one element. `is_undecided`: and of something that this reader cannot know."""
 
     type: str = ""
@@ -143,8 +141,7 @@ def _is_counted(place: PlacedElement, kind: str, step: int, offset: int) -> bool
     return beyond % step == 0 and beyond // step >= 0
 
 
-@dataclass(slots=True)
-class Selector:
+class Selector(Struct):
     """From the element outwards: the last compound is compared first."""
 
     compounds: list[Compound]

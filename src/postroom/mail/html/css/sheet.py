@@ -3,7 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.mail.html.css import conditions
 from postroom.mail.html.css.conditions import Answer, both
@@ -22,8 +23,7 @@ _KEYFRAME = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%|from|to")
 _LAYER_NAME = re.compile(r"[\w.-]{0,200}")
 
 
-@dataclass(slots=True, eq=False)
-class StyleRule:
+class StyleRule(Struct, eq=False):
     """One selector and what it declares. `is_sure` is False where a condition around it cannot be known."""
 
     selector: Selector
@@ -42,8 +42,7 @@ class StyleRule:
         return -self.layer, self.selector.specificity, self.order
 
 
-@dataclass(slots=True)
-class Sheet:
+class Sheet(Struct):
     """All sheets of a mail. Without any, nothing of this costs anything."""
 
     declarations: DeclarationReader
@@ -109,8 +108,7 @@ def _weight(rule: StyleRule) -> tuple[int, tuple[int, int, int], int]:
     return rule.weight
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Struct, frozen=True):
     """What stands around a rule."""
 
     answer: Answer = True
