@@ -1,7 +1,8 @@
 """Correspondents: who has written to an inbox, by which name, and with a mail that is known to be genuine."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.storage.database import Tx, one_of
 
@@ -9,8 +10,7 @@ KNOWN_LIMIT = 300
 NAMESAKES_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSince:
+class KnownSince(Struct, frozen=True):
     """Since when somebody writes to an inbox, and is proven to; None: before this was kept, or never."""
 
     first_at: int | None

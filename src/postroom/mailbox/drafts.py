@@ -1,7 +1,6 @@
 """Drafts: mails that are not sent yet, any field of which may be missing, with their files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -24,8 +23,7 @@ FILES_OF_A_DRAFT = 100
 FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptDraft:
+class KeptDraft(Struct, frozen=True):
     id: str
     inbox_id: str
     fields: bytes  # JSON, in the words of the interface

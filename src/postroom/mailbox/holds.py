@@ -1,7 +1,6 @@
 """Holds: why a send waits, until when, and what was decided about it. One row a message."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -63,8 +62,7 @@ class GivenApproval(Struct, frozen=True):
     given_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     message_id: str
     account_id: str
     pod_id: str

@@ -6,7 +6,6 @@ Text and HTML that stand in a small mail as in its document are left out of the 
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from msgspec import Struct
@@ -32,8 +31,7 @@ USUAL_HEAD_BYTES = 8 * 1024
 _EMPTY_LINE = re.compile(rb"^\r*+\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RawMail:
+class RawMail(Struct, frozen=True):
     """The bytes, or the name of the blob that holds them; how many of them are our own trace field.
 
     `signature` stood before them when they would have left, of a mail that was captured.

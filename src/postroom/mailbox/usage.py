@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -51,8 +50,7 @@ def count_all(tx: Tx, uses: Iterable[UsageGrowth]) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupUse:
+class GroupUse(Struct, frozen=True):
     """`group` is the number of a day, or the id of an inbox or a pod."""
 
     group: int | str

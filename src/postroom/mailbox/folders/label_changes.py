@@ -1,7 +1,8 @@
 """Which labels were set on messages and removed from them, and when: as long as the messages are there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids
 from postroom.fields import Span
@@ -9,8 +10,7 @@ from postroom.storage import pages
 from postroom.storage.database import Row, Tx
 
 
-@dataclass(frozen=True, slots=True)
-class LabelChange:
+class LabelChange(Struct, frozen=True):
     id: str
     inbox_id: str
     message_id: str

@@ -1,8 +1,10 @@
 """A batch of the search index: entries that are made together, and stored in parts, or one by one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroom.mail.search.index_entry import IndexEntry
 
@@ -14,8 +16,7 @@ class AccountMoment(NamedTuple):
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
 
     changes: list[tuple[str, int]]  # messages and the numbers of their changes, in the order of these

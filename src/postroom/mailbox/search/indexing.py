@@ -5,8 +5,9 @@ index, or from before its tokens changed, is gone through once, newest first, wh
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.clock import SECOND
@@ -336,8 +337,7 @@ def is_whole(tx: Tx) -> bool:
     return state["version"] == tokens.VERSION and not state["cursor"]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     waiting: int  # messages of now, counted up to a limit
     earlier_percent: int  # of the mail that is gone through anew
 

@@ -1,9 +1,9 @@
 """What takes entries out of an index that keeps no texts: what each was made of, kept beside its change."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from postroom.mail.search import index_entry
 from postroom.mail.search.index_entry import IndexEntry, Searchable
@@ -30,8 +30,7 @@ def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Removed:
+class _Removed(Struct, frozen=True):
     """What an entry is made of, but for the realm, which the index knows."""
 
     mail: Searchable

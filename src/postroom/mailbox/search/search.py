@@ -1,7 +1,8 @@
 """Search: a question within reach to the messages that answer it, newest first, in pages."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom import ids
 from postroom.accounts.reach import Reach
@@ -39,8 +40,7 @@ SHOWN_PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """`query` is what the index knows; its filters are for the rows. No realms: nothing can be found."""
 
     reach: Reach
@@ -50,15 +50,13 @@ class Question:
     with_trash: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     message: bytes
     matched: list[str]
     snippet: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResultPage:
+class ResultPage(Struct, frozen=True):
     found: list[Found]
     next: str | None
 
@@ -103,8 +101,7 @@ def _realms(tx: Tx, reach: Reach) -> list[str]:
     return [indexing.realm_of(row["number"]) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class PageStart:
+class PageStart(Struct, frozen=True):
     """Behind which a page begins: of entries in their order, and of those that were made too late."""
 
     below: int = HIGHEST_DOC
