@@ -4,8 +4,9 @@ import asyncio
 import datetime
 import functools
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.clock import SECOND
@@ -14,8 +15,7 @@ CHECK_SECONDS = 10.0
 Stamp = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
+class CertificateFiles(Struct, frozen=True):
     certificate: Path  # with its chain
     key: Path
 

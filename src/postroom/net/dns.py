@@ -5,10 +5,11 @@ import concurrent.futures
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from postroom.mail.proof.dane import TlsaRecord
 from postroom.mail.proof.lookup import DnsTemporary
@@ -41,8 +42,7 @@ _Key = tuple[str, str]  # a name, and the type of its records
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     """Records of one name and type. `exists` is false for NXDOMAIN, `failure` says why there is no answer."""
 
     records: tuple[Any, ...]  # dnspython makes the classes of its records at run time

@@ -4,9 +4,10 @@ import asyncio
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import cast
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.net.proxies import Proxies, parse_address, plain_address
@@ -29,8 +30,7 @@ class NoProxyHeader(Exception):
     """These bytes do not start with a header of the PROXY protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyHeader:
+class ProxyHeader(Struct, frozen=True):
     """`address` is None for a connection of the proxy itself, such as a health check."""
 
     address: str | None

@@ -3,15 +3,15 @@
 import asyncio
 import contextlib
 import ssl
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 TIMEOUT_SECONDS = 8.0  # to connect, and again for the dialogue
 LINES = 50
 LINE_BYTES = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """The greeting and whether TLS started, or why the probe failed."""
 
     greeting: str = ""

@@ -4,10 +4,11 @@ import io
 import mmap
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
+
+from msgspec import Struct
 
 from postroom import log
 
@@ -35,8 +36,7 @@ class SpooledContent(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class InMemory:
+class InMemory(Struct, frozen=True):
     data: bytes
 
     @property
@@ -53,8 +53,7 @@ class InMemory:
         """Nothing to give back."""
 
 
-@dataclass(frozen=True, slots=True)
-class InFile:
+class InFile(Struct, frozen=True):
     file: IO[bytes]
     size_bytes: int
 

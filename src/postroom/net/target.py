@@ -3,9 +3,10 @@
 import asyncio
 import re
 import socket
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.public_addresses import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
@@ -32,8 +33,7 @@ class HasNoAddress(ForbiddenTarget):
     """The name has no address now; it may get one again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A request's URL and the only addresses its connection may be made to."""
 
     url: "httpx2.URL"

@@ -4,9 +4,10 @@ import asyncio
 import ssl
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from postroom.net.client_socket import ClientSocket
 from postroom.net.failed_logins import FailedLogins
@@ -28,8 +29,7 @@ class ProgramDialogue(Protocol):
     def hang_up(self, farewell: bytes) -> list[Any]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramContext:
+class ProgramContext(Struct, frozen=True, kw_only=True):
     """What every connection of one server shares; `tasks` are the questions under way."""
 
     tls: ssl.SSLContext | None

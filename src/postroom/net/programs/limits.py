@@ -1,10 +1,9 @@
 """The limits that hold for every mail program, to read and to send."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramLimits:
+class ProgramLimits(Struct, frozen=True):
     """The defaults suit a public server."""
 
     max_connections: int = 1000
