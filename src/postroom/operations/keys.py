@@ -1,11 +1,10 @@
 """Operations on API keys: of the account, of a pod, of an inbox; made, listed, changed and revoked."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from postroom.accounts import accounts, audit, key_rules, keys, permissions
 from postroom.accounts.keys import Caller, Key

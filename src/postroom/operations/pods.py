@@ -1,10 +1,10 @@
 """Operations on pods, and on the account itself."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller

@@ -1,10 +1,10 @@
 """Signing in: a key, a link, an invitation or a mail becomes a session."""
 
-from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.actors import USER, Actor

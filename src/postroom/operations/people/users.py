@@ -1,9 +1,9 @@
 """Operations on users: invited, listed, changed and removed."""
 
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from postroom.accounts import accounts, audit, domains
 from postroom.accounts.keys import Caller

@@ -1,10 +1,10 @@
 """Operations on the list of webhooks: several endpoints, each for some inboxes, pods and kinds of events."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts, audit, pods
