@@ -1,7 +1,5 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct, structs
 
 from postroom import log
@@ -48,8 +46,7 @@ from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class Outbound:
+class Outbound(Struct, frozen=True):
     """What it takes to send mail: the way out, who signs, the secret that signs return paths, who reads a
     mail that stays inside, who writes down what came of it, and who knows which provider receives it."""
 

@@ -2,7 +2,8 @@
 
 import re
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.accounts import actors, domains, secret_values
@@ -48,8 +49,7 @@ NOTE_CHARACTERS = 1000
 ANSWER = re.compile(r"(?i)\s*+(approve|reject)\b[\s.!:,-]*+(.*+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """What a reviewer is shown."""
 
     reviewer: str
@@ -117,8 +117,7 @@ def read_note(text: str) -> str | None:
 # --- notices
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeJob:
+class NoticeJob(Struct, frozen=True):
     delivery_id: str
     review: Review
     inbox: Inbox

@@ -5,8 +5,9 @@ import contextlib
 import os
 import queue
 import threading
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.mail.proof import arc_seal, dkim
@@ -17,8 +18,7 @@ from postroom.mail.proof.arc_seal import SeenProofs
 GROUP_SIZE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Unsigned:
+class Unsigned(Struct, frozen=True):
     """A mail to be signed. The recipients of a message get the same bytes, and so the same signature."""
 
     message_id: str

@@ -1,7 +1,5 @@
 """A claimed delivery and all that the database knows about it, read in one look-up."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from postroom.accounts import domains
@@ -23,8 +21,7 @@ from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Row, Tx
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
 
     message: Message
@@ -39,8 +36,7 @@ class Outgoing:
     way: WayOut
 
 
-@dataclass(frozen=True, slots=True)
-class MailJob:
+class MailJob(Struct, frozen=True):
     """A claimed delivery and all that the database knows about it."""
 
     delivery: Delivery

@@ -5,9 +5,9 @@ gives the bells to ring after the commit.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.accounts import audit
 from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor

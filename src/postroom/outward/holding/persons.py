@@ -1,6 +1,6 @@
 """Who counts as one person where several have to approve, and that nobody approves what he wrote."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from postroom.accounts import actors, keys
 from postroom.accounts.actors import Actor

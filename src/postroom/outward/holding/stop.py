@@ -1,8 +1,7 @@
 """What stops a mail that was on its way: a pause, a key that is gone, a block or a suppression since."""
 
-from dataclasses import replace
-
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Key

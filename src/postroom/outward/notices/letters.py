@@ -1,7 +1,8 @@
 """Letters: mails of the server itself to its users, which pass limits, policy and pause."""
 
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids, log
 from postroom.accounts import domains
@@ -26,8 +27,7 @@ LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
 SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ServerLetter:
+class ServerLetter(Struct, frozen=True):
     id: str
     account_id: str
     user_id: str | None
@@ -92,8 +92,7 @@ def is_captured(config: Config) -> bool:
 # --- delivering
 
 
-@dataclass(frozen=True, slots=True)
-class LetterJob:
+class LetterJob(Struct, frozen=True):
     letter: ServerLetter
     keys: tuple[DkimKey, ...]
 
