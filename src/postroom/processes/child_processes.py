@@ -8,7 +8,8 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 
@@ -16,8 +17,7 @@ from postroom import log
 PASSED_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TESSDATA_PREFIX")
 
 
-@dataclass(frozen=True, slots=True)
-class RestartPauses:
+class RestartPauses(Struct, frozen=True):
     """In seconds. The pause doubles with each failure, unless the last one was longer ago than `reset`."""
 
     first: float = 0.1
@@ -29,8 +29,7 @@ class ChildNotStarted(Exception):
     """The system refused to start a child, or the server is stopping."""
 
 
-@dataclass(slots=True, eq=False)
-class Child:
+class Child(Struct, eq=False):
     process: asyncio.subprocess.Process
 
     @property

@@ -3,7 +3,8 @@
 import errno
 import os
 import resource
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 
@@ -14,8 +15,7 @@ MOST_SMTP, MOST_HTTP = 2_000, 20_000
 PER_SMTP = 2  # a connection and the file its mail is spooled to
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(Struct, frozen=True):
     """How many connections each server may have open at once."""
 
     smtp: int

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.clock import SECOND, Clock, to_iso
@@ -21,8 +22,7 @@ Loop = Callable[[], Coroutine[None, None, None]]
 ACCOUNT_MARK = ":"  # the part of a loop's name after it is for the log only
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(Struct):
     since: int
     count: int = 0
     is_away: bool = False  # database or blob store are away, which /ready checks by itself
