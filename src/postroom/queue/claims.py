@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.clock import SECOND
 from postroom.queue import deliveries
@@ -17,8 +18,7 @@ ANEW = 10 * SECOND
 START = (-1, "")
 
 
-@dataclass(slots=True)
-class Room:
+class Room(Struct):
     """What a claim may still take: so many in all, so many of each lane."""
 
     limit: int

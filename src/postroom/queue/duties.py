@@ -1,12 +1,11 @@
 """Duties: work of the whole house that one node does at a time; a node that died holds none for long."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.storage.database import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class Duty:
+class Duty(Struct, frozen=True):
     name: str
     holder: str  # a node
     held_until: int

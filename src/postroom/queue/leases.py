@@ -1,7 +1,8 @@
 """Leases: how long a claim on a piece of work holds, and how what is due in a table of work is claimed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.clock import SECOND
 from postroom.storage.database import SKIP_LOCKED, Row, Tx
@@ -11,8 +12,7 @@ LEASE = 15 * SECOND
 RENEWAL_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTable:
+class WorkTable(Struct, frozen=True):
     """Each row is a piece of work. It is due at `due_at`, which a claim puts off."""
 
     name: str

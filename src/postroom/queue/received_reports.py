@@ -1,7 +1,8 @@
 """Mail to the server itself, kept until it is read: reports about domains, and letters to check@."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import ids
 from postroom.queue import leases
@@ -13,8 +14,7 @@ REPORTS = WorkTable("received_reports", key="id")
 MAX_MAIL_BYTES = 4 * 1024 * 1024  # more is nobody's honest report, and is dropped
 
 
-@dataclass(frozen=True, slots=True)
-class ReceivedReport:
+class ReceivedReport(Struct, frozen=True):
     id: str
     domain: str
     content: bytes

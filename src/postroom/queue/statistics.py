@@ -1,7 +1,8 @@
 """Statistics of the queue for the operator: what waits, deliveries by domain, mails by the hour."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import DAY, HOUR, SECOND
@@ -13,8 +14,7 @@ HOURS = 24
 LISTED = 100
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingLane:
+class WaitingLane(Struct, frozen=True):
     lane: str
     count: int
     due: int  # of them, now
@@ -23,8 +23,7 @@ class WaitingLane:
     last_reply: str
 
 
-@dataclass(slots=True)
-class DomainStatistics:
+class DomainStatistics(Struct):
     """How the newest deliveries to a domain ended."""
 
     lane: str
@@ -51,8 +50,7 @@ class DomainStatistics:
         return self.encrypted * 100 // handed_over if handed_over else None
 
 
-@dataclass(frozen=True, slots=True)
-class Hour:
+class Hour(Struct, frozen=True):
     received: int
     sent: int
     failed: int  # or bounced
@@ -60,8 +58,7 @@ class Hour:
     queue_seconds: float | None  # p95 from the acceptance of a mail to the end of its delivery
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """A thread that has had as many replies within an hour as a thread with a machine may have."""
 
     thread_id: str
@@ -70,8 +67,7 @@ class Loop:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListedDelivery:
+class ListedDelivery(Struct, frozen=True):
     """One delivery behind a figure."""
 
     id: str
@@ -84,8 +80,7 @@ class ListedDelivery:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideAnswers:
+class OutsideAnswers(Struct, frozen=True):
     """Of the newest mails for outside: taken by a server there, or without a connection to any."""
 
     taken: int

@@ -1,7 +1,8 @@
 """Suppressions: addresses that an account does not send to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.clock import DAY
 from postroom.errors import NotFound
@@ -18,8 +19,7 @@ UNCLEAR_FAILURES = 3
 UNCLEAR_WINDOW = 30 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(Struct, frozen=True):
     address: str
     type: str
     created_at: int

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.errors import Unavailable
@@ -21,8 +22,7 @@ ROOM_SECONDS = 0.05
 RECOVERY_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Queue(Generic[T]):
+class Queue(Struct, Generic[T], frozen=True):
     """A table of work. A claim holds for a lease, which is renewed for as long as its work goes on."""
 
     bell: str

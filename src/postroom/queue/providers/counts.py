@@ -1,7 +1,6 @@
 """Counts by provider and hour: written with each outcome, so that a page adds up a few rows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from msgspec import Struct, structs
 
@@ -43,8 +42,7 @@ class ProviderCount(Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderFigures:
+class ProviderFigures(Struct, frozen=True):
     provider: str
     counted: ProviderCount
 

@@ -4,7 +4,6 @@ The row is shared: a provider sees all nodes as one sender, and a start forgets 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -38,8 +37,7 @@ class PaceRules(Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderPace:
+class ProviderPace(Struct, frozen=True):
     provider: str
     interval_ms: int
     next_at: int

@@ -1,6 +1,6 @@
 """Warm-ups: a domain that begins to send writes to each provider a little more every day."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.accounts import domains
 from postroom.accounts.reach import Reach
@@ -13,8 +13,7 @@ FORGOTTEN = 90 * DAY  # a provider that was not written to for so long begins an
 LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class WarmUp:
+class WarmUp(Struct, frozen=True):
     """How far a domain is with a provider: so many days it has written there, so many mails today."""
 
     domain: str
@@ -36,8 +35,7 @@ class WarmUp:
         return WarmUp(self.domain, self.provider, step, day_at, 0, self.told_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """Whether one more mail may go today. `is_first` that may not: somebody has to be told."""
 
     may_go: bool

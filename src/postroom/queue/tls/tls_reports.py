@@ -1,6 +1,6 @@
 """TLS reports: what a domain is told of the sessions with its servers, once a day (RFC 8460)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom import ids
 from postroom.clock import DAY
@@ -12,8 +12,7 @@ LIFETIME = 10 * DAY  # longer than one is tried
 SPREAD = 4 * 3_600_000  # so far from midnight on reports are spread (section 4.1)
 
 
-@dataclass(frozen=True, slots=True)
-class SentTlsReport:
+class SentTlsReport(Struct, frozen=True):
     id: str
     domain: str
     day: int

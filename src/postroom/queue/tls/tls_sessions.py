@@ -1,7 +1,6 @@
 """TLS sessions: how those with the servers of a domain began, counted by day (RFC 8460 section 4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -34,8 +33,7 @@ class TlsSession(Struct, frozen=True):
     own_ip: str = ""  # from which it was tried
 
 
-@dataclass(frozen=True, slots=True)
-class CountedSession:
+class CountedSession(Struct, frozen=True):
     session: TlsSession
     count: int
 
