@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
 
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
@@ -39,8 +40,7 @@ class ConfigError(Exception):
         super().__init__(f"{setting}: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     host: str
     port: int
 
