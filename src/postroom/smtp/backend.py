@@ -2,9 +2,10 @@
 
 import traceback
 from collections.abc import Awaitable, Hashable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.errors import Unavailable
@@ -19,8 +20,7 @@ class MailLoop(Exception):
     """Raised by an intake for a mail that passed too many servers: the client gets 554 5.4.6."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """The recipient exists. Equal destinations in one mail are one recipient."""
 
     destination: Hashable

@@ -4,9 +4,10 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from postroom import ids, log
 from postroom.errors import Unavailable
@@ -43,8 +44,7 @@ from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionContext:
+class ConnectionContext(Struct, frozen=True):
     """What every connection of one server shares; `tasks` are the questions under way."""
 
     directory: RecipientDirectory

@@ -1,10 +1,9 @@
 """The limits of an SMTP session: sizes, counts and times."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLimits:
+class SessionLimits(Struct, frozen=True):
     """Every limit of a session; the defaults suit a public server on port 25."""
 
     hostname: str = "localhost"

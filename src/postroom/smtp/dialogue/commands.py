@@ -1,7 +1,8 @@
 """Reads a command line: verb, argument, path and parameters; what cannot be read raises Refusal."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.smtp.dialogue import replies
 from postroom.smtp.dialogue.replies import Refusal
@@ -11,8 +12,7 @@ _MAX_NAME_CHARACTERS = 255
 _MAX_SIZE_DIGITS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """What stands behind MAIL or RCPT; the keys of the parameters are in upper case."""
 
     path: str

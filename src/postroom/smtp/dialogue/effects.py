@@ -1,6 +1,5 @@
 """The effects that a session asks for: all that passes from the protocol to the connection."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from msgspec import Struct
@@ -20,13 +19,11 @@ class MailContent(Struct, frozen=True):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DropMail:
+class DropMail(Struct, frozen=True):
     """The mail is too large: discard what came; no more content follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class HangUp:
+class HangUp(Struct, frozen=True):
     """`is_expected` if the client asked for it, so that no more input is on its way."""
 
     is_expected: bool = False
@@ -49,8 +46,7 @@ class AcceptMail(Struct, frozen=True):
     recipients: tuple[Recipient, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StartTls:
+class StartTls(Struct, frozen=True):
     """To be answered with `SmtpDialogue.tls_started`."""
 
 

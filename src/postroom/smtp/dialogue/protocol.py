@@ -1,8 +1,9 @@
 """The receiving side of SMTP (RFC 5321) as a pure state machine: bytes and answers in, effects out."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from enum import Enum, auto
+
+from msgspec import Struct, field
 
 from postroom.smtp.backend import Accepted, RecipientVerdict, Refused
 from postroom.smtp.dialogue import addresses, commands, replies
@@ -49,8 +50,7 @@ class Phase(Enum):
     CLOSED = auto()
 
 
-@dataclass(slots=True)
-class Mail:
+class Mail(Struct):
     """The mail transaction, from MAIL to the final dot."""
 
     mail_from: str

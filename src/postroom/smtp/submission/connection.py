@@ -1,7 +1,5 @@
 """One mail program that sends: performs the effects of its dialogue, logs it in and sends its mails."""
 
-from dataclasses import dataclass
-
 from postroom import log
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import WRITING
@@ -37,8 +35,7 @@ MAX_REPLY_CHARACTERS = 450
 LATER = frozenset({408, 429, 500, 503, 507})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionContext(ProgramContext):
+class SubmissionContext(ProgramContext, frozen=True, kw_only=True):
     """What every connection of one server shares."""
 
     resources: Resources

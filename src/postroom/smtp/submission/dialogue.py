@@ -1,7 +1,8 @@
 """SMTP for mail programs (RFC 6409): who is there comes first, then the dialogue is as with any client."""
 
 import binascii
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.smtp.backend import RecipientVerdict
 from postroom.smtp.dialogue.effects import Effect, MailOutcome, Send
@@ -19,8 +20,7 @@ GIVEN_UP = b"501 5.7.0 You have given up\r\n"
 ASK_NAME, ASK_PASSWORD = b"334 VXNlcm5hbWU6\r\n", b"334 UGFzc3dvcmQ6\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class AskLogin:
+class AskLogin(Struct, frozen=True):
     """A question, to be answered with `SubmissionDialogue.login_answer`."""
 
     name: str
