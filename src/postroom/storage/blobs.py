@@ -11,9 +11,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.errors import InternalError, Unavailable
@@ -39,8 +40,7 @@ class DamagedBlob(InternalError):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True)
-class BlobPart:
+class BlobPart(Struct, frozen=True):
     """A file inside a large mail, stored apart for a while: no row names it, so it is swept as an orphan."""
 
     name: str

@@ -10,8 +10,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from postroom import log
 from postroom.errors import Unavailable
@@ -37,8 +38,7 @@ class _BatchLost(Exception):
     """The transaction was undone before its commit: every function of the batch has to run again."""
 
 
-@dataclass(slots=True)
-class _Transaction:
+class _Transaction(Struct):
     session: WriteSession
     # Calls that need a row which another transaction has locked.
     blocked: list[list[WriteJob]] = field(default_factory=list)

@@ -5,9 +5,10 @@ What only one engine can say stands in a file of the same name in the folder of 
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+
+from msgspec import Struct
 
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.write_jobs import WriteSession
@@ -15,8 +16,7 @@ from postroom.storage.write_jobs import WriteSession
 FIRST = 100  # lower numbers are of versions before 1.0.0, whose tables were others
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     number: int
     name: str
     sql: str

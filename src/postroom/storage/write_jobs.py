@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from postroom.processes import process_metrics
 from postroom.storage.database import Tx
@@ -45,8 +46,7 @@ class WriteSession(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class WriteJob:
+class WriteJob(Struct, eq=False):
     """An item for a function, which is called once with the items of all jobs that are for it."""
 
     function: Callable[[Tx, list[Any]], list[Any]]

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom import log
 
@@ -61,8 +62,7 @@ class Turns:
                 self._changed.notify_all()
 
 
-@dataclass(frozen=True, slots=True)
-class LogCopy:
+class LogCopy(Struct, frozen=True):
     """What one copy found and did, in pages."""
 
     log: int
