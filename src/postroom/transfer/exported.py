@@ -1,9 +1,10 @@
 """What `postroom accounts export` wrote, brought in again: dates to the millisecond, and labels."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from postroom.clock import from_iso
 from postroom.errors import BadRequest

@@ -3,11 +3,12 @@
 import mmap
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
 
 from postroom.mail import headers
 from postroom.mail.parse import message_id_of
@@ -25,8 +26,7 @@ _RETURN_PATH = re.compile(rb"^return-path:[ \t]*<([^>\r\n]{0,320})>", re.MULTILI
 _FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
 
 
-@dataclass(frozen=True, slots=True)
-class FiledMail:
+class FiledMail(Struct, frozen=True):
     """Where in a file a mail is, when it was written, who handed it over, and its Message-ID.
 
     That is "" where it has none, and where its header is longer than what was looked at.

@@ -8,12 +8,12 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psycopg
+from msgspec import Struct, field
 from psycopg import sql
 
 from postroom.storage.database import StorageError
@@ -43,8 +43,7 @@ Values = tuple[Any, ...]
 Tell = Callable[[int], None]  # each row twice: when it is copied, and when it is compared
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """As it is in both databases."""
 
     name: str
@@ -52,8 +51,7 @@ class Table:
     types: list[str]
 
 
-@dataclass(slots=True)
-class Moved:
+class Moved(Struct):
     """`without_nul` counts values that PostgreSQL could not take as they were."""
 
     tables: int = 0
@@ -61,8 +59,7 @@ class Moved:
     without_nul: int = 0
 
 
-@dataclass(slots=True)
-class Fingerprint:
+class Fingerprint(Struct):
     """Of rows in any order: their number, and the sum of their hashes."""
 
     count: int = 0
@@ -74,8 +71,7 @@ class Fingerprint:
         self.total = (self.total + int.from_bytes(hashed)) % (1 << 8 * HASH_BYTES)
 
 
-@dataclass(slots=True)
-class ServerMove:
+class ServerMove(Struct):
     source: sqlite3.Connection
     target: PostgresRows
     origin: str
