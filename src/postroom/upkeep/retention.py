@@ -1,7 +1,8 @@
 """Deletes mail past the retention of its inbox or account, in small transactions."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.clock import DAY
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND, PENDING
@@ -9,8 +10,7 @@ from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionRule:
+class RetentionRule(Struct, frozen=True):
     """How long an inbox keeps mail."""
 
     inbox_id: str

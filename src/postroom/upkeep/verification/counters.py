@@ -1,7 +1,8 @@
 """Counters, which stand where totals are asked for: each is what counting says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.accounts import accounts
 from postroom.mailbox import inboxes, threads
@@ -11,8 +12,7 @@ from postroom.upkeep.verification.parts import Finding, Page, StoredPart, next_i
 PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """A table whose columns are counted from others. `counts` has the select of each, for one row.
 
     `owner` must be there: what is left of a deleted one is removed some rows at a time, and not counted.

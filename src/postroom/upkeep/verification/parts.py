@@ -1,7 +1,6 @@
 """What a part of a verification is: it looks page by page, and may repair what is derived from other rows."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -27,8 +26,7 @@ class Page(Struct, frozen=True):
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """`count` tells how much there is to look at. `repair` is one transaction for the findings of a page."""
 
     name: str
