@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -70,8 +70,7 @@ PATH_CHARACTERS = 200
 REFUSALS = (Forbidden, RecipientNotAllowed)  # what the audit log counts
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(Struct):
     """One request on its way, and what its answer must carry whatever happens."""
 
     request: Request

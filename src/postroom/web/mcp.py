@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import structs
+from msgspec import Struct, structs
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,8 +50,7 @@ PARTS_LIMIT = 50_000  # of a larger body: values, names and marks in texts toget
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
+class Narrowing(Struct, frozen=True):
     """What an address takes away from whatever key comes to it; it never adds anything."""
 
     inbox_id: str | None = None
@@ -158,8 +157,7 @@ def narrowed(app: ASGIApp) -> ASGIApp:
     return pass_on
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(Struct, frozen=True):
     """Carries calls out inside this process, each through the whole order of checks."""
 
     http: "httpx2.AsyncClient"

@@ -2,9 +2,9 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.clock import SECOND
@@ -32,8 +32,7 @@ DOCS_POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     resources: Resources
     routes: Sequence[Route]
     metrics: Metrics

@@ -1,6 +1,6 @@
 """Attempts to sign in: after a few that failed, whoever tries that key from that address has to wait."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from postroom.clock import MINUTE, SECOND, seconds_until
 from postroom.errors import RateLimitExceeded
@@ -13,8 +13,7 @@ KEY_CHARACTERS = 7
 FAILURE_SECONDS = 0.5  # every failed attempt is answered so much later
 
 
-@dataclass(slots=True)
-class _Failures:
+class _Failures(Struct):
     count: int = 0
     next_at: int = 0
     last_at: int = 0

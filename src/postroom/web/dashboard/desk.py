@@ -1,11 +1,11 @@
 """One request of a signed-in person, as a page sees it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -41,8 +41,7 @@ PODS_SHOWN = 100
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """What stands around every page."""
 
     pods: list[Pod]  # to choose from; none where there is no choice
@@ -63,8 +62,7 @@ class Frame:
         return sum(self.unread.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
+class Desk(Struct, frozen=True):
     call: Call
     session: Session
     renderer: Renderer

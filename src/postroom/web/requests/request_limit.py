@@ -1,7 +1,5 @@
 """The limit of requests an account may make in a minute, counted in memory by each node."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from postroom.clock import MINUTE, seconds_until
@@ -34,8 +32,7 @@ class Allowance(Struct, frozen=True):
             )
 
 
-@dataclass(slots=True)
-class _Minute:
+class _Minute(Struct):
     ends_at: int
     requests: int = 0
 

@@ -1,11 +1,11 @@
 """Webhooks of /v0: those of the list, told in its words and signed by the names of Svix."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller

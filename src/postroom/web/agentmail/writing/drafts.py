@@ -1,12 +1,12 @@
 """Drafts of /v0: the drafts of the interface, with labels and a name of the client's."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_word

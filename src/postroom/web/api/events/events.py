@@ -1,9 +1,9 @@
 """The log of events over REST."""
 
 import asyncio
-from dataclasses import replace
 
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
 from postroom.events import events

@@ -4,9 +4,9 @@ import functools
 import gzip
 import hashlib
 import re
-from dataclasses import dataclass
 from importlib.resources import files
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -41,8 +41,7 @@ ASKED_FOR = {
 _NAME = rb"--[a-z][a-z-]*"
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     url: str
     content: bytes
     packed: bytes

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 MARKED_CHARACTERS = 200_000  # a passage further down is quoted below the text only
 # What an excerpt shows as one space.
@@ -39,8 +39,7 @@ UNANSWERED = ("", "needs-action")
 HOLDS_OF_WHAT_WENT_ON = ("scheduled", "approved", "released")
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     text: str
     kind: str = ""
     title: str = ""

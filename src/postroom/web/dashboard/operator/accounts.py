@@ -1,7 +1,5 @@
 """Accounts: made, paused and opened by who runs the server."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -38,8 +36,7 @@ class DeletionForm(Struct, frozen=True):
     typed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
+class AccountRow(Struct, frozen=True):
     account: Account
     last_used_at: int | None
     pause: Pause | None

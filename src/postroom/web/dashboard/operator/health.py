@@ -1,8 +1,8 @@
 """The state of the machine: mails by the hour, disk, workers, loops and pauses."""
 
 import shutil
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.accounts.rules import pauses
@@ -28,8 +28,7 @@ DUTIES_SHOWN = 50
 EXPIRES_SOON = 14 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     hours: list[Hour]
     loops: list[Loop]
     pauses: list[PausedScope]
@@ -38,15 +37,13 @@ class Overview:
     duties: list[Duty]
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateState:
+class CertificateState(Struct, frozen=True):
     names: tuple[str, ...]
     expires_at: int
     is_own: bool  # made here, and vouched for by nobody
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     id: str
     where: str
     heard_at: int

@@ -1,6 +1,5 @@
 """Mail of all inboxes or of one: a row for each thread, with the newest words of it."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -61,8 +60,7 @@ class Glance(Struct, rename="camel", frozen=True):
     verdict: str | None = "clean"  # None: not judged yet
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRow:
+class ThreadRow(Struct, frozen=True):
     thread: Thread
     address: str  # of its inbox
     glance: Glance

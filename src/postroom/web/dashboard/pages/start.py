@@ -1,7 +1,6 @@
 """The first page: what there is to do until the first mail is read by an agent, and then the mail."""
 
 import json
-from dataclasses import dataclass
 from email.utils import formatdate
 
 from msgspec import Struct
@@ -32,8 +31,7 @@ class InboxChoice(Struct, rename="camel", frozen=True):
     inbox_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class FirstSteps:
+class FirstSteps(Struct, frozen=True):
     """What has been done on the way to an agent that reads and writes mail."""
 
     inbox: Inbox | None

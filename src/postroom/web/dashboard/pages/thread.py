@@ -1,7 +1,6 @@
 """A message in its thread: the words as the agent gets them, and everything behind them in tabs."""
 
 import secrets
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -53,16 +52,14 @@ class ThreadPageQuery(Struct, rename="camel", frozen=True):
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(Struct, frozen=True):
     """What a tab needs besides the message."""
 
     deliveries: list[tuple[Delivery, list[Attempt]]]
     events: list[Event]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSender:
+class ShownSender(Struct, frozen=True):
     """Who wrote a mail, and since when the inbox knows them."""
 
     address: str
@@ -74,8 +71,7 @@ class ShownSender:
         return self.known.first_at is not None and self.came_at <= self.known.first_at
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     thread: Thread
     labels: list[str]
     related: list[Thread]
