@@ -5,9 +5,8 @@ import contextlib
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from postroom import log
 from postroom.config import Config, ConfigError, Endpoint
@@ -39,8 +38,7 @@ BACKLOG = 512
 READ_TRIES = 3  # a mail that ends its readers must not end all of them for ever
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerTimeouts:
+class WorkerTimeouts(Struct, frozen=True):
     """In seconds, or in looks where it says so: a pause of our own process counts as one look."""
 
     look: float = 1.0
@@ -52,8 +50,7 @@ class WorkerTimeouts:
     restart: RestartPauses = field(default_factory=RestartPauses)
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(Struct):
     """Where one worker after another runs, with the sockets and the journal of all of them."""
 
     sockets: Sequence[socket.socket]
