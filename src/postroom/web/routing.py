@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, get_type_hints
 
 from msgspec import Struct
@@ -15,8 +15,7 @@ from postroom.web.requests.request_body import read_json
 ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which keys a route takes
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True, dict=True):
     """A row of the table: an operation, and where and for whom it is reached.
 
     An operation is a verb of a room, `(tx, caller, body, now)` and what else it names, which is run in one
@@ -43,28 +42,49 @@ class Route:
     word: str = ""  # the permission of a key that has words of the second vocabulary
     is_kept: bool = False  # asked for again, it is answered as before while nothing was written
     seconds: float = 0.0  # set: a read that may take so long, and is done beside all others
-    is_verb: bool = field(init=False)
-    wanted: tuple[str, ...] = field(init=False)  # the names of the operation's arguments
-    body: type[Struct] | None = field(init=False)
-    query: type[Struct] | None = field(init=False)
-    answer: Any = field(init=False)
-    name: str = field(init=False)
-    segments: tuple[str, ...] = field(init=False)
-    named: tuple[tuple[int, str], ...] = field(init=False)  # the places of the path's names
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", f"{self.method} {self.path}")
-        object.__setattr__(self, "is_verb", not inspect.iscoroutinefunction(self.operation))
-        object.__setattr__(self, "wanted", tuple(inspect.signature(self.operation).parameters)[1:])
-        hints = get_type_hints(self.operation, include_extras=True)
-        answer = type(None) if self.after is not None else hints["return"]
-        object.__setattr__(self, "body", hints.get("body"))
-        object.__setattr__(self, "query", hints.get("query") or self._boundary())
-        object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])
-        segments = tuple(self.path.split("/")[1:])
-        object.__setattr__(self, "segments", segments)
-        named = ((place, segment[1:-1]) for place, segment in enumerate(segments) if segment[:1] == "{")
-        object.__setattr__(self, "named", tuple(named))
+    # Found out when a request first needs them: to look at every signature at the start would take long.
+
+    @cached_property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @cached_property
+    def is_verb(self) -> bool:
+        return not inspect.iscoroutinefunction(self.operation)
+
+    @cached_property
+    def wanted(self) -> tuple[str, ...]:
+        """The names of the operation's arguments."""
+        return tuple(inspect.signature(self.operation).parameters)[1:]
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.operation, include_extras=True)
+
+    @cached_property
+    def body(self) -> type[Struct] | None:
+        return self._hints.get("body")
+
+    @cached_property
+    def query(self) -> type[Struct] | None:
+        return self._hints.get("query") or self._boundary()
+
+    @cached_property
+    def answer(self) -> Any:
+        answer = type(None) if self.after is not None else self._hints["return"]
+        return getattr(answer, "__metadata__", (answer,))[0]
+
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/")[1:])
+
+    @cached_property
+    def named(self) -> tuple[tuple[int, str], ...]:
+        """The places of the path's names."""
+        return tuple(
+            (place, segment[1:-1]) for place, segment in enumerate(self.segments) if segment[:1] == "{"
+        )
 
     def _boundary(self) -> type[Struct] | None:
         """Where a path names no inbox and no pod, a query may narrow what an operation acts within."""

@@ -1,7 +1,8 @@
 """The routes of /v0, as the table of the interface: which keys a row takes, and the permission they need."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from postroom.accounts.permissions import DRAFTING, MANAGING, NOTHING, READING, WRITING
 from postroom.operations import domains as domain_verbs
