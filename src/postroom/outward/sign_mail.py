@@ -97,7 +97,7 @@ def _signature_or_error(mail: Unsigned) -> bytes | Exception:
         return RuntimeError(repr(panic))
 
 
-def _seal(mail: Unsigned, keys: list[tuple[str, dkim.PrivateKey]], signed: bytes) -> bytes:
+def _seal(mail: Unsigned, keys: "list[tuple[str, dkim.PrivateKey]]", signed: bytes) -> bytes:
     """By one key, of RSA if there is one: a link of a chain has one seal, and few know Ed25519 there."""
     if mail.seen is None:
         return b""
@@ -108,5 +108,5 @@ def _seal(mail: Unsigned, keys: list[tuple[str, dkim.PrivateKey]], signed: bytes
 
 
 @lru_cache(maxsize=1000)
-def _load_key(pem: bytes) -> dkim.PrivateKey:
+def _load_key(pem: bytes) -> "dkim.PrivateKey":
     return dkim.load_key(pem)

@@ -5,7 +5,6 @@ from msgspec import Struct
 from postroom.mail.proof import dkim
 from postroom.mail.proof.arc import MAX_SETS, collect_sets, has_sets
 from postroom.mail.proof.canonical import SplitMail, relaxed_field, split_mail
-from postroom.mail.proof.dkim import PrivateKey
 from postroom.mail.proof.dkim_verify import SignatureRefused
 from postroom.mail.proof.organization import ascii_domain
 
@@ -21,7 +20,7 @@ class SeenProofs(Struct, frozen=True):
 
 
 def seal(
-    raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: PrivateKey, sealed_at: int
+    raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
     """The three fields to put before `raw`. Nothing where a chain was broken before: none can mend it."""
     mail = split_mail(raw)

@@ -1,20 +1,24 @@
-"""Signs mail with DKIM (RFC 6376), relaxed/relaxed: rsa-sha256 and ed25519-sha256 (RFC 8463)."""
+"""Signs mail with DKIM (RFC 6376), relaxed/relaxed: rsa-sha256 and ed25519-sha256 (RFC 8463).
+
+`cryptography` takes 7 MB, so it is imported by who signs: a worker never does.
+"""
 
 import base64
 import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    PrivateKey = RSAPrivateKey | Ed25519PrivateKey
 
 Algorithm = Literal["rsa", "ed25519"]
 RSA: Final = "rsa"
 ED25519: Final = "ed25519"
-PrivateKey = rsa.RSAPrivateKey | Ed25519PrivateKey
 
 # Each is listed once more than it occurs, so that none can be added later (RFC 6376 section 8.15).
 SEALED = (
@@ -38,27 +42,42 @@ DNS_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.I)
 
 def generate_key() -> bytes:
     """A new private key, 2048 bits (RFC 8301 section 3.2), as unencrypted PEM."""
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return _to_pem(rsa.generate_private_key(public_exponent=65537, key_size=2048))
 
 
 def generate_ed25519_key() -> bytes:
-    return Ed25519PrivateKey.generate().private_bytes(
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return _to_pem(Ed25519PrivateKey.generate())
+
+
+def _to_pem(key: "PrivateKey") -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
-def load_key(pem: bytes) -> PrivateKey:
+def load_key(pem: bytes) -> "PrivateKey":
     """One that was made here: to look for divisors of its primes again would take 0.2 s."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
     key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
-    if not isinstance(key, rsa.RSAPrivateKey | Ed25519PrivateKey):
+    if not isinstance(key, RSAPrivateKey | Ed25519PrivateKey):
         raise ValueError("neither an RSA nor an Ed25519 private key")
     return key
 
 
 def public_record(pem: bytes) -> str:
     """The TXT record to publish at {selector}._domainkey.{domain}."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     key = load_key(pem)
     if isinstance(key, Ed25519PrivateKey):
         # RFC 8463 section 4: the bare 32 bytes, not their form in a certificate.
@@ -69,7 +88,7 @@ def public_record(pem: bytes) -> str:
     return f"v=DKIM1; k=rsa; p={base64.b64encode(der).decode()}"
 
 
-def sign(raw: bytes, *, domain: str, keys: Sequence[tuple[str, PrivateKey]], signed_at: int) -> bytes:
+def sign(raw: bytes, *, domain: str, keys: "Sequence[tuple[str, PrivateKey]]", signed_at: int) -> bytes:
     """A DKIM-Signature field by each key, to put before `raw`. Domain and selectors are in their DNS form."""
     require_signable(raw, domain, [selector for selector, _ in keys])
     head, _, body = raw.partition(b"\r\n\r\n")
@@ -86,7 +105,7 @@ def write_signature(
     digest: bytes,
     domain: str,
     selector: str,
-    key: PrivateKey,
+    key: "PrivateKey",
     signed_at: int,
 ) -> bytes:
     """Over fields and body, relaxed: a DKIM-Signature, or the field of ARC that is made like one."""
@@ -103,19 +122,25 @@ def write_signature(
     return with_value(field, b"".join(value for _, value in signed), key)
 
 
-def with_value(field: bytes, before: bytes, key: PrivateKey) -> bytes:
+def with_value(field: bytes, before: bytes, key: "PrivateKey") -> bytes:
     """The field, which ends with `b=`, with its signature over what comes before it and itself."""
     signature = base64.b64encode(_sign(key, before + relaxed_field(field)))
     return field + b"\r\n ".join(signature[at : at + 72] for at in range(0, len(signature), 72)) + b"\r\n"
 
 
-def algorithm_of(key: PrivateKey) -> Algorithm:
-    return RSA if isinstance(key, rsa.RSAPrivateKey) else ED25519
+def algorithm_of(key: "PrivateKey") -> Algorithm:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    return RSA if isinstance(key, RSAPrivateKey) else ED25519
 
 
-def _sign(key: PrivateKey, hashed: bytes) -> bytes:
-    if isinstance(key, rsa.RSAPrivateKey):
-        return key.sign(hashed, padding.PKCS1v15(), hashes.SHA256())
+def _sign(key: "PrivateKey", hashed: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    if isinstance(key, RSAPrivateKey):
+        return key.sign(hashed, PKCS1v15(), SHA256())
     # RFC 8463 section 3: the signature is over the hash, not over the bytes.
     return key.sign(hashlib.sha256(hashed).digest())
 

@@ -3,13 +3,8 @@
 import binascii
 import hashlib
 from base64 import b64decode
+from typing import TYPE_CHECKING
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
 from postroom.mail.proof.canonical import (
@@ -23,6 +18,12 @@ from postroom.mail.proof.canonical import (
 from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
 from postroom.mail.proof.organization import ascii_domain
 from postroom.mail.proof.tags import BadTags, parse_tags, without_space
+
+if TYPE_CHECKING:  # it takes 7 MB, so it is imported by who verifies: a worker never does
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    PublicKey = RSAPublicKey | Ed25519PublicKey
 
 MAX_SIGNATURES = 5
 MAX_SIGNATURE_BYTES = 16_384
@@ -168,7 +169,7 @@ def require_current(tags: dict[str, str], now: float) -> None:
         raise SignatureRefused("fail")
 
 
-def find_key(signature: Signature, kind: str, lookup: TimedLookup) -> RSAPublicKey | Ed25519PublicKey:
+def find_key(signature: Signature, kind: str, lookup: TimedLookup) -> "PublicKey":
     """The published key, if its owner lets it be used for this signature (section 3.6.1)."""
     name = ascii_domain(f"{signature.tags['s']}._domainkey.{signature.domain}")
     record = None if name is None else _key_record(lookup.txt(name))
@@ -204,7 +205,12 @@ def _is_identity_too_narrow(record: dict[str, str], signature: Signature) -> boo
     return is_strict and _identity_domain(signature.tags, signature.domain) != signature.domain
 
 
-def _load_key(kind: str, encoded: bytes) -> RSAPublicKey | Ed25519PublicKey:
+def _load_key(kind: str, encoded: bytes) -> "PublicKey":
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_der_public_key
+
     try:
         if kind == "ed25519":
             return Ed25519PublicKey.from_public_bytes(encoded)
@@ -235,7 +241,12 @@ def _require_covered(signature: Signature, mail: SplitMail, names: tuple[str, ..
         raise SignatureRefused("fail")
 
 
-def require_valid(key: RSAPublicKey | Ed25519PublicKey, signature: bytes, signed: bytes) -> None:
+def require_valid(key: "PublicKey", signature: bytes, signed: bytes) -> None:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA256
+
     try:
         if isinstance(key, RSAPublicKey):
             key.verify(signature, signed, PKCS1v15(), SHA256())
