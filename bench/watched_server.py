@@ -1,7 +1,6 @@
 """A server that watches the pauses of its own event loop; a line on standard input asks for the longest."""
 
 import asyncio
-import gc
 import os
 import sys
 import time
@@ -11,6 +10,7 @@ import uvloop
 from postroom import config
 from postroom.assembly import serving
 from postroom.commands.server import SWITCH_SECONDS
+from postroom.processes import loading
 
 TICK_SECONDS = 0.002
 
@@ -45,7 +45,7 @@ async def main() -> None:
         watching = asyncio.create_task(watch.run())
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), watch.answer)
         print(f"{postroom.smtp_port} {postroom.first_token}", flush=True)
-        gc.freeze()  # as `postroom serve` does
+        loading.finish()  # as `postroom serve` does
         await watching
 
 

@@ -32,6 +32,7 @@ def run(environment: Mapping[str, str]) -> None:
 
 async def _serve(config: Config) -> None:
     from postroom.assembly import serving
+    from postroom.processes import loading
     from postroom.welcome import welcome
 
     stopping, hurry = asyncio.Event(), asyncio.Event()
@@ -43,8 +44,7 @@ async def _serve(config: Config) -> None:
             loop.add_signal_handler(signal.SIGHUP, postroom.reload_certificate)
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
-        gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
-        gc.enable()
+        loading.finish()
         await stopping.wait()
         await _drain_unless_told_twice(postroom, hurry)
 

@@ -276,9 +276,7 @@ async def start_worker(
         descriptors_passed = [theirs.fileno(), *(each.fileno() for each in sockets)]
         numbers = map(str, (os.getpid(), *descriptors_passed))
         try:
-            child = await children.start(
-                ["-m", "postroom.workers.worker", *numbers], pass_fds=descriptors_passed
-            )
+            child = await children.start(["-m", "postroom.workers", *numbers], pass_fds=descriptors_passed)
         except BaseException:
             ours.close()
             raise

@@ -1,14 +1,9 @@
-"""The worker process: speaks SMTP, reads mail, and has the server store it, over a channel.
-
-Run as `python -m postroom.workers.worker PARENT_PID CHANNEL_FD LISTENER_FD…`.
-"""
+"""The worker process: speaks SMTP, reads mail, and has the server store it, over a channel."""
 
 import asyncio
-import gc
 import os
 import signal
 import socket
-import sys
 from collections.abc import Sequence
 from ipaddress import ip_network
 from pathlib import Path
@@ -26,7 +21,7 @@ from postroom.inward.mails import ReadMail
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
-from postroom.processes import descriptors, pools
+from postroom.processes import descriptors, loading, pools
 from postroom.processes.child_limits import die_with_parent
 from postroom.smtp import intake
 from postroom.smtp.backend import Accepted, MailIntake, MailLoop, RecipientVerdict, Refused, StorageFull
@@ -156,7 +151,7 @@ class Worker:
         server = self._server(await self._setup)
         warm_up()
         await server.start_on(self._listeners)
-        gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
+        loading.finish()
         self._start(self._report_ready())
         self._start(self._prepare_the_rest())
         await self._stopping.wait()
@@ -225,6 +220,7 @@ class Worker:
         while has_more:
             has_more = await pools.ONCE.run(next, pieces, False)
             await asyncio.sleep(REST_SECONDS)
+        await pools.ONCE.run(loading.give_back_memory)
 
     async def _exit_with_channel(self) -> None:
         """Without the server no mail can be stored. Senders try again."""
@@ -251,7 +247,3 @@ def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
         signal.signal(each, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(channel_fd, listener_fds))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
