@@ -1,6 +1,6 @@
 """Where mail programs find the server: its doors, autoconfiguration and SRV records (RFC 6186 and 8314)."""
 
-from xml.sax.saxutils import escape
+from html import escape
 
 from msgspec import Struct
 

@@ -47,8 +47,23 @@ class Histogram:
             return list(self._counts), self._sum
 
 
+class RequestCounts:
+    """Requests that were answered, and how long it took, by route."""
+
+    def __init__(self) -> None:
+        self.answered: Counter[tuple[str, int]] = Counter()  # by route and status
+        self.seconds: dict[str, Histogram] = {}
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        self.answered[route, status] += 1
+        if route not in self.seconds:
+            self.seconds[route] = Histogram(route, REQUEST_SECONDS, "")
+        self.seconds[route].observe(seconds)
+
+
 PAUSE_PROBE_SECONDS = 0.5
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 
 EVENTS = LabelCounter("postroom_events", "kind", "Events that were recorded.")
 MAIL_ATTEMPTS = LabelCounter(

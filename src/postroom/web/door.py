@@ -23,6 +23,7 @@ from postroom.mailbox.inboxes import Outdated
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
+from postroom.processes.process_metrics import RequestCounts
 from postroom.resources import Resources
 from postroom.web import operations
 from postroom.web.agentmail import names as agentmail_names
@@ -37,7 +38,6 @@ from postroom.web.dashboard.live import Live
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
 from postroom.web.mcp import NARROWING, RESOURCE_METADATA, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
-from postroom.web.metrics import Metrics
 from postroom.web.oauth import endpoints as oauth
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
@@ -93,8 +93,8 @@ class Door:
         self._webhook_courier = webhook_courier
         self._router, self._agentmail_router = Router(ROUTES), Router(AGENTMAIL_ROUTES)
         self._limit = RequestLimit()
-        self._metrics = Metrics()
-        self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
+        self._requests = RequestCounts()
+        self._site = Site(resources, ROUTES, self._requests, Readiness(resources))
         self._mcp = McpDoor(self, resources)
         self.key_use = KeyUse(resources)
         self._caller_cache = CallerCache()
@@ -113,7 +113,7 @@ class Door:
         response.raw_headers += [
             (name.lower().encode(), value.encode()) for name, value in visit.headers.items()
         ]
-        self._metrics.count_request(visit.route, response.status_code, time.perf_counter() - visit.started)
+        self._requests.count(visit.route, response.status_code, time.perf_counter() - visit.started)
         await response(scope, receive, send)
 
     async def save_use(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry, Gauge, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
@@ -44,29 +44,22 @@ class OwnCollector:
 
 
 class RequestCollector:
-    """Counted by ourselves: the library's counters take several times as long for each request."""
+    """Shows what the door has counted."""
 
-    def __init__(self) -> None:
-        self._answered: dict[tuple[str, int], int] = {}
-        self._seconds: dict[str, process_metrics.Histogram] = {}  # by route
-
-    def count(self, route: str, status: int, seconds: float) -> None:
-        self._answered[route, status] = self._answered.get((route, status), 0) + 1
-        if route not in self._seconds:
-            self._seconds[route] = process_metrics.Histogram(route, Histogram.DEFAULT_BUCKETS[:-1], "")
-        self._seconds[route].observe(seconds)
+    def __init__(self, counts: process_metrics.RequestCounts) -> None:
+        self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
         answered = CounterMetricFamily(
             "postroom_http_requests", "Requests answered.", labels=("route", "status")
         )
-        for (route, status), count in self._answered.items():
+        for (route, status), count in self._counts.answered.items():
             answered.add_metric((route, str(status)), count)
         yield answered
         took = HistogramMetricFamily(
             "postroom_http_request_seconds", "Time to answer a request.", labels=("route",)
         )
-        for route, histogram in self._seconds.items():
+        for route, histogram in self._counts.seconds.items():
             _add_histogram(took, (route,), histogram)
         yield took
 
@@ -80,12 +73,11 @@ def _add_histogram(
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, requests: process_metrics.RequestCounts) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
-        self._requests = RequestCollector()
-        self._registry.register(self._requests)
+        self._registry.register(RequestCollector(requests))
         gauge = partial(Gauge, registry=self._registry)
         self._disk_free = gauge("postroom_disk_free_bytes", "Free space for the data folder.")
         self._queue_oldest = gauge("postroom_queue_oldest_seconds", "How long the oldest delivery waits.")
@@ -109,9 +101,6 @@ class Metrics:
         self._pool_threads = gauge("postroom_pool_threads", "Threads that a pool may have.", ("pool",))
         self._gauges = {name: gauge(name, help) for name, help in GAUGES.items()}
         self._registry.register(OwnCollector())
-
-    def count_request(self, route: str, status: int, seconds: float) -> None:
-        self._requests.count(route, status, seconds)
 
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._disk_free.set(disk_free_bytes)

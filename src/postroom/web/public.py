@@ -2,7 +2,9 @@
 
 import shutil
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -13,13 +15,16 @@ from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
 from postroom.processes import pools
+from postroom.processes.process_metrics import RequestCounts
 from postroom.queue import deliveries, statistics
 from postroom.resources import Resources, Tx
 from postroom.web.interface import openapi as description
 from postroom.web.interface.shapes import server_shapes
-from postroom.web.metrics import Metrics
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
+
+if TYPE_CHECKING:
+    from postroom.web.metrics import Metrics
 
 AUTOCONFIG = "/.well-known/autoconfig/mail/config-v1.1.xml"
 DOCS_FILES = {
@@ -32,11 +37,18 @@ DOCS_POLICY = (
 )
 
 
-class Site(Struct, frozen=True):
+class Site(Struct, frozen=True, dict=True):
     resources: Resources
     routes: Sequence[Route]
-    metrics: Metrics
+    requests: RequestCounts
     readiness: Readiness
+
+    @cached_property
+    def metrics(self) -> "Metrics":
+        """Made for the first who asks: the library takes a while to load."""
+        from postroom.web.metrics import Metrics
+
+        return Metrics(self.requests)
 
 
 async def health(site: Site) -> server_shapes.Health:
