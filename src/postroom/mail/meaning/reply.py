@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
+from string import digits
 
 from postroom.mail.languages.patterns import late, one_of
 from postroom.mail.meaning import quote_heads, reply_heads
@@ -24,36 +25,27 @@ Lines = tuple[int, int]
 _BLANK_RUN = re.compile(r"\n{3,}")
 _BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
 _WORDS = (*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES)
-# Quoted lines, and how every line begins that may end the reply, in lower case.
-_NOTABLE = late(
-    lambda: (
-        rf"\n(?:[^\S\n]|[*{DIRECTION_MARKS}])*+(?!\n)(?:"
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).replace("\n", "")
+_COLON_NEXT = "\0"
+
+
+def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
+    """Quoted lines, and how every line begins that may end the reply, in lower case."""
+    named = one_of((*words, *(f"{name}{_COLON_NEXT}" for name in fields)))
+    return (
+        rf"\n[{_SPACES}*{DIRECTION_MARKS}]*+(?:"
         r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
-        + one_of(_WORDS)
-        + "|"
-        + one_of(FIELDS)
-        + r"[ \t\u00a0*]*+[:\uff1a])"
+        + named.replace(_COLON_NEXT, r"[ \t\u00a0*]*+[:\uff1a]")
+        + ")"
     )
-)
-_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
 
 
-def _beginnings(words: Iterable[str]) -> Iterator[str]:
-    """The first three letters of each; of a shorter word with what may follow it."""
-    for word in words:
-        first = word.partition(" ")[0][:3]
-        yield from (first,) if len(first) == 3 else (first + mark for mark in ("", *_SPACES, *"*:\uff1a"))
-
-
-# How a line begins that is worth a look: by three letters, or by the first of them alone.
-_FIRST_THREE = frozenset(_beginnings((*_WORDS, *FIELDS)))
-_FIRST = frozenset(
-    (*_SPACES, *DIRECTION_MARKS, *"*|>\uff1e_=—#~-", *(start for start in _FIRST_THREE if len(start) == 1))
-)
+_NOTABLE = late(lambda: _notable(_WORDS, FIELDS))
+_ASCII_NOTABLE = late(lambda: _notable(filter(str.isascii, _WORDS), filter(str.isascii, FIELDS)))
 # How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
 _HEAD_ENDS = (":", "\uff1a", "---")
 _BEHIND_HEAD = f" \t\u00a0*{DIRECTION_MARKS}"
-_LAST_OF_HEAD = frozenset((*_BEHIND_HEAD, *(end[-1] for end in _HEAD_ENDS)))  # most lines end otherwise
+_LAST_OF_HEAD = re.compile(rf"\n(?<=[{_BEHIND_HEAD}:\uff1a-]\n)")  # most lines end otherwise
 _HEAD_IN_LINE = re.compile(
     r"(?<=\S)[ \t]+((?:On|Am|Le|El|Em|Il|Op|Den|Dne|W dniu|På|Pe) (?:[^\s\d]{1,12} ){0,3}\d[^\n]{0,380})\Z"
 )
@@ -82,7 +74,12 @@ def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], 
 
 def _divided(text: str) -> str:
     """With a line break between new words and a head that some programs write behind them."""
+    is_ascii = text.isascii()
+    if is_ascii and not any(digit in text for digit in digits):  # a head tells when
+        return text
     for verb in reply_heads.WROTE_ON_THE_LINE:
+        if is_ascii and not verb.isascii():
+            continue
         place = text.find(verb)
         for _ in range(MAX_DIVIDED):
             if place == -1:
@@ -143,8 +140,13 @@ def _filled(lines: list[str], runs: Iterable[Lines]) -> list[Lines]:
     return [run for run in joined if any(map(str.strip, lines[run[0] : run[1]]))]
 
 
-def _ends_head(line: str) -> bool:
-    return line.rstrip(_BEHIND_HEAD).endswith(_HEAD_ENDS)
+def _numbered(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Its matches, each with the number of line breaks before it."""
+    number = read_to = 0
+    for match in pattern.finditer(text):
+        number += text.count("\n", read_to, match.start())
+        read_to = match.start()
+        yield number, match
 
 
 class _Notable:
@@ -154,39 +156,31 @@ class _Notable:
         self._text = text
         self.quotes: dict[int, int] = {}
         self.heads: dict[int, int] = {}
-        lowered = text.lower()
-        self._lowered = lowered.split("\n")
-        worth_a_look = [
-            number
-            for number, line in enumerate(self._lowered)
-            if line[:3] in _FIRST_THREE or line[:1] in _FIRST or line[-1:] in _LAST_OF_HEAD
-        ]
-        looked_at = list(self._note_quotes(f"\n{lowered}\n", worth_a_look))[:MAX_LOOKS]
-        self._note_heads(worth_a_look)
+        looked_at = list(self._note_quotes(f"\n{text.lower()}\n"))[:MAX_LOOKS]
+        self._note_heads()
         self.places = sorted({*looked_at, *self.quotes, *self.heads})
 
     @cached_property
     def lines(self) -> list[str]:
         return self._text.split("\n")
 
-    def _note_quotes(self, text: str, numbers: Iterable[int]) -> Iterator[int]:
+    def _note_quotes(self, text: str) -> Iterator[int]:
         """Gives the other lines that begin as one does which may end the reply."""
-        start, last, read_to = 0, 0, 0
-        for number in numbers:
-            start += sum(map(len, self._lowered[last:number])) + number - last
-            last = number
-            match = _NOTABLE.match(text, start) if start >= read_to else None
-            if match is None:
-                continue
-            read_to = match.end()
+        pattern = _ASCII_NOTABLE if text.isascii() else _NOTABLE
+        for number, match in _numbered(pattern, text):
             if match.lastgroup == "quoted":
                 self.quotes[number] = match.group().count("\n")
             else:
                 yield number
 
-    def _note_heads(self, numbers: Iterable[int]) -> None:
-        ends = (number for number in numbers if _ends_head(self._lowered[number]))
-        for end in islice(ends, MAX_LOOKS):
+    def _head_ends(self) -> Iterator[int]:
+        if any(end in self._text for end in _HEAD_ENDS):
+            for number, _ in _numbered(_LAST_OF_HEAD, f"{self._text}\n"):
+                if self.lines[number].rstrip(_BEHIND_HEAD).endswith(_HEAD_ENDS):
+                    yield number
+
+    def _note_heads(self) -> None:
+        for end in islice(self._head_ends(), MAX_LOOKS):
             start = quote_heads.head_start(self.lines, end)
             if start is not None:
                 self.heads[start] = end + 1 - start
