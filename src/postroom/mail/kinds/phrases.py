@@ -13,7 +13,7 @@ def _by_phrase() -> dict[str, str]:
     for language in languages():
         for group in GROUPS:
             for phrase in language.words(f"kinds: {group}"):
-                words = " ".join(apart(folded(phrase)).split())
+                words = apart(folded(phrase))
                 phrases[words if language.is_joined else f" {words} "] = group
     return phrases
 

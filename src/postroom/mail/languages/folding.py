@@ -25,6 +25,7 @@ _NO_WIDTH = re.compile(
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
 _APART = "".join(chr(code).lower() if chr(code).isalnum() or code == ord("_") else " " for code in range(128))
+_OTHER_BLANKS = tuple(blank for blank in map(chr, range(0x3001)) if blank.isspace() and blank not in " \n")
 _NO_LETTER = re.compile(r"[^\w ]")
 _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _LATIN = re.compile(r"[a-z]")
@@ -40,18 +41,22 @@ def spaced(text: str) -> str:
     """Without what shows nothing, a line a paragraph."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
-    return "\n".join(map(_in_a_line, text.split("\n\n")))
+    has_other_blanks = any(blank in text for blank in _OTHER_BLANKS)
+    return "\n".join(_in_a_line(paragraph, has_other_blanks) for paragraph in text.split("\n\n"))
 
 
-def _in_a_line(paragraph: str) -> str:
+def _in_a_line(paragraph: str, has_other_blanks: bool) -> str:
     """With one blank between words; most texts have no other, and need not be taken apart."""
-    line = paragraph.strip().replace("\n", " ")
-    return line if "  " not in line and line.isprintable() else " ".join(paragraph.split())
+    line = paragraph.strip(" \n").replace("\n", " ")
+    return " ".join(paragraph.split()) if has_other_blanks or "  " in line else line
 
 
 def apart(text: str) -> str:
-    """Its words in lower case, with a blank for each mark and each other blank."""
-    return text.translate(_APART) if text.isascii() else _NO_LETTER.sub(" ", text.lower())
+    """Its words in lower case, without marks, one blank between them."""
+    words = text.translate(_APART) if text.isascii() else _NO_LETTER.sub(" ", text.lower())
+    while "  " in words:  # half as long each time; most words have one or two between them
+        words = words.replace("  ", " ")
+    return words.strip(" ")
 
 
 def folded(text: str) -> str:

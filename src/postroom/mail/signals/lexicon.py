@@ -173,7 +173,7 @@ class _Words(Struct, frozen=True):
 @cache
 def sign_of(anchor: str, is_spaced: bool) -> str:
     """What every text with the anchor has in it when its words stand apart, one blank between them."""
-    words = " ".join(apart(anchor).split())
+    words = apart(anchor)
     if not is_spaced:
         return words
     return f" {words}" if anchor[-1].isalnum() else f" {words} "

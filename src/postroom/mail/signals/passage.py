@@ -58,7 +58,7 @@ class Passage:
     @cached_property
     def found(self) -> frozenset[str]:
         """The signs of anchors, of codes and of encodings that are in it; all are looked for at once."""
-        words = " ".join(apart(self._text if self.is_ascii else self.folded).split())
+        words = apart(self._text if self.is_ascii else self.folded)
         return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
 
     @cached_property
@@ -82,13 +82,18 @@ class Passage:
 
     def has_written(self, signs: tuple[str, ...]) -> bool:
         """Of signs that are no words, as they are written."""
-        return any(sign in self._text for sign in signs)
+        return any(_is_in(self._text, sign) for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
         """Of the signs above."""
         if not self.found.isdisjoint(signs):
             return True
-        return any(not sign.isalnum() and sign in self.letters for sign in signs)
+        return any(not sign.isalnum() and _is_in(self.letters, sign) for sign in signs)
+
+
+def _is_in(text: str, sign: str) -> bool:
+    """A single mark is found ten times as soon as two; letters come behind marks."""
+    return min(sign) in text and sign in text
 
 
 _HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)
