@@ -36,7 +36,11 @@ MAX_HOPS = 50
 PATIENCE_SECONDS = 0.01  # for other mails to share a commit
 FAILURES = ("bounce", "delay")
 HASH_DIGITS = 38
-DATE = re.compile(rb"^date:([^\r\n]{1,60})", re.IGNORECASE | re.MULTILINE)
+DATE = re.compile(rb"\n[dD][aA][tT][eE]:([^\r\n]{1,60})")
+USUAL_DATE = re.compile(
+    r" (?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) ([12]\d{3}) (\d\d):(\d\d):(\d\d) [+-]\d{4}", re.ASCII
+)
+MONTHS = {name: number for number, name in enumerate(written.MONTHS, 1)}
 DATE_WITHIN_BYTES = 8 * 1024
 FIRST_YEAR, LAST_YEAR = 1970, 2100
 LAST_SECOND = 0xFFFFFFFFFF
@@ -185,13 +189,23 @@ def content_hash(arrival: Arrival) -> str:
 
 def _second(raw: bytes) -> int:
     """Of its date, in whatever zone it is; 0 where it has none that can be read."""
-    found = DATE.search(raw, 0, DATE_WITHIN_BYTES)
-    parts = parsedate(found[1].decode("ascii", "replace")) if found else None
+    found = DATE.search(b"\n" + raw[:DATE_WITHIN_BYTES])
+    parts = _parts_of_date(found[1].decode("ascii", "replace")) if found else None
     if parts is None or not FIRST_YEAR <= parts[0] <= LAST_YEAR:
         return 0
-    year, month, day, hour, minute, second = parts[:6]
+    year, month, day, hour, minute, second = parts
     minutes = ((((year - FIRST_YEAR) * 13 + month) * 32 + day) * 25 + hour) * 61 + minute
     return (minutes * 62 + second) & LAST_SECOND
+
+
+def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
+    """From the year to the second."""
+    usual = USUAL_DATE.fullmatch(written)
+    if usual is None or usual[2] not in MONTHS:
+        parts = parsedate(written)
+        return None if parts is None else parts[:6]
+    day, _, year, hour, minute, second = usual.groups()
+    return int(year), MONTHS[usual[2]], int(day), int(hour), int(minute), int(second)
 
 
 def _reply(body_text: str, new_words: str) -> str | int:

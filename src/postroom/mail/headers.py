@@ -27,6 +27,7 @@ _PARAMETER = re.compile(r';\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"?|(
 _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
 # Only these: senders on Windows write whole paths with bare backslashes.
 _ESCAPED = re.compile(r'\\(["\\])')
+_PLAIN_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
 _ANGLE_ID = re.compile(r"<([^<>]++)>")
 # `Message from Joe <joe@x.org> of Monday`, as old programs write (RFC 822 section 4.6.2): no id but a person.
 _MESSAGE_FROM = re.compile(r"\bfrom\b[^<>]{0,100}<[^<>]{1,200}>(?=\s*(?:of|on|dated|sent)\b)", re.IGNORECASE)
@@ -173,6 +174,8 @@ def message_ids(value: str, limit: int) -> tuple[str, ...]:
     """The ids in angle brackets, the last `limit` of them; bare words with an "@" where no bracket is."""
     if not value:
         return ()
+    if _PLAIN_ID.fullmatch(value):
+        return (value,)
     found = _ANGLE_ID.findall(_MESSAGE_FROM.sub("", value)) or _bare_ids(value)
     ids = ("".join(id_.split()).strip("<>") for id_ in found[-limit:])
     return tuple(f"<{id_}>" for id_ in ids if 0 < len(id_) <= MAX_ID_LENGTH)

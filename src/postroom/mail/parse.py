@@ -23,6 +23,7 @@ MAX_UNSUBSCRIBE_LENGTH = 4_000
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
 _OF_MACHINES = frozenset(("auto-submitted", "precedence", "list-id"))
 _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,10}=\s{0,10}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
@@ -264,5 +265,7 @@ def _charset_label(part: Part, content: bytes) -> str:
 
 
 def _unix_lines(text: str) -> str:
-    lines = "\n".join(text.split("\r\n"))  # a third faster than replace
-    return lines.replace("\r", "\n") if "\r" in lines else lines
+    if _LONE_RETURN.search(text):
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    # Single bytes are removed three times as fast as letters, or as pairs are replaced.
+    return text.encode().replace(b"\r", b"").decode() if text.isascii() else text.replace("\r", "")

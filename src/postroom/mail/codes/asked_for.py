@@ -2,8 +2,9 @@
 sentence speaks of signing in."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from string import digits
 
 from postroom.mail.codes import words as code_words
 from postroom.mail.codes.candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
@@ -17,8 +18,8 @@ _MATTER_REACH = 160
 _FEWEST_DIGITS, _SHORT_CODE = 6, 4
 
 # Begin with one set of letters, which is found sooner; the narrower set in texts that have no other digits.
-_DIGITS = re.compile(r"\d{3}[\d \u00a0-]\d{0,4}")
-_ASCII_DIGITS = re.compile(r"[0-9]{3}[0-9 -][0-9]{0,4}")
+_DIGITS = re.compile(r"\d\d{2}[\d \u00a0-]\d{0,4}")
+_ASCII_DIGITS = re.compile(r"[0-9][0-9]{2}[0-9 -][0-9]{0,4}")
 _SENTENCE_STARTS = re.compile(r".*(?:[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n)", re.S)
 _SENTENCE_ENDS = re.compile(r"[.!?](?:\s|\Z)|[\u3002\uff01\uff1f]|\n\s*\n")
 _ASKING_BEHIND = late(lambda: rf"[\s*_`\"'\u201d\u00bb]{{0,4}}(?:{one_of(code_words.ASKING_BEHIND)})(?!\w)")
@@ -30,16 +31,21 @@ _OTHER_MATTER = late(lambda: one_of(code_words.OTHER_MATTERS))
 
 def asked_for(text: str) -> list[re.Match[str]]:
     head = text[:SEARCHED_CHARS]
-    pattern = _ASCII_DIGITS if head.isascii() else _DIGITS
-    if pattern.search(head) is None:
-        return []
-    return list(_asked_for(pattern, head, fold(head)))
+    possible = [each for each in islice(_runs_of_digits(head), _MOST_TRIED) if _may_be_code(each[0])]
+    return list(_asked_for(head, fold(head), possible)) if possible else []
 
 
-def _asked_for(pattern: re.Pattern[str], head: str, folded: str) -> Iterator[re.Match[str]]:
-    for digits in islice(pattern.finditer(head), _MOST_TRIED):
-        if _may_be_code(digits[0]) and _is_asked_for(folded, digits):
-            candidate = CANDIDATE.match(head, digits.start())
+def _runs_of_digits(head: str) -> Iterator[re.Match[str]]:
+    if not head.isascii():
+        return _DIGITS.finditer(head)
+    last = max(map(head.rfind, digits))
+    return _ASCII_DIGITS.finditer(head, 0, last + 2)
+
+
+def _asked_for(head: str, folded: str, possible: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+    for each in possible:
+        if _is_asked_for(folded, each):
+            candidate = CANDIDATE.match(head, each.start())
             if candidate is not None and candidate.lastgroup == "digits":
                 yield candidate
 
