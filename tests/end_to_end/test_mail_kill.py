@@ -17,6 +17,7 @@ import pytest
 
 from postroom.assembly import open_database
 from postroom.inward.journal import places
+from postroom.mailbox import documents
 from postroom.resources import Tx
 from postroom.storage.blobs import LocalBlobs
 from tests.conftest import settings
@@ -134,13 +135,15 @@ class Kept:
 
 
 def look(tx: Tx, folder: Path) -> Kept:
-    messages = {row["id"]: row["document"] for row in tx.all("select id, document from messages")}
-    subject_of = {id_: str(msgspec.json.decode(document)["subject"]) for id_, document in messages.items()}
-    payloads = [msgspec.json.decode(row["payload"]) for row in tx.all("select payload from events")]
+    messages = tx.all("select id, document from messages")
+    subject_of = {
+        row["id"]: str(msgspec.json.decode(documents.plain(row["document"]))["subject"]) for row in messages
+    }
+    told = tx.all("select message_id from events")
     [inbox] = tx.all("select inbound_count, thread_count from inboxes")
     return Kept(
         subjects=Counter(subject_of.values()),
-        events_of=Counter(subject_of[payload["message"]["id"]] for payload in payloads),
+        events_of=Counter(subject_of[event["message_id"]] for event in told),
         counters=(inbox["inbound_count"], inbox["thread_count"]),
         threads=len(tx.all("select id from threads")),
         blobs={row["blob"] for row in tx.all("select blob from raw_mails where blob is not null")},

@@ -9,7 +9,8 @@ from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import idempotency
-from postroom.storage.database import Database
+from postroom.storage.database import Database, Tx
+from postroom.storage.pages import PAGE_BYTES
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
@@ -102,3 +103,47 @@ async def test_the_bytes_of_a_mail_are_kept_with_it(db: Database, inbox: Inbox) 
     with pytest.raises(NotFound):
         await db.read(raw_mails.get, "msg_other")
     assert await db.read(raw_mails.find_used_blobs, ["none"]) == set()
+
+
+async def test_rows_that_were_stored_before_bytes_were_packed_are_read_as_they_are(
+    db: Database, inbox: Inbox
+) -> None:
+    message = await db.write(put_mail, inbox, "Good morning. " * 50)
+    raw = await db.read(raw_mails.get, message.id)
+
+    def unpack(tx: Tx) -> None:
+        (row,) = tx.all(
+            "select document, content, content_bytes from messages join raw_mails on message_id = id"
+        )
+        tx.run(
+            "update messages set document = :document, document_bytes = null, kept_category = null",
+            document=documents.plain(row["document"]),
+        )
+        content = raw_mails.plain(row["content"], row["content_bytes"])
+        tx.run("update raw_mails set content = :content, content_bytes = null", content=content)
+
+    def look(tx: Tx) -> tuple[object, ...]:
+        (row,) = tx.all("select messages.category as category from messages")
+        found = messages.find(tx, message.id)
+        assert found is not None
+        listed, _ = messages.list_of_inbox(tx, inbox.id, None, 20, 0)
+        heads = raw_mails.heads(tx, [message.id])
+        return row["category"], found, listed, heads, raw_mails.get(tx, message.id)
+
+    packed = await db.read(look)
+    await db.write(unpack)
+    assert await db.read(look) == packed
+    assert packed[0] == "personal"
+    assert packed[-1] == raw
+
+
+async def test_a_page_of_a_list_is_bounded_by_what_it_shows_not_by_what_is_stored(
+    db: Database, inbox: Inbox
+) -> None:
+    for _ in range(6):
+        await db.write(put_mail, inbox, "a" * 900_000)
+    listed, total = await db.read(messages.list_of_inbox, inbox.id, None, 20, 0)
+    assert total == 6
+    assert listed.is_cut
+    assert sum(len(each.stored[0]) for each in listed.messages) <= PAGE_BYTES
+    assert len(listed.messages) == PAGE_BYTES // 900_000

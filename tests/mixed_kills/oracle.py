@@ -12,6 +12,7 @@ import msgspec
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.inward.journal import places
+from postroom.mailbox import documents
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 from tests.api.endpoint import Endpoint
@@ -76,7 +77,7 @@ class Document(msgspec.Struct):
 
 def read_rows(tx: Tx, server: KilledServer) -> Rows:
     incoming = {
-        row["id"]: msgspec.json.decode(row["document"], type=Document).subject
+        row["id"]: msgspec.json.decode(documents.plain(row["document"]), type=Document).subject
         for row in tx.all("select id, document from messages where direction = 'inbound'")
     }
     events = tx.all("select id, kind, message_id from events order by position")

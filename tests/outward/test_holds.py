@@ -13,6 +13,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.clock import HOUR, to_iso
+from postroom.mailbox import raw_mails
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
@@ -149,9 +150,9 @@ async def test_what_was_changed_since_it_was_approved_does_not_leave(
     message = await held(sender, agent[0], "carol@there.example")
 
     def tamper(tx: Tx) -> None:
-        row = tx.one("select content from raw_mails where message_id = :id", id=message["id"])
-        assert row is not None
-        changed = bytes(row["content"]).replace(b"Hi there", b"Bye all!")
+        content = raw_mails.get(tx, message["id"]).content
+        assert content is not None
+        changed, _ = raw_mails.to_written(content.replace(b"Hi there", b"Bye all!"))
         tx.run("update raw_mails set content = :c where message_id = :id", c=changed, id=message["id"])
 
     await sender.resources.db.write(tamper)

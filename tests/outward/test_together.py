@@ -15,6 +15,7 @@ from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
+from postroom.mailbox.documents import plain
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.courier import Receipt, to_outcome
 from postroom.outward.deliver_mail import record_tried
@@ -57,7 +58,7 @@ def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> S
 
 def new_participants(tx: Tx) -> list[str]:
     rows = tx.all("select rfc_message_id, document from messages order by id")
-    return [row["rfc_message_id"] for row in rows if b'"newParticipant":true' in bytes(row["document"])]
+    return [row["rfc_message_id"] for row in rows if b'"newParticipant":true' in plain(row["document"])]
 
 
 async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Database, inbox: Inbox) -> None:

@@ -8,6 +8,7 @@ import pytest
 from postroom.mailbox import raw_mails
 from postroom.mailbox.search import indexing
 from postroom.resources import Tx
+from postroom.storage import packing
 from postroom.storage.blobs import LocalBlobs
 from postroom.upkeep.verification import verify
 from postroom.upkeep.verification.verify import Verified
@@ -114,6 +115,11 @@ async def test_counters_and_index_are_made_anew_and_what_is_lost_stays_named(ser
             "its bytes are not as many",
         ),
         ("update messages set document = :junk where id = :id", "its fields cannot be read"),
+        ("update messages set document = :damaged where id = :id", "its fields cannot be read"),
+        (
+            "update raw_mails set content = :damaged, content_bytes = 9 where message_id = :id",
+            "its bytes are not as many",
+        ),
         ("update messages set thread_id = 'thr_none' where id = :id", "its thread is not there"),
         ("update messages set inbox_id = 'inb_none' where id = :id", "its inbox is not there"),
         ("update messages set has_attachments = 1 where id = :id", "its attachments are not those"),
@@ -123,7 +129,8 @@ async def test_a_message_that_cannot_be_read_whole_is_named(server: Server, chan
     await server.new_inbox("own")
     await server.deliver(mail(1), "own")
     message_id = (await server.next_event())["message"]["id"]
-    params = {"junk": b'{"id":'} if ":junk" in change else {}
+    values = {"junk": b'{"id":', "damaged": packing.MAGIC + b"x"}
+    params = {name: value for name, value in values.items() if f":{name}" in change}
     await server.resources.db.write(lambda tx: tx.run(change, id=message_id, **params))
     findings = (await look(server, repairs=True)).left
     assert [(each.id, each.what[: len(what)]) for each in findings] == [(message_id, what)]

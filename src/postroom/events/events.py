@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom import ids
 from postroom.accounts.reach import Reach, default_pod
@@ -14,8 +14,10 @@ from postroom.events import payload
 from postroom.events.payload import News, SystemNotice
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
-from postroom.storage import pages
+from postroom.storage import packing, pages
 from postroom.storage.database import Row, Tx, one_of
+
+PACKED_STUB_BYTES = 4 * 1024
 
 
 class _EventFields(Struct, frozen=True):
@@ -52,8 +54,13 @@ def _insert(tx: Tx, recorded: Sequence[NewEvent]) -> None:
     tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
         " pod_id, text_files) values :rows",
-        [msgspec.structs.astuple(event) for event in recorded],
+        [structs.astuple(structs.replace(event, payload=_packed(event.payload))) for event in recorded],
     )
+
+
+def _packed(stub: bytes) -> bytes:
+    """A long one stays as it is: the database has to know how much of a page it takes."""
+    return stub if len(stub) > PACKED_STUB_BYTES else packing.pack(stub) or stub
 
 
 def record_notice(tx: Tx, notice: SystemNotice) -> NewEvent:
@@ -157,7 +164,7 @@ _TABLES = "events left join messages on messages.id = events.message_id"
 ID_ALONE = "events.id, position"
 BEHIND_ALL = 2**62
 # An event has the text and the reply text, which the document mostly has once.
-_SIZES = f"position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
+_SIZES = f"position, length(payload) + 2 * coalesce({documents.SIZE}, 0) as {pages.SIZE}"
 
 
 class LogOrder(NamedTuple):
@@ -333,7 +340,7 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
 
 
 def _payload(row: Row, files: Sequence[Attachment]) -> bytes:
-    stored = bytes(row["payload"])
+    stored = packing.unpack_json(bytes(row["payload"]))
     if not row["message_id"]:
         return stored
     if row["document"] is None:

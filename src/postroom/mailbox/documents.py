@@ -1,6 +1,7 @@
 """Documents: all of a message that neither changes nor expires, stored in the words of the interface.
 
 The reply text is nearly always a piece of the text. Then the row keeps where it is, and no second copy of it.
+A document is packed where that makes it shorter; beside it then stands how long it is.
 """
 
 from typing import Annotated, Literal
@@ -11,12 +12,16 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
+from postroom.storage import packing
 from postroom.storage.database import Row
 
 AS_GIVEN = "As it came, where that holds characters which show nothing; they are left out of the other."
 AS_IT_CAME = "The message that this one passes on as it came, in the name of its author."
 COLUMNS = "document, reply_at, reply_bytes"
+WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
+SIZE = "coalesce(document_bytes, length(document))"  # of the document as JSON, in SQL
 Columns = tuple[bytes, int | None, int | None]
+WrittenColumns = tuple[bytes, int | None, int | None, int | None, str | None]
 Piece = bytes | memoryview  # of JSON
 
 _BODY_KEY, _BEHIND_BODY, _REPLY_KEY = b'"bodyText":"', b'","bodyHtml":"', b'"replyText":"'
@@ -137,6 +142,15 @@ def decode(stored: bytes) -> Document:
     return msgspec.json.decode(stored, type=Document)
 
 
+def to_written(document: Document) -> WrittenColumns:
+    """As it is stored."""
+    stored, reply_at, reply_bytes = to_columns(document)
+    packed = packing.pack(stored)
+    if packed is None:
+        return stored, reply_at, reply_bytes, None, document.category
+    return packed, reply_at, reply_bytes, len(stored), document.category
+
+
 def to_columns(document: Document) -> Columns:
     """As `without_reply`; a reply text that begins the text, as most do, need not be looked for in JSON."""
     if not document.body_text.startswith(document.reply_text):
@@ -169,7 +183,11 @@ def from_row(row: Row) -> bytes:
 
 
 def columns_of(row: Row) -> Columns:
-    return bytes(row["document"]), row["reply_at"], row["reply_bytes"]
+    return plain(row["document"]), row["reply_at"], row["reply_bytes"]
+
+
+def plain(stored: bytes) -> bytes:
+    return packing.unpack_json(bytes(stored))
 
 
 def pieces(columns: Columns, ending: bytes = b"}") -> tuple[Piece, ...]:
@@ -182,7 +200,7 @@ def pieces(columns: Columns, ending: bytes = b"}") -> tuple[Piece, ...]:
 
 
 def texts(row: Row) -> Texts:
-    document, at = bytes(row["document"]), row["reply_at"]
+    document, at = plain(row["document"]), row["reply_at"]
     found = _texts.decode(document)
     body = bytes(found.body_text)[1:-1]
     if at is not None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox import documents
+from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import places
 from postroom.storage import pages
@@ -122,16 +122,17 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
     rows = [_to_row(message) for message in new]
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        f" has_attachments, created_at, has_hold, key_id, budget_id, {documents.COLUMNS}) values :rows",
+        f" has_attachments, created_at, has_hold, key_id, budget_id, {documents.WRITTEN_COLUMNS})"
+        " values :rows",
         rows,
     )
     tx.many(
-        "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes,"
-        " envelope) values :rows",
+        f"insert into raw_mails (message_id, {raw_mails.WRITTEN_COLUMNS}, blob, trace_bytes, text_at,"
+        " html_at, size_bytes, envelope) values :rows",
         [
             (
-                *(each.document.id, each.raw, each.blob, each.trace_bytes, each.text_at, each.html_at),
-                *(each.size_bytes, each.envelope),
+                *(each.document.id, *raw_mails.to_written(each.raw), each.blob, each.trace_bytes),
+                *(each.text_at, each.html_at, each.size_bytes, each.envelope),
             )
             for each in new
         ],
@@ -154,12 +155,22 @@ def _to_row(new: NewMessage) -> tuple[Any, ...]:
         int(new.has_hold),
         new.key_id,
         new.budget_id,
-        *documents.to_columns(document),
+        *documents.to_written(document),
     )
 
 
 def set_document(tx: Tx, document: Document) -> None:
-    _set_columns(tx, document.id, documents.to_columns(document))
+    stored, reply_at, reply_bytes, document_bytes, category = documents.to_written(document)
+    tx.run(
+        "update messages set document = :document, reply_at = :reply_at, reply_bytes = :reply_bytes,"
+        " document_bytes = :document_bytes, kept_category = :category where id = :id",
+        document=stored,
+        reply_at=reply_at,
+        reply_bytes=reply_bytes,
+        document_bytes=document_bytes,
+        category=category,
+        id=document.id,
+    )
 
 
 def let_in(tx: Tx, document: Document, came_at: int) -> None:
@@ -170,18 +181,6 @@ def let_in(tx: Tx, document: Document, came_at: int) -> None:
         thread_id=document.thread_id,
         came_at=came_at,
         id=document.id,
-    )
-
-
-def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
-    document, reply_at, reply_bytes = columns
-    tx.run(
-        "update messages set document = :document, reply_at = :reply_at, reply_bytes = :reply_bytes"
-        " where id = :id",
-        document=document,
-        reply_at=reply_at,
-        reply_bytes=reply_bytes,
-        id=message_id,
     )
 
 
@@ -340,20 +339,25 @@ def list_of_inbox(
 
 
 def _listed(limit: int) -> str:
-    return f"{pages.content('document', limit)}, reply_at, reply_bytes, id, status, {_MARKS}"
+    return f"{pages.content('document', documents.SIZE, limit)}, reply_at, reply_bytes, id, status, {_MARKS}"
 
 
 def _fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
     """Rows of the columns that are `_listed`."""
     fitting = pages.fitting([row[1] for row in rows])
     found = [
-        ListedMessage(id, status, marks, (document, at, length) if document is not None else _large(tx, id))
-        for document, _, at, length, id, status, marks, *_ in rows[:fitting]
+        ListedMessage(id, status, marks, _columns(tx, id, stored, at, length))
+        for stored, _, at, length, id, status, marks, *_ in rows[:fitting]
     ]
     return Slice(found, is_cut=fitting < len(rows))
 
 
-def _large(tx: Tx, message_id: str) -> documents.Columns:
+def _columns(
+    tx: Tx, message_id: str, stored: bytes | None, reply_at: int | None, reply_bytes: int | None
+) -> documents.Columns:
+    """A large document did not come with its row."""
+    if stored is not None:
+        return documents.plain(stored), reply_at, reply_bytes
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
     assert row is not None
     return documents.columns_of(row)

@@ -1,6 +1,7 @@
 """Raw mails: the bytes as they came or were written, in the row when small, in a blob when large.
 
-Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
+Text and HTML that stand in a small mail as in its document are left out of the row, and put in again. What
+is left is packed where that makes it shorter; beside it then stands how long it is.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.storage import packing
 from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
 from postroom.storage.database import Tx, one_of
 
@@ -28,6 +30,7 @@ LINKED_BYTES = 1024 * 1024  # of a smaller file another way costs more than it s
 LOOKED_FOR_BYTES = 64
 HEAD_BYTES = 32 * 1024
 USUAL_HEAD_BYTES = 8 * 1024
+WRITTEN_COLUMNS = "content, content_bytes"
 _EMPTY_LINE = re.compile(rb"^\r*+\n", re.MULTILINE)
 
 
@@ -84,15 +87,26 @@ def _on_the_wire(text: str) -> bytes:
     return text.encode().replace(b"\n", b"\r\n")
 
 
+def to_written(content: bytes | None) -> tuple[bytes | None, int | None]:
+    """As it is stored; None for what is in a blob."""
+    packed = None if content is None else packing.pack(content)
+    return (content, None) if content is None or packed is None else (packed, len(content))
+
+
+def plain(content: bytes, content_bytes: int | None) -> bytes:
+    """Of the columns of a row."""
+    return bytes(content) if content_bytes is None else packing.unpack(bytes(content))
+
+
 def get(tx: Tx, message_id: str) -> RawMail:
     row = tx.one(
-        "select content, blob, trace_bytes, signature, text_at, html_at from raw_mails"
+        "select content, content_bytes, blob, trace_bytes, signature, text_at, html_at from raw_mails"
         " where message_id = :id",
         id=message_id,
     )
     if row is None:
         raise NotFound("No such message.")
-    content = None if row["content"] is None else bytes(row["content"])
+    content = None if row["content"] is None else plain(row["content"], row["content_bytes"])
     if content is not None and (row["text_at"], row["html_at"]) != (None, None):
         content = _restored(tx, message_id, Cut(content, row["text_at"], row["html_at"]))
     return RawMail(content, row["blob"], row["trace_bytes"], bytes(row["signature"] or b""))
@@ -109,14 +123,14 @@ def _heads(tx: Tx, message_ids: Sequence[str], most: int) -> dict[str, bytes]:
         return {}
     is_asked, asked = one_of("message_id", message_ids)
     rows = tx.tuples(
-        "select message_id, substr(content, 1, :most), text_at, html_at from raw_mails"
-        f" where content is not null and {is_asked}",
+        "select message_id, case when content_bytes is null then substr(content, 1, :most) else content end,"
+        f" content_bytes, text_at, html_at from raw_mails where content is not null and {is_asked}",
         most=most,
         **asked,
     )
     found: dict[str, bytes] = {}
-    for message_id, content, text_at, html_at in rows:
-        head = head_of(Cut(bytes(content), text_at, html_at), most)
+    for message_id, content, content_bytes, text_at, html_at in rows:
+        head = head_of(Cut(plain(content, content_bytes), text_at, html_at), most)
         if head is not None:
             found[message_id] = head
     return found

@@ -9,13 +9,10 @@ PAGE_BYTES = 4 * 1024 * 1024
 SIZE = "content_bytes"
 
 
-def content(column: str, limit: int) -> str:
+def content(column: str, size: str, limit: int) -> str:
     """For the columns of a select: small contents come with their row, of large ones only the size."""
     inline_bytes = PAGE_BYTES // max(limit, 1)
-    return (
-        f"case when length({column}) <= {inline_bytes:d} then {column} end as {column},"
-        f" length({column}) as {SIZE}"
-    )
+    return f"case when {size} <= {inline_bytes:d} then {column} end as {column}, {size} as {SIZE}"
 
 
 def fitting(sizes: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from postroom.connections.connections import WayOut
 from postroom.inward.mails import AcceptedMail
 from postroom.mail import simulator
 from postroom.mail.proof.arc_seal import SeenProofs
-from postroom.mailbox import documents, holds, messages
+from postroom.mailbox import documents, holds, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import domain_of
@@ -125,7 +125,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         f" {SUPPRESSED_AS},"
         " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
         " as is_claimed,"
-        " raw_mails.content, raw_mails.blob,"
+        " raw_mails.content, raw_mails.content_bytes, raw_mails.blob,"
         " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
         " from messages join inboxes on inboxes.id = messages.inbox_id"
         " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
@@ -136,7 +136,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     )
     if row is None:
         return None
-    content = None if row["content"] is None else bytes(row["content"])
+    content = None if row["content"] is None else raw_mails.plain(row["content"], row["content_bytes"])
     message = Message.from_row(row)
     hold = holds.find(tx, message.id) if message.has_hold else None
     way = connections.find_way_out(tx, row)

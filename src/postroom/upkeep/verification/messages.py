@@ -6,6 +6,7 @@ import msgspec
 
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.messages import BLOCKED
+from postroom.storage import packing
 from postroom.storage.database import Row, Tx, one_of
 from postroom.upkeep.verification.parts import Finding, Page, next_ids, of_rows
 
@@ -27,7 +28,7 @@ def _rows(tx: Tx, ids: Sequence[str]) -> list[Row]:
         f"select messages.id, {documents.COLUMNS}, messages.direction, messages.thread_id,"
         " messages.has_attachments, inboxes.id as inbox, removed_inboxes.inbox_id as removed,"
         " threads.id as thread, raw_mails.message_id as raw, raw_mails.blob, raw_mails.content,"
-        " raw_mails.size_bytes, raw_mails.text_at, raw_mails.html_at,"
+        " raw_mails.content_bytes, raw_mails.size_bytes, raw_mails.text_at, raw_mails.html_at,"
         " (select count(*) from attachments where attachments.message_id = messages.id) as files"
         " from messages left join inboxes on inboxes.id = messages.inbox_id"
         " left join removed_inboxes on removed_inboxes.inbox_id = messages.inbox_id"
@@ -58,12 +59,17 @@ def _faults(row: Row) -> Iterator[str]:
 def _document(row: Row) -> documents.Document | None:
     try:
         return documents.decode(documents.from_row(row))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, packing.NotPacked):
         return None
 
 
-def _size(row: Row, document: documents.Document) -> int:
-    kept = raw_mails.Cut(bytes(row["content"] or b""), row["text_at"], row["html_at"])
+def _size(row: Row, document: documents.Document) -> int | None:
+    """None: what is left of the bytes cannot be read."""
+    try:
+        content = raw_mails.plain(row["content"] or b"", row["content_bytes"])
+    except packing.NotPacked:
+        return None
+    kept = raw_mails.Cut(content, row["text_at"], row["html_at"])
     return len(raw_mails.restore(kept, document.body_text, document.body_html))
 
 
