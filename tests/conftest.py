@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import smtplib
-import ssl
 import sys
 import tempfile
 from collections import Counter
@@ -35,6 +34,7 @@ from tests import memory_folder, prepared, programs
 from tests.doubles import START, FakeClock
 from tests.mail.keys import signing_key as signing_key
 from tests.own_home import Homes, UserFiles
+from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
 
@@ -49,7 +49,11 @@ LONGEST = (
 
 # Neither a case nor the making of one is judged by the clock of a busy machine.
 hypothesis.settings.register_profile(
-    "patient", hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "patient",
+    hypothesis.settings(),
+    max_examples=int(os.environ.get("POSTROOM_TEST_CASES", "40")),  # invented for each property
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("patient")
 
@@ -223,16 +227,7 @@ async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterat
 
 
 def api_client(base_url: str, token: str) -> httpx2.AsyncClient:
-    """Patient, because the machine that runs the tests may be busy."""
-    headers = {"Authorization": f"Bearer {token}"}
-    return httpx2.AsyncClient(
-        base_url=base_url, headers=headers, timeout=120, verify=trusting(), trust_env=False
-    )
-
-
-@functools.cache
-def trusting() -> ssl.SSLContext:
-    return httpx2.create_ssl_context(verify=False)
+    return http_client(base_url, {"Authorization": f"Bearer {token}"})
 
 
 @dataclass

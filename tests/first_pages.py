@@ -14,6 +14,7 @@ from tests.api.test_front_office import new_link
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.filled_inbox import NUMBERS, fill
+from tests.plain_transport import http_client
 
 ROWS = 1_000_000
 ASKED = 50
@@ -48,7 +49,7 @@ async def tell(server: Server) -> None:
     """Of server and client together, since they are one process here: the server's own is less."""
     inbox_id = (await server.api.get("/v1/inboxes")).json()["data"][0]["id"]
     own = {"Origin": server.base_url, "Accept": "text/html"}
-    async with httpx2.AsyncClient(base_url=server.base_url, headers=own, timeout=120) as page:
+    async with http_client(server.base_url, own) as page:
         await page.post("/app/sign-in", data={"link": await new_link(server), "name": "Ann"})
         for client, path in (
             (server.api, f"/v1/inboxes/{inbox_id}/messages"),

@@ -8,6 +8,7 @@ from agentmail import AgentMail, AsyncAgentMail
 from agentmail.environment import AgentMailEnvironment
 
 from tests.conftest import Server
+from tests.plain_transport import trusting
 
 ONCE = {"max_retries": 0}
 
@@ -18,12 +19,14 @@ def environment(server: Server) -> AgentMailEnvironment:
 
 @contextlib.asynccontextmanager
 async def agentmail(server: Server, token: str = "") -> AsyncIterator[AsyncAgentMail]:
-    async with httpx.AsyncClient(timeout=120, trust_env=False, follow_redirects=True) as http:
+    async with httpx.AsyncClient(
+        timeout=120, verify=trusting(), trust_env=False, follow_redirects=True
+    ) as http:
         key = token or server.token
         yield AsyncAgentMail(api_key=key, environment=environment(server), httpx_client=http)
 
 
 @contextlib.contextmanager
 def agentmail_without_async(server: Server, token: str = "") -> Iterator[AgentMail]:
-    with httpx.Client(timeout=120, trust_env=False, follow_redirects=True) as http:
+    with httpx.Client(timeout=120, verify=trusting(), trust_env=False, follow_redirects=True) as http:
         yield AgentMail(api_key=token or server.token, environment=environment(server), httpx_client=http)

@@ -4,7 +4,6 @@ import asyncio
 import inspect
 from typing import Any
 
-import httpx2
 import pytest
 from agentmail import AgentMail, AsyncAgentMail
 from agentmail.api_keys.types import ApiKeyPermissions, CreateBearerApiKeyRequest
@@ -17,6 +16,7 @@ from tests.agentmail.driver import Client, Driver, driving, methods_of
 from tests.agentmail.test_mail import mail, received
 from tests.api.test_search import settled
 from tests.conftest import Server
+from tests.plain_transport import http_client
 
 # By the beginning of their names.
 WITHOUT_COUNTERPART = {
@@ -305,6 +305,6 @@ def subscribe(client: AgentMail, inbox: str) -> Any:
 
 async def fetch(url: str) -> bytes:
     """Without a key."""
-    async with httpx2.AsyncClient() as nobody:
+    async with http_client() as nobody:
         answer = await nobody.get(url)
     return answer.content if answer.status_code == 200 else str(answer.status_code).encode()

@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 from agentmail import AgentMail, AsyncAgentMail
 from agentmail.attachments.types import SendAttachment
@@ -20,6 +19,7 @@ from postroom.mailbox.folders import places
 from postroom.storage.database import Tx
 from tests.agentmail.clients import ONCE, agentmail, agentmail_without_async
 from tests.conftest import Server
+from tests.plain_transport import http_client
 
 
 def mail(
@@ -212,7 +212,7 @@ async def check_files(api: AsyncAgentMail, server: Server, inbox: str) -> None:
     linked = await api.inboxes.messages.get_attachment(inbox, three.message_id, file.attachment_id)
     in_thread = await api.threads.get_attachment(three.thread_id, file.attachment_id)
     raw = await api.inboxes.messages.get_raw(inbox, three.message_id)
-    async with httpx2.AsyncClient(trust_env=False) as anybody:
+    async with http_client() as anybody:
         for link in (linked.download_url, in_thread.download_url):
             assert (await anybody.get(link)).text.strip() == "Hello about Three."
         source = await anybody.get(raw.download_url)

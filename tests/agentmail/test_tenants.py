@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import httpx2
 from httpx2 import AsyncClient, Response
 
 from postroom.web.agentmail.routes import ROUTES
@@ -11,6 +10,7 @@ from postroom.web.routing import Route
 from tests.agentmail.test_mail import mail, received
 from tests.api.test_keys import second_account
 from tests.conftest import Server
+from tests.plain_transport import http_client
 
 UNKNOWN = {
     "inbox_id": "nobody@postroom.localhost",
@@ -92,7 +92,7 @@ async def test_what_is_foreign_is_answered_as_what_is_unknown_before_query_and_b
 async def test_no_route_ignores_a_boundary_or_takes_what_nobody_may(server: Server) -> None:
     names = await names_of_everything(server)
     made = await server.api.post("/v1/api-keys", json={"permissions": ["draft"]})
-    async with server.client(made.json()["token"]) as drafter, httpx2.AsyncClient() as nobody:
+    async with server.client(made.json()["token"]) as drafter, http_client() as nobody:
         for route in ROUTES:
             path = path_of(route, names)
             for name in set(NAMES) - taken_by(route.query):
@@ -110,7 +110,7 @@ async def test_no_route_ignores_a_boundary_or_takes_what_nobody_may(server: Serv
 
 
 async def test_what_has_no_counterpart_is_said_before_anybody_is_asked_who_he_is(server: Server) -> None:
-    async with httpx2.AsyncClient(base_url=server.base_url) as nobody:
+    async with http_client(server.base_url) as nobody:
         for path in (
             "/v0/agent/sign-up",
             "/v0/apps",

@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from postroom.web import routes
 from postroom.web.interface import openapi
 from tests.conftest import Server
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -60,7 +60,7 @@ def test_every_field_that_the_page_names_is_of_the_interface() -> None:
 
 
 async def test_the_server_gives_its_page_to_anybody_with_its_own_address(server: Server) -> None:
-    async with httpx2.AsyncClient(base_url=server.base_url, verify=False) as anybody:
+    async with http_client(server.base_url) as anybody:
         answer = await anybody.get("/llms.txt")
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"

@@ -22,6 +22,7 @@ from tests.extraction.test_pool import slow_file
 from tests.extraction.test_preview import looked_at, png
 from tests.letters import letter, letter_with_files
 from tests.mail import files
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -40,7 +41,7 @@ async def received(
 
 
 async def fetch_without_key(url: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(verify=False) as keyless:
+    async with http_client() as keyless:
         return await keyless.get(url)
 
 

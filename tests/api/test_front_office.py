@@ -13,6 +13,7 @@ from postroom.accounts.reach import default_pod
 from postroom.clock import DAY, MINUTE
 from tests.conftest import Server
 from tests.letters import letter
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -21,7 +22,7 @@ COOKIE = "postroom_session"
 
 def browser(server: Server, **headers: str) -> httpx2.AsyncClient:
     own = {"Origin": server.base_url, "Accept": "text/html", **headers}
-    return httpx2.AsyncClient(base_url=server.base_url, headers=own, timeout=120, verify=False)
+    return http_client(server.base_url, own)
 
 
 @contextlib.asynccontextmanager

@@ -13,6 +13,7 @@ from postroom.resources import Tx
 from postroom.upkeep.upkeep import one_round
 from tests.conftest import Server
 from tests.letters import assert_is_message, html_letter, letter, letter_with_files
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -203,7 +204,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
     paths += [f"/v1/threads/{message['threadId']}", f"/v1/threads/{message['threadId']}/messages"]
     paths += [f"/v1/attachments/{message['id']}/a.csv", f"/v1/attachments/{message['id']}/a.csv/text"]
     assert {path: (await server.api.get(path)).status_code for path in paths} == dict.fromkeys(paths, 404)
-    async with httpx2.AsyncClient(verify=False) as keyless:
+    async with http_client() as keyless:
         assert (await keyless.get(message["attachments"][0]["url"])).status_code == 404
     assert await refusal(server, letter("again")) == 550
 

@@ -27,6 +27,7 @@ from postroom_client.cli import app
 from tests.api.test_front_office import browser
 from tests.api.test_people import invite, links_of
 from tests.conftest import Server
+from tests.plain_transport import http_client
 
 REDIRECT = "http://127.0.0.1:3333/callback"
 VERIFIER = "a-verifier-of-at-least-forty-three-characters-0123"
@@ -107,7 +108,7 @@ async def ask_mcp(server: Server, token: str, path: str = "/mcp") -> httpx2.Resp
         "MCP-Protocol-Version": "2025-06-18",
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    async with httpx2.AsyncClient(base_url=server.base_url, timeout=120) as client:
+    async with http_client(server.base_url) as client:
         return await client.post(path, json=body, headers=headers)
 
 

@@ -18,6 +18,7 @@ from postroom.queue import deliveries
 from tests.conftest import Server
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL
+from tests.plain_transport import http_client
 
 KEY = "a key of the service"
 
@@ -46,7 +47,7 @@ async def connect(server: Server, provider: str, **more: str) -> dict[str, Any]:
 
 
 async def post_to(server: Server, url: str, post: Post) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=120, trust_env=False) as stranger:
+    async with http_client() as stranger:
         return await stranger.post(url, content=post.body, headers=post.headers, params=post.query)
 
 
@@ -111,7 +112,7 @@ async def test_what_is_wrong_with_a_post_is_said(server: Server) -> None:
     assert (broken.status_code, broken.json()["error"]) == (400, "bad_request")
     assert "/mime" in broken.json()["message"]
     assert (await post_to(server, url[:-9] + "x/mime", made.mailgun(KEY))).status_code == 404
-    async with httpx2.AsyncClient(trust_env=False) as stranger:
+    async with http_client() as stranger:
         assert (await stranger.get(url)).status_code == 405
     assert await status_of_a_long_post(url, MAX_POST_BYTES + 1) == b"413"
     assert await subjects(server, inbox_id) == []

@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from postroom.mail.lists import unsubscribe_link
@@ -13,6 +12,7 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, relay_to, running, send, settled, suppressed
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -50,7 +50,7 @@ async def test_a_click_suppresses_the_recipient_and_nobody_else(host: Server, pe
         assert re.search(rb"\r\nFeedback-ID: [0-9a-f]{12}:[0-9a-f]{12}:mail:postroom\r\n", raw)
         assert b"list-unsubscribe-post" in raw.partition(b"bh=")[0]
         assert await is_signed(host, raw, host.resources.config.domain)
-    async with httpx2.AsyncClient() as world:
+    async with http_client() as world:
         looked = await world.get(links["carol"])
         assert (looked.status_code, "<button" in looked.text) == (200, True)
         assert looked.headers["cache-control"] == "no-store"
@@ -86,7 +86,7 @@ async def test_a_link_counts_when_its_mail_is_deleted(host: Server, peer: SmtpPe
     sent = await host.api.post(f"/v1/drafts/{draft.json()['id']}/send", headers={"Idempotency-Key": "draft"})
     await settled(host, sent.json()["id"])
     assert (await host.api.delete(f"/v1/messages/{sent.json()['id']}")).status_code == 204
-    async with httpx2.AsyncClient() as world:
+    async with http_client() as world:
         assert (await world.post(link_of(peer.mails[0].raw))).status_code == 200
     assert await suppressed(host) == {"carol@there.example": "unsub"}
     assert await events_of(host, "message.unsubscribed") == []

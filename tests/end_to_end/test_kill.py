@@ -26,6 +26,7 @@ from postroom.clock import SystemClock
 from postroom.storage.database import Tx
 from tests.conftest import settings
 from tests.mail.keys import signing_key
+from tests.plain_transport import http_client
 
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "10"))
 ACCOUNTS = 6
@@ -238,7 +239,7 @@ async def live_and_die(folder: Path, authors: list[Author], dice: random.Random)
         await require_all_that_was_answered(folder, base_url, authors)
         note_answer = killer(process, dice)
         async with (
-            httpx2.AsyncClient(base_url=base_url, verify=False, timeout=120) as api,
+            http_client(base_url) as api,
             asyncio.TaskGroup() as tasks,
         ):
             for author in authors:
@@ -250,7 +251,7 @@ async def require_all_that_was_answered(folder: Path, base_url: str, authors: li
         require_nothing_half_done(rows)
         for author in authors:
             author.compare(find_boxes(rows, author.account_id))
-    async with httpx2.AsyncClient(base_url=base_url, verify=False) as api:
+    async with http_client(base_url) as api:
         for author in authors:
             await author.try_keys(api)
 

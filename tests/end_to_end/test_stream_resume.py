@@ -16,7 +16,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import uvloop
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
@@ -24,6 +23,7 @@ from websockets.exceptions import WebSocketException
 from postroom.assembly import serving
 from tests.conftest import settings
 from tests.mail.keys import signing_key
+from tests.plain_transport import http_client
 from tests.ports import free_port
 
 DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "12"))
@@ -172,9 +172,7 @@ async def read_whole_log(life: Life) -> list[str]:
     """Every event there is, by the REST interface, in its order."""
     found: list[str] = []
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(
-        base_url=f"http://{life.http}", headers=headers, timeout=60, verify=False
-    ) as api:
+    async with http_client(f"http://{life.http}", headers) as api:
         query: dict[str, str] = {"limit": "100"}
         while page := (await api.get("/v1/events", params=query)).json()["data"]:
             found += [event["event_id"] for event in page]
@@ -184,9 +182,7 @@ async def read_whole_log(life: Life) -> list[str]:
 
 async def make_inboxes(life: Life) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(
-        base_url=f"http://{life.http}", headers=headers, timeout=60, verify=False
-    ) as api:
+    async with http_client(f"http://{life.http}", headers) as api:
         for name in INBOXES:
             assert (await api.post("/v1/inboxes", json={"mailboxName": name})).status_code == 201
 

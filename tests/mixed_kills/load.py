@@ -20,6 +20,7 @@ from tests.connections import provider_posts
 from tests.connections.dovecot import PASSWORD, Dovecot
 from tests.letters import letter, letter_with_files
 from tests.mixed_kills.server import HOST, TOKEN, KilledServer
+from tests.plain_transport import http_client
 
 DOMAIN = "postroom.localhost"
 MAILBOX_USER = "agent@example.com"
@@ -58,13 +59,8 @@ class Load:
         self._inbox_ids: dict[str, str] = {}
         self._post_url = ""
         self._agent = ""
-        self.api = httpx2.AsyncClient(
-            base_url=server.base_url,
-            headers={"Authorization": f"Bearer {TOKEN}"},
-            timeout=PATIENCE_SECONDS,
-            trust_env=False,
-            verify=False,
-        )
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        self.api = http_client(server.base_url, headers, PATIENCE_SECONDS)
 
     async def furnish(self) -> None:
         """Inboxes, a webhook, a key for the agent, and two ways for mail from elsewhere."""

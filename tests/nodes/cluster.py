@@ -18,6 +18,7 @@ import httpx2
 from tests import memory_folder, programs, warm_start
 from tests.lossy_proxy import LossyProxy, lossy_port, lossy_proxy
 from tests.object_store import BUCKET, CREDENTIALS, free_ports, running_object_store
+from tests.plain_transport import http_client
 from tests.postgres_engine import OF_TESTS, Engine, running_engine
 
 TOKEN = "pr_nodes-0123456789abcdef"
@@ -150,12 +151,7 @@ async def get_patiently(api: httpx2.AsyncClient, path: str, params: dict[str, in
 
 
 def client_of(port: int) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}",
-        headers={"Authorization": f"Bearer {TOKEN}"},
-        timeout=PATIENCE_SECONDS,
-        verify=False,  # else each client reads all the certificates of the machine
-    )
+    return http_client(f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {TOKEN}"}, PATIENCE_SECONDS)
 
 
 def hand_over(port: int, name: str, raw: bytes) -> int:

@@ -24,6 +24,7 @@ from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles_dns import ZoneLookup
 from tests.mail.test_authenticity import RECORDS, signed
 from tests.outbound import message_of, message_when, send, settled, until
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -56,7 +57,7 @@ def link_of(notice: EmailMessage) -> str:
 
 
 async def visit(server: Server, method: str, path: str, **form: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=server.base_url, timeout=60, verify=False) as anybody:
+    async with http_client(server.base_url) as anybody:
         return await anybody.request(method, path, data=form or None)
 
 
