@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 API_PREFIXES = ("/v1/", agentmail_names.PREFIX)
 AGENTMAIL_STREAM = "/v0"
 NO_ROUTE = "none"
+ROUTER, AGENTMAIL_ROUTER = Router(ROUTES), Router(AGENTMAIL_ROUTES)
 BODY = "postroom.body"  # where a request keeps what was read of it
 PATH_CHARACTERS = 200
 REFUSALS = (Forbidden, RecipientNotAllowed)  # what the audit log counts
@@ -91,7 +92,6 @@ class Door:
         self._opening = asyncio.Lock()
         self._resources = resources
         self._webhook_courier = webhook_courier
-        self._router, self._agentmail_router = Router(ROUTES), Router(AGENTMAIL_ROUTES)
         self._limit = RequestLimit()
         self._requests = RequestCounts()
         self._site = Site(resources, ROUTES, self._requests, Readiness(resources))
@@ -161,7 +161,7 @@ class Door:
             return answer
         if is_agentmail:
             return await self._answer_agentmail(visit)
-        found = self._router.find(request.method, path)
+        found = ROUTER.find(request.method, path)
         call = await self._admit(visit, found) if is_api else None
         if isinstance(found, ApiError):
             raise found
@@ -180,7 +180,7 @@ class Door:
     async def _answer_agentmail(self, visit: Visit) -> Response:
         """The same checks in the same order; what a path names is found by other names."""
         request = visit.request
-        found = agentmail_names.find(self._agentmail_router, request.method, request.scope["path"])
+        found = agentmail_names.find(AGENTMAIL_ROUTER, request.method, request.scope["path"])
         visit.call = await self._admit(visit)
         if isinstance(found, ApiError):
             raise found
@@ -285,7 +285,7 @@ class Door:
 
     async def _open_link(self, visit: Visit) -> Response:
         """The signature of an attachment's link stands in for a key."""
-        found = self._router.find(visit.request.method, visit.request.scope["path"])
+        found = ROUTER.find(visit.request.method, visit.request.scope["path"])
         if isinstance(found, ApiError):
             raise found
         route, values = found

@@ -35,6 +35,7 @@ from postroom.web.routing import Route, Router
 
 PACKED_ABOVE_BYTES = 2_000
 PACKING = 4
+ROUTER = Router(PAGES)
 
 
 class Office:
@@ -47,7 +48,6 @@ class Office:
             REVIEW_PATH: ReviewDesk(resources, self._renderer),
             UNSUBSCRIBE_PATH: UnsubscribeDesk(resources, self._renderer),
         }
-        self._router = Router(PAGES)
         self._limit = RequestLimit()
 
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
@@ -96,7 +96,7 @@ class Office:
         """A person's clicks are counted apart from the requests of the account's agents."""
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         self._limit.count(session.id, most, self._resources.now()).require()
-        found = self._router.find(request.method, request.scope["path"])
+        found = ROUTER.find(request.method, request.scope["path"])
         if isinstance(found, ApiError):
             raise found
         route, values = found
