@@ -2,7 +2,7 @@
 
 import pytest
 from email_validator import validate_email
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail import address
@@ -75,19 +75,16 @@ def test_a_list_is_read_as_meant(value: str) -> None:
     assert address.parse_list(value) == tuple(Address(*pair) for pair in LISTS[value])
 
 
-@settings(deadline=None)
 @given(st.lists(ADDRESSES, max_size=5))
 def test_a_written_list_reads_back(addresses: list[Address]) -> None:
     assert address.parse_list(", ".join(map(str, addresses))) == tuple(addresses)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_gives_only_plausible_addresses(value: str) -> None:
     assert all(address.is_plausible(found.address) for found in address.parse_list(value))
 
 
-@settings(deadline=None)
 @given(st.builds("{}@{}".format, st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20)))
 def test_normalizing_twice_changes_nothing(value: str) -> None:
     for found in address.parse_list(value):
@@ -201,13 +198,11 @@ def test_the_short_way_for_plain_addresses_agrees_with_the_long_one(given_addres
         assert address.validate(given_address) == expected
 
 
-@settings(max_examples=500)
 @given(st.text(alphabet="aB9 .+_-@<>", max_size=30) | st.from_regex(address._PLAIN, fullmatch=True))
 def test_plain_fields_are_read_as_token_by_token(value: str) -> None:
     assert address.parse_list(value) == tuple(address._mailboxes(value, is_quick=False))
 
 
-@settings(max_examples=500)
 @given(
     st.text(alphabet='aé9 .+_-@<>,;"(', max_size=40)
     | st.lists(ADDRESSES, max_size=4).map(lambda all: ", ".join(map(str, all)))

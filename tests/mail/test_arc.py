@@ -7,7 +7,7 @@ import dkim as dkimpy
 import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.proof import arc_seal, authenticity, dkim
@@ -176,7 +176,6 @@ def test_a_trusted_seal_rescues_dmarc_and_no_other_does() -> None:
     assert judge(other, "list.example").dmarc == "fail"
 
 
-@settings(deadline=None)
 @given(st.integers(0, len(TWICE)), st.binary(max_size=6))
 def test_any_bytes_in_a_chain_give_a_verdict(position: int, damage: bytes) -> None:
     damaged = TWICE[:position] + damage + TWICE[position + len(damage) :]

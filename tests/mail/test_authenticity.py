@@ -4,7 +4,7 @@ import base64
 import dkim
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.proof.authenticity import Judgement, check
@@ -216,7 +216,6 @@ async def test_a_dns_server_that_drops_everything_costs_the_deadline_and_no_more
 ANYTHING = st.text(max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=80), ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 def test_nothing_a_stranger_sends_or_publishes_raises(
     raw: bytes, text: bytes, peer_ip: str, helo: str, sender: str, author: str

@@ -1,7 +1,7 @@
 """One-time codes are found in many languages and forms, and other numbers are not taken for them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.codes import words as code_words
@@ -232,7 +232,6 @@ fillers = st.sampled_from(["important", "codex", "x" * 90, "pass", "one time", "
 pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
 
 
-@settings(deadline=None)  # the first text has the rules put together
 @given(st.lists(st.tuples(pieces, st.sampled_from([" ", "\n", ", ", "-", "", "  ", "_"])), max_size=30))
 def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)
@@ -255,7 +254,6 @@ CANDIDATES = [
 far = st.sampled_from(["lorem ipsum " * 20, "x" * 1_990, "dolor "])
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(pieces, far, st.sampled_from(CANDIDATES)), max_size=30))
 def test_looking_only_near_digits_and_capitals_finds_every_code(parts: list[str]) -> None:
     text = " ".join(parts)

@@ -7,7 +7,7 @@ from email.utils import getaddresses
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -128,7 +128,6 @@ def test_text_in_a_name_cannot_become_a_second_recipient() -> None:
 any_text = st.text(max_size=120)
 
 
-@settings(deadline=None)
 @given(any_text, any_text, any_text, any_text, any_text)
 def test_any_field_is_refused_or_adds_nothing(
     name: str, address: str, subject: str, to: str, file: str
@@ -154,7 +153,6 @@ def test_any_field_is_refused_or_adds_nothing(
 # --- header words
 
 
-@settings(deadline=None)
 @given(line_text)
 def test_a_subject_reads_back_as_it_was(subject: str) -> None:
     raw = compose(replace(PLAIN, subject=subject))
@@ -163,7 +161,6 @@ def test_a_subject_reads_back_as_it_was(subject: str) -> None:
     assert max(map(len, header_block(raw).split(b"\r\n"))) <= 76
 
 
-@settings(deadline=None)
 @given(line_text.map(str.strip).filter(bool))
 def test_a_display_name_reads_back_as_it_was(name: str) -> None:
     raw = compose(replace(PLAIN, from_name=name, to=("x@b.example",)))

@@ -3,7 +3,7 @@
 import re
 from email.message import Message, MIMEPart
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -53,7 +53,6 @@ def as_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n") + "\n"
 
 
-@settings(deadline=None)
 @given(body_text, body_text)
 def test_text_and_html_read_back_as_they_were(text: str, html: str) -> None:
     raw = compose(replace(PLAIN, text=text, html=html))
@@ -99,7 +98,6 @@ def only_file(attachment: DraftAttachment) -> Message:
     return part
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_the_bytes_of_a_file_are_kept(data: bytes) -> None:
     assert only_file(replace(PDF, content=data)).get_payload(decode=True) == data
@@ -112,7 +110,6 @@ def test_a_large_file_is_wrapped_at_76_columns() -> None:
     assert max(map(len, raw.split(b"\r\n"))) <= 76
 
 
-@settings(deadline=None)
 @given(line_text.map(str.strip).filter(bool))
 def test_a_file_name_reads_back_as_it_was(name: str) -> None:
     raw = compose(replace(PLAIN, attachments=(replace(PDF, filename=name),)))
@@ -183,7 +180,6 @@ def test_a_reply_carries_one_reply_prefix(subject: str, reply: str) -> None:
     assert reply_subject(subject) == reply
 
 
-@settings(deadline=None)
 @given(st.text(max_size=2_000))
 def test_the_reply_to_any_subject_can_be_sent(subject: str) -> None:
     reply = reply_subject(subject)

@@ -6,7 +6,7 @@ import dkim as dkimpy
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed448, ed25519
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -147,7 +147,6 @@ line_text = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), 
 body_text = st.text(st.characters(codec="utf-8"), max_size=200) | st.text(" \t\r\nab", max_size=200)
 
 
-@settings(deadline=None)
 @given(line_text, line_text, body_text, st.none() | body_text, st.binary(max_size=100))
 def test_every_composed_mail_verifies(
     name: str, subject: str, text: str, html: str | None, file: bytes
@@ -170,7 +169,6 @@ def test_every_composed_mail_verifies(
 values = st.lists(st.text(" \tab:;=<>ü", min_size=1, max_size=30).map(lambda value: value + "x"), max_size=3)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["To", "subject", "X-A", "CC"]), values, st.text(" \t\nabü", max_size=200))
 def test_odd_white_space_verifies(name: str, lines: list[str], body: str) -> None:
     field = f"{name}: " + "\r\n ".join(["x", *lines]) + "\r\n"

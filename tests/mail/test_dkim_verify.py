@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
@@ -319,7 +319,6 @@ def test_megabytes_of_white_space_are_reduced(filler: bytes) -> None:
     assert simple_body(body) == body + b"\r\n"
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=200), st.binary(max_size=60))
 def test_any_bytes_as_mail_and_key_give_verdicts(mail: bytes, tags: bytes, key: bytes) -> None:
     for raw in (mail, b"DKIM-Signature:" + tags + b"\r\n" + mail, add_tag(tags), SIGNED + mail):
@@ -327,7 +326,6 @@ def test_any_bytes_as_mail_and_key_give_verdicts(mail: bytes, tags: bytes, key: 
             assert set(verdicts(raw, text)) <= {"pass", "fail", "permerror"}
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.integers(min_value=0), st.binary(min_size=1, max_size=3))
 def test_a_signed_mail_with_any_bytes_replaced_gives_verdicts(position: int, replacement: bytes) -> None:
     at = position % len(SIGNED)
@@ -335,7 +333,6 @@ def test_a_signed_mail_with_any_bytes_replaced_gives_verdicts(position: int, rep
     assert set(verdicts(changed)) <= {"pass", "fail", "permerror"}
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=" \tab\r\n", max_size=40).map(str.encode))
 def test_the_relaxed_form_is_its_own_relaxed_form(text: bytes) -> None:
     body = split_mail(b"\r\n" + text).body

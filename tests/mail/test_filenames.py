@@ -1,7 +1,7 @@
 """Names of attachments: safe, at most 200 bytes, unique."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail import filenames
@@ -49,7 +49,6 @@ def test_clean_cuts_the_stem_and_keeps_the_extension(given: str, cleaned: str) -
     assert len(cleaned.encode()) <= 200
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_clean_is_done_after_one_time(name: str) -> None:
     cleaned = filenames.clean(name)
@@ -83,7 +82,6 @@ def test_unique_numbers_ten_thousand_twins() -> None:
     assert len(set(names)) == 10_000
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=5).map(filenames.clean).filter(bool), max_size=30))
 def test_unique_names_stay_safe(names: list[str]) -> None:
     assert_names_are_safe(filenames.unique(names))

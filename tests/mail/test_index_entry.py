@@ -95,9 +95,7 @@ def letter(text: str, **parts: list[str]) -> Searchable:
     )
 
 
-one_engine_for_all = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+one_engine_for_all = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @one_engine_for_all

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.writing.quote import quote_html, quote_text
@@ -39,7 +39,6 @@ def test_a_huge_previous_text_is_cut() -> None:
     assert quoted.endswith("\n> [...]\n")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=500))
 def test_every_line_below_the_attribution_is_marked(text: str, previous: str, sender: str) -> None:
     quoted = quote_text(text, previous, sender, AT)
@@ -64,7 +63,6 @@ def test_the_quote_stays_inside_the_document() -> None:
     assert quote_html("<html>Yes</html>", "b", "c@x", AT).endswith("</blockquote>\n</html>")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=100))
 def test_nothing_quoted_becomes_a_tag(previous: str, sender: str) -> None:
     quoted = quote_html("", previous, sender, AT)

@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.parse import parse_mail
@@ -172,13 +172,11 @@ def read_or_refuse(content: bytes) -> None:
             read(unpack(content))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=100).map(lambda text: f"<feedback>{text}".encode()))
 def test_any_bytes_are_a_report_or_refused(content: bytes) -> None:
     read_or_refuse(content)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([AGGREGATE, TLS, gzip.compress(AGGREGATE), zipped(AGGREGATE)]),
     st.integers(0, 3000),

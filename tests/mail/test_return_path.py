@@ -1,7 +1,7 @@
 """A return path says which recipient bounced, and only we can have written it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.writing.return_path import BouncePath, decode, encode
@@ -18,7 +18,6 @@ def test_a_return_path_fits_a_local_part_and_names_the_recipient() -> None:
     assert decode(SECRET, local, DAY, 7) == BouncePath(MESSAGE, 49, DAY)
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=16, max_size=16), st.integers(0, 255), st.integers(0, 65_535))
 def test_every_recipient_of_every_message_reads_back(raw_id: bytes, index: int, day: int) -> None:
     path = BouncePath(f"msg_{raw_id.hex()}", index, day)
@@ -43,7 +42,6 @@ def test_a_change_of_any_letter_is_noticed() -> None:
         assert decode(SECRET, changed, DAY, 7) is None
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80) | st.text("abcdefgh234567", min_size=56, max_size=56).map("bounces+".__add__))
 def test_no_other_text_is_a_return_path(local_part: str) -> None:
     assert decode(SECRET, local_part, DAY, 7) is None

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.measurements import signals as measurement
@@ -253,7 +253,6 @@ SCRAPS = (
 TEXTS = st.text(max_size=300) | st.lists(st.sampled_from(SCRAPS.split("|")), max_size=40).map(" ".join)
 
 
-@settings(deadline=None, max_examples=400)
 @given(text=TEXTS, html=TEXTS, sender=TEXTS, known=st.lists(TEXTS, max_size=3), name=TEXTS)
 def test_any_text_gives_sound_findings(
     text: str, html: str, sender: str, known: list[str], name: str

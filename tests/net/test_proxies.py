@@ -4,7 +4,7 @@ import struct
 from ipaddress import ip_network
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.net.proxies import MAX_HOPS, Proxies
@@ -78,7 +78,6 @@ def test_what_is_no_header_is_none(said: bytes) -> None:
         parse_header(said)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from((b"", b"PROXY ", b"PROXY TCP4 ", V2_START, V2_START + b"\x21\x11")),
     st.binary(max_size=300),

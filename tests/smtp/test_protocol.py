@@ -2,7 +2,7 @@
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.smtp.backend import Accepted
@@ -64,7 +64,6 @@ def test_a_group_of_commands_gets_the_same_answers_however_it_is_cut(group: byte
     assert answers == whole.send(group)
 
 
-@settings(max_examples=300)
 @given(
     st.lists(
         st.one_of(LINES, st.sampled_from([*TO_ALICE, b"DATA\r\n", b"\r\n.\r\n"]), st.binary(max_size=300)),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.clock import DAY
@@ -36,7 +36,6 @@ def test_a_maildir_is_read_with_its_folders(tmp_path: Path) -> None:
     assert [mbox.read(mail) for mail in found] == [FIRST, FIRST, SECOND]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     content=st.lists(st.sampled_from([b"From a b\n", b"\n", b"Date: x\n", b"From \n", b"\xff", b">From "]))
 )

@@ -3,7 +3,7 @@
 import random
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.bounces import report as limits
@@ -66,7 +66,6 @@ pieces = st.lists(
 ).map(b"".join)
 
 
-@settings(deadline=None)
 @given(
     st.binary(max_size=500)
     | pieces

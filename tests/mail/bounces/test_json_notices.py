@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.json_notices import read_notice
@@ -130,7 +130,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON, st.sampled_from([*BOUNCES, *COMPLAINTS]), st.data())
 def test_any_json_gives_a_report_or_none(
     value: object, document: dict[str, Any], data: st.DataObject

@@ -1,6 +1,6 @@
 """A reason is judged narrowly: only an address that does not exist is its own fault."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, is_hard, reply_code
@@ -52,7 +52,6 @@ def test_a_full_mailbox_and_a_passing_fault_are_soft(status: str, diagnostic: st
     assert is_hard(status, diagnostic) is hard
 
 
-@settings(deadline=None)
 @given(st.none() | st.integers(), st.none() | st.text(max_size=20), st.text(max_size=3_000))
 def test_any_reply_gets_a_verdict(code: int | None, status: str | None, text: str) -> None:
     assert fault_of(code, status, text) in Fault

@@ -1,7 +1,7 @@
 """A mail to the signed return path is about its recipient even when nothing in it can be read."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.read import read_report, read_returned
@@ -59,7 +59,6 @@ def test_a_delay_stays_a_delay() -> None:
     assert report.kind == "delay"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=500))
 def test_any_bytes_to_the_return_path_give_a_last_word(raw: bytes) -> None:
     report = read_returned(raw)
