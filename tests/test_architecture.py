@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
+from tests.samples import samples
 
 SOURCE = Path(__file__).parent.parent / "src" / "postroom"
 CLIENT = SOURCE.parent / "postroom_client"
@@ -234,7 +234,7 @@ def test_a_module_imports_only_what_lies_below_it() -> None:
             assert not (here in DOORS and other == "storage"), f"{path} must go through nouns and verbs"
 
 
-@pytest.mark.parametrize("room", sorted(ROOMS))
+@samples("room", sorted(ROOMS))
 def test_a_room_lists_what_it_holds_in_its_order(room: str) -> None:
     assert set(holdings(SOURCE / room)) == set(ROOMS[room]), "say in ROOMS where a new file stands"
     for name, others in imports_inside(SOURCE / room).items():
@@ -264,12 +264,12 @@ def imports_inside(room: Path) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("room", FOLDERS, ids=lambda room: str(room.relative_to(SOURCE.parent)))
+@samples("room", FOLDERS)
 def test_inside_a_room_there_is_no_circle(room: Path) -> None:
     TopologicalSorter(imports_inside(room)).prepare()
 
 
-@pytest.mark.parametrize("room", FOLDERS, ids=lambda room: str(room.relative_to(SOURCE.parent)))
+@samples("room", FOLDERS)
 def test_a_room_is_small(room: Path) -> None:
     assert len([path for path in room.glob("*.py") if path.name != "__init__.py"]) <= FILES_OF_A_ROOM
 

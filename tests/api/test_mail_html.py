@@ -1,9 +1,8 @@
 """HTML of a stranger's mail: what is left of it on the page that shows it."""
 
-import pytest
-
 from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import mail_html
+from tests.samples import samples
 
 DEEP = {
     "elements": "<div>" * 80_000,
@@ -29,7 +28,7 @@ def test_words_links_and_tables_stay() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", DEEP)
+@samples("kind", DEEP)
 def test_the_page_is_never_deeper_than_a_hundred_elements(kind: str) -> None:
     shown = body_of(DEEP[kind])
     depth = deepest = 0
@@ -46,7 +45,7 @@ def test_pictures_of_elsewhere_are_there_only_when_asked_for() -> None:
     assert "https:" not in mail_html.headers(False)["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize(
+@samples(
     "html",
     [
         "<a href='javascript:x'>a</a>",
@@ -86,7 +85,7 @@ def test_a_picture_that_is_named_a_thousand_times_does_not_fill_the_memory() -> 
     assert page.count("src=") == 3
 
 
-@pytest.mark.parametrize(
+@samples(
     ("html", "kept"),
     [
         (
@@ -104,7 +103,7 @@ def test_a_background_stays_with_the_colour_that_is_read_on_it(html: str, kept: 
     assert "color:" in shown.replace("background-color:", "") or "white" in shown
 
 
-@pytest.mark.parametrize(
+@samples(
     "html",
     [
         '<p style="color:#ffffff">Hi</p>',

@@ -17,6 +17,7 @@ from postroom.events.webhook_signature import new_secret, sign, standard_headers
 from tests import generators
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
+from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -94,7 +95,7 @@ async def test_mcp_is_for_pages_of_named_sites(open_server: Server, origin: str,
     assert answer.status_code == status
 
 
-@pytest.mark.parametrize("value", ["*", "app.example.com", "https://a.example/path", "https://A b"])
+@samples("value", ["*", "app.example.com", "https://a.example/path", "https://A b"])
 def test_what_is_no_origin_stops_the_start(value: str) -> None:
     with pytest.raises(ConfigError, match="POSTROOM_CORS_ORIGINS"):
         configuration.load({"POSTROOM_CORS_ORIGINS": value})
@@ -126,7 +127,7 @@ def test_the_standard_signature_is_that_of_its_specification() -> None:
     assert made["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-@pytest.mark.parametrize("secret", ["a-secret-of-my-own", "whsec_not base64!", "whsec_"])
+@samples("secret", ["a-secret-of-my-own", "whsec_not base64!", "whsec_"])
 def test_a_secret_of_another_form_has_only_our_own_signature(secret: str) -> None:
     assert standard_headers(secret, "evt_1", 1, b"{}") == {}
 

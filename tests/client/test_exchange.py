@@ -15,6 +15,7 @@ from postroom_client.transport.exchange import (
     read_retry_after,
 )
 from tests.client.peers import Answer, http_peer
+from tests.samples import samples
 
 QUICK = Patience(attempts=4, longest_wait_seconds=5, first_pause_seconds=0.001)
 INBOX = {"id": "inb_1", "address": "a@example.com", "createdAt": "2026-11-14T10:05:00.000Z"}
@@ -28,7 +29,7 @@ def refusal(status: int, code: str, **headers: str) -> Answer:
     return Answer(status, {"error": code, "message": "No."}, named)
 
 
-@pytest.mark.parametrize("fault", [BUSY, DROPPED, Answer(502, b"<html>")])
+@samples("fault", [BUSY, DROPPED, Answer(502, b"<html>")])
 def test_a_question_is_asked_again_after_a_passing_fault(fault: Answer) -> None:
     with (
         http_peer(fault, fault, Answer(200, INBOX)) as peer,
@@ -67,7 +68,7 @@ def test_each_send_has_a_key_of_its_own_unless_one_is_given() -> None:
     assert third == "mine"
 
 
-@pytest.mark.parametrize("fault", [BUSY, DROPPED])
+@samples("fault", [BUSY, DROPPED])
 def test_what_must_not_happen_twice_is_not_repeated(fault: Answer) -> None:
     with (
         http_peer(fault, Answer(201, INBOX)) as peer,
@@ -141,13 +142,13 @@ def test_a_server_that_is_away_is_a_failed_connection() -> None:
         client.create_inbox("a")
 
 
-@pytest.mark.parametrize("url", ["nonsense", "http://", "http://[", "ftp://example.com", "http://a b/"])
+@samples("url", ["nonsense", "http://", "http://[", "ftp://example.com", "http://a b/"])
 def test_an_address_that_is_none_is_a_failed_connection(url: str) -> None:
     with pytest.raises(errors.ConnectionFailed):
         Client("pr_1", url, patience=QUICK).me()
 
 
-@pytest.mark.parametrize(
+@samples(
     "answer", [Answer(200, b"<html>"), Answer(200, b"\xff"), Answer(200, []), Answer(200, b"[" * 100_000)]
 )
 def test_an_answer_that_is_not_ours_is_an_error_of_its_own(answer: Answer) -> None:
@@ -219,7 +220,7 @@ def test_the_environment_gives_server_and_key(monkeypatch: pytest.MonkeyPatch) -
     assert peer.seen[0].headers["authorization"] == "Bearer pr_env"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("value", "seconds"),
     [("7", 7), (None, None), ("-1", None), ("soon", None), ("٣", None), ("9" * 400, None), ("1.5", None)],
 )

@@ -2,14 +2,14 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom_client.cli.safe_text import json_text, many_lines, one_line
+from tests.samples import samples
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "shown"),
     [
         ("plain", "plain"),

@@ -10,6 +10,7 @@ from postroom_client.calls.arguments import read_file
 from postroom_client.calls.calls import send
 from postroom_client.calls.sending import reply_recipients
 from postroom_client.results import Message
+from tests.samples import samples
 
 
 def message(direction: str, **fields: str) -> Message:
@@ -23,7 +24,7 @@ COPIED = message("inbound", deliveryRole="cc", fromAddr="ann@example.com", heade
 SENT = message("outbound", fromAddr="me@x.y", headerTo="first@x.y")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("thread", "recipients"),
     [
         ([CAME], "Ann <ann@example.com>"),

@@ -20,7 +20,7 @@ FOREIGN = "127.1"
 SECRET = ("agent", "s3cret:@/pass")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("value", "relay"),
     [
         ("mx", None),

@@ -1,12 +1,12 @@
 """Calendar files and cards are told as a reader would tell them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
 from postroom.mail.extraction import MAX_WHOLE_CHARS, Extraction
 from tests.mail.test_calendar import INVITATION, calendar
+from tests.samples import samples
 
 
 def read(content: bytes, filename: str = "", content_type: str = "") -> Extraction:
@@ -30,7 +30,7 @@ def test_an_invitation_is_told_in_words() -> None:
     assert read(calendar(INVITATION), "", "application/octet-stream").text == text
 
 
-@pytest.mark.parametrize(
+@samples(
     ("event", "method", "text"),
     [
         ("SUMMARY:Fair\nDTSTART;VALUE=DATE:20261120", "PUBLISH", "Fair\nWhen: 2026-11-20"),
@@ -55,7 +55,7 @@ def test_a_calendar_without_appointments_is_given_as_it_is() -> None:
     assert read(b"BEGIN:VCALENDAR\r\nX-A:1\r\nEND:VCALENDAR").text == "BEGIN:VCALENDAR\nX-A:1\nEND:VCALENDAR"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("lines", "text"),
     [
         (
@@ -93,7 +93,7 @@ def test_several_cards_stand_below_each_other() -> None:
     assert read(card("FN:Ann") + card("FN:Bob")).text == "Name: Ann\n\nName: Bob"
 
 
-@pytest.mark.parametrize("unit", [b"FN:a\n", b"\n ", b'N;A="', b"=\n", b";", b"ADR:;;;;\n", b"BEGIN:VCARD\n"])
+@samples("unit", [b"FN:a\n", b"\n ", b'N;A="', b"=\n", b";", b"ADR:;;;;\n", b"BEGIN:VCARD\n"])
 def test_long_hostile_cards_are_read_in_one_pass(unit: bytes) -> None:
     found = read(b"BEGIN:VCARD\nFN;QUOTED-PRINTABLE:a\n" + unit * (3_000_000 // len(unit)))
     assert len(found.text or "") <= MAX_WHOLE_CHARS

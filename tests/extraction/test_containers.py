@@ -4,7 +4,6 @@ import io
 import warnings
 import zipfile
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from postroom.extraction.extract import UNREAD_REST, extract
 from postroom.extraction.formats import archive
 from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
+from tests.samples import samples
 
 PARAGRAPH = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
 CONTAINER = '<container><rootfiles><rootfile full-path="book/a.opf"/></rootfiles></container>'
@@ -197,7 +197,7 @@ def test_entities_of_a_book_are_not_expanded() -> None:
     assert read(book(**{"book/a.opf": package})) == Extraction("failed", None)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("more", "expected"),
     [("", Extraction("office", "All of the text")), ("&e;", Extraction("failed", None))],
 )
@@ -219,7 +219,7 @@ def test_a_document_type_is_allowed_and_what_it_names_is_not_read(more: str, exp
     assert read(content) == expected
 
 
-@pytest.mark.parametrize(
+@samples(
     ("name", "chunk", "text"),
     [
         ("part.html", "<p>From a page", "From a page"),

@@ -19,6 +19,7 @@ from postroom.mail.extraction import (
     Extraction,
 )
 from tests.mail import files
+from tests.samples import samples
 
 PARAGRAPH = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
 CELL = "<w:tc>{}</w:tc>"
@@ -109,7 +110,7 @@ def test_open_spreadsheets_give_their_rows() -> None:
     assert read(files.open_document("spreadsheet", body)) == Extraction("office", "Sums\na\t\t\tb")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content", "filename", "text"),
     [
         ('Name,Größe\nAnn,"1,5\nm"\n'.encode(), "a.csv", "Name\tGröße\nAnn\t1,5 m"),
@@ -127,7 +128,7 @@ def test_a_page_gives_what_a_reader_sees() -> None:
     assert read(page) == Extraction("html", "Hello")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content", "content_type", "filename"),
     [
         (b'{"a": 1}', "application/json", "a.json"),
@@ -157,7 +158,7 @@ def test_a_mail_gives_its_main_headers_and_its_words() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content", "filename"),
     [
         (b"\x00\x01\x02" * 100, "a.txt"),
@@ -237,7 +238,7 @@ def test_entities_from_files_are_not_read() -> None:
     assert read(files.docx(PARAGRAPH.format("&e;"), entity)) == Extraction("failed", None)
 
 
-@pytest.mark.parametrize(
+@samples(
     "content",
     [
         b"%PDF-1.4 nothing",

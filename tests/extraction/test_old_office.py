@@ -5,7 +5,6 @@ import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,7 +150,7 @@ def test_a_mail_of_outlook_gives_its_head_its_words_and_what_is_inside() -> None
     assert read(mail(), "a.msg", "application/vnd.ms-outlook") == Extraction("office", text)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("number", "content"),
     [
         ("1013", b"<p>only HTML"),
@@ -199,7 +198,7 @@ def encrypted_word() -> bytes:
     return compound_file({"WordDocument": bytes(stream)})
 
 
-@pytest.mark.parametrize(
+@samples(
     "content",
     [
         encrypted_word(),

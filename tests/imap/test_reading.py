@@ -31,6 +31,7 @@ from tests.conftest import Server
 from tests.doubles import START, FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
 from tests.letters import letter
+from tests.samples import samples
 from tests.stored import make_inbox, put_mail
 
 HEADS = (
@@ -47,7 +48,7 @@ HEADS = (
 )
 
 
-@pytest.mark.parametrize("raw", HEADS)
+@samples("raw", HEADS)
 def test_a_header_ends_where_the_structure_says(raw: bytes) -> None:
     assert raw_mails.head_end(raw) == structure.scan([raw]).body_start
 

@@ -25,6 +25,7 @@ from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.letters import html_letter, letter
 from tests.mail.keys import private_key
+from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -443,7 +444,7 @@ def test_handovers_of_one_time_stand_together_and_the_same_mail_is_known_by_its_
 HOP = b"Received: from a by b; Mon, 16 Nov 2026 10:05:00 +0000\r\n"
 
 
-@pytest.mark.parametrize(
+@samples(
     "head",
     [
         HOP * MAX_HOPS,

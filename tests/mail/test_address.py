@@ -92,7 +92,7 @@ def test_normalizing_twice_changes_nothing(value: str) -> None:
         assert address.normalize(normalized) == normalized
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "normalized"),
     [
         ("Ada@Analytical.Example", "ada@analytical.example"),
@@ -109,7 +109,7 @@ def test_normalize_gives_the_form_to_compare_by(given: str, normalized: str) -> 
     assert address.normalize(given) == normalized
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "parts"),
     [
         ("a@x.example", ("a", "x.example")),
@@ -122,7 +122,7 @@ def test_split_cuts_at_the_last_at(given: str, parts: tuple[str, str]) -> None:
     assert address.split(given) == parts
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "base"),
     [
         ("desk+invoices@x.example", "desk@x.example"),
@@ -137,7 +137,7 @@ def test_base_of_drops_the_tag(given: str, base: str) -> None:
     assert address.base_of(given) == base
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "valid"),
     [
         ("Ada@Analytical.Example", "Ada@analytical.example"),
@@ -240,9 +240,7 @@ def test_a_flood_of_marks_is_no_address_and_hides_none_before_it(unit: str) -> N
     assert len(found) <= 3
 
 
-@pytest.mark.parametrize(
-    "entry", ["a@x.example", "Ann <a@x.example>", "é <a@x.example>", '"A, B" <a@x.example>']
-)
+@samples("entry", ["a@x.example", "Ann <a@x.example>", "é <a@x.example>", '"A, B" <a@x.example>'])
 def test_a_long_list_of_real_mailboxes_is_read_to_its_bound(entry: str) -> None:
     assert len(address.parse_list(", ".join([entry] * 12_000))) == address.MAX_ADDRESSES
 

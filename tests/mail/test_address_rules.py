@@ -8,7 +8,7 @@ from postroom.mail import address_rules
 from tests.samples import samples
 
 
-@pytest.mark.parametrize(
+@samples(
     ("written", "read"),
     [
         ("Alice@Example.COM", "alice@example.com"),

@@ -4,7 +4,6 @@ import base64
 import re
 
 import dkim as dkimpy
-import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import given
@@ -17,6 +16,7 @@ from postroom.mail.proof.canonical import split_mail
 from postroom.mail.proof.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key, signing_key
+from tests.samples import samples
 
 RECORD = dkim.public_record(signing_key())
 ZONE = {
@@ -95,7 +95,7 @@ def test_a_chain_passes_and_says_who_sealed_it() -> None:
     assert check(TWICE.replace(b"Subject: Hi", b"subject:   Hi ")).verdict == "pass"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("old", "new"),
     [
         (b"Hello", b"Hallo"),

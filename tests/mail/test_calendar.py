@@ -3,7 +3,6 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,7 +114,7 @@ def test_an_answer_is_expected_of_an_open_request_that_asks_for_one(
     assert read(more, method).answer_expected is is_expected
 
 
-@pytest.mark.parametrize(
+@samples(
     ("times", "start", "end", "start_at", "end_at"),
     [
         ("DTSTART:20261120T100000Z", "2026-11-20T10:00:00", "2026-11-20T10:00:00", "10:00", "10:00"),
@@ -145,7 +144,7 @@ def test_times_are_read_as_they_are_written(
         assert found.end_at == (end_at and at(f"2026-11-20T{end_at}Z"))
 
 
-@pytest.mark.parametrize(
+@samples(
     ("name", "zone", "summer", "winter"),
     [
         ("America/New_York", "", "14:00", "15:00"),
@@ -184,7 +183,7 @@ def test_rules_change_on_the_very_day_they_name() -> None:
         assert read(f"DTSTART;TZID=Z:{moment}", zone=zone).start_at == at(utc)
 
 
-@pytest.mark.parametrize(
+@samples(
     "rule",
     [
         "RRULE:FREQ=YEARLY;BYMONTH=99;BYDAY=9XX",
@@ -218,9 +217,7 @@ def test_a_task_is_read_with_its_due_time() -> None:
     assert read("SUMMARY:Pay\nDUE:20261120T100000Z", kind="VTODO").end_at == at("2026-11-20T10:00Z")
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"words", b"BEGIN:VCALENDAR", b"BEGIN:VCALENDAR\nEND:VCALENDAR", b"\xff\xfe\0"]
-)
+@samples("raw", [b"", b"words", b"BEGIN:VCALENDAR", b"BEGIN:VCALENDAR\nEND:VCALENDAR", b"\xff\xfe\0"])
 def test_a_file_without_an_appointment_has_none(raw: bytes) -> None:
     assert read_calendar(raw) is None
 

@@ -1,6 +1,5 @@
 """Mail is sorted by its fields into personal, automated, marketing and bounce; only people are answered."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ def kind_of(fields: str, mail_from: str | None = PERSON) -> Kind:
     )
 
 
-@pytest.mark.parametrize(
+@samples(
     "fields",
     [
         "Subject: hello",
@@ -62,7 +61,7 @@ def test_a_mail_of_a_machine_is_automated(fields: str) -> None:
     assert kind_of(fields) == Kind("automated", False)
 
 
-@pytest.mark.parametrize(
+@samples(
     "fields",
     [
         "List-Unsubscribe: <https://x.example/u>",
@@ -134,14 +133,12 @@ def test_who_wants_no_answer_gets_none(local: str) -> None:
     assert categorize(Signs(), from_address=address) == Kind("automated", False)
 
 
-@pytest.mark.parametrize(
-    "local", ["ann", "nora.reply", "replies", "robot.jones", "auto.repair", "news.desk.ann"]
-)
+@samples("local", ["ann", "nora.reply", "replies", "robot.jones", "auto.repair", "news.desk.ann"])
 def test_a_name_that_only_resembles_is_answered(local: str) -> None:
     assert categorize(Signs(), from_address=f"{local}@shop.example") == Kind("personal", True)
 
 
-@pytest.mark.parametrize("local", ["notifications", "alerts", "newsletter", "jenkins", "root"])
+@samples("local", ["notifications", "alerts", "newsletter", "jenkins", "root"])
 def test_names_of_machines_are_automated(local: str) -> None:
     assert categorize(Signs(), from_address=f"{local}@shop.example") == Kind("automated", False)
 

@@ -1,19 +1,16 @@
 """Charset labels as mail uses them, and format=flowed."""
 
-import pytest
-
 from postroom.mail import charset, flowed
+from tests.samples import samples
 
 
-@pytest.mark.parametrize(
-    "label", ["zip", "base64", "rot13", "idna", "punycode", "unicode_escape", "../os", "x" * 900]
-)
+@samples("label", ["zip", "base64", "rot13", "idna", "punycode", "unicode_escape", "../os", "x" * 900])
 def test_a_codec_that_is_no_charset_is_never_used(label: str) -> None:
     assert charset.codec_for(label) == charset.UNDECLARED
     assert charset.decode("grün".encode(), label) == "grün"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("label", "codec"),
     [
         ("UTF-8", "utf_8"),
@@ -40,7 +37,7 @@ def test_a_large_text_that_is_not_what_its_label_says_is_guessed() -> None:
     assert charset.decode(b"a" * 1_048_577, "utf-16") == "a" * 1_048_577
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "unwrapped"),
     [
         ("one \ntwo\nthree", "one two\nthree"),
@@ -56,7 +53,7 @@ def test_flowed_lines_are_joined_at_the_same_depth(text: str, unwrapped: str) ->
     assert flowed.unwrap(text, deletes_space=False) == unwrapped
 
 
-@pytest.mark.parametrize(
+@samples(
     ("data", "neighbour", "text"),
     [
         ("Grüße".encode(), "koi8-r", "Grüße"),

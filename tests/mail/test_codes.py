@@ -1,6 +1,5 @@
 """One-time codes are found in many languages and forms, and other numbers are not taken for them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -208,7 +207,7 @@ def test_promotions_postcodes_sizes_and_products_are_no_codes(text: str) -> None
     assert codes(text) == ()
 
 
-@pytest.mark.parametrize(
+@samples(
     "cells",
     [
         "<table><tr>{}</tr></table>".format("".join(f"<td>{digit}</td>" for digit in "482193")),

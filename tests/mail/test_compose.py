@@ -170,7 +170,7 @@ def test_a_display_name_reads_back_as_it_was(name: str) -> None:
     assert max(map(len, header_block(raw).split(b"\r\n"))) <= 76
 
 
-@pytest.mark.parametrize("subject", ["ü" * 200, "😀" * 100, "x" * 900, "日本語 " * 60, "é" + "a" * 500])
+@samples("subject", ["ü" * 200, "😀" * 100, "x" * 900, "日本語 " * 60, "é" + "a" * 500])
 def test_encoded_words_are_short_and_each_decodes_alone(subject: str) -> None:
     raw = compose(replace(PLAIN, subject=subject))
     words = re.findall(rb"=\?utf-8\?[bq]\?[^?]*\?=", header_block(raw))
@@ -192,7 +192,7 @@ def test_an_empty_subject_writes_no_header() -> None:
     assert "Subject" not in header_names(compose(replace(PLAIN, subject="")))
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given_form", "on_the_wire"),
     [
         ("Lovelace, Ada <a@b.example>", b'"Lovelace, Ada" <a@b.example>'),

@@ -2,9 +2,8 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
-
 from postroom.mail.search import days
+from tests.samples import samples
 
 FIRST = date(2024, 12, 20)
 EVERY_DAY = [FIRST + timedelta(number) for number in range(0, 4_000, 3)]
@@ -14,7 +13,7 @@ def moment(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
 
 
-@pytest.mark.parametrize(
+@samples(
     "bound", [date(2024, 12, 31), date(2025, 1, 1), date(2028, 2, 29), date(2029, 12, 31), date(2030, 6, 10)]
 )
 def test_a_day_has_a_word_before_or_from_a_bound_but_never_both(bound: date) -> None:
@@ -25,7 +24,7 @@ def test_a_day_has_a_word_before_or_from_a_bound_but_never_both(bound: date) -> 
         assert bool(words & since) == (day >= bound), day
 
 
-@pytest.mark.parametrize("year", [1, 1970, 2000, 2099, 9999])
+@samples("year", [1, 1970, 2000, 2099, 9999])
 def test_a_span_is_few_words_however_far_it_goes(year: int) -> None:
     for day in (date(year, 1, 1), date(year, 12, 31)):
         assert len(days.words_before(moment(day))) <= 63

@@ -83,7 +83,7 @@ def test_every_shape_of_body_verifies(body: bytes) -> None:
     assert is_valid(sign(raw) + on_the_wire(raw))
 
 
-@pytest.mark.parametrize(
+@samples(
     "head",
     [
         b"From:a@b.example\r\n",
@@ -176,15 +176,13 @@ def test_odd_white_space_verifies(name: str, lines: list[str], body: str) -> Non
     assert is_valid(sign(raw) + on_the_wire(raw))
 
 
-@pytest.mark.parametrize(
-    "raw", [b"From: a@b\n\nx", b"From: a@b\r\n\r\nx\ry", b"Subject: x\r\n\r\nFrom: a@b\r\n", b""]
-)
+@samples("raw", [b"From: a@b\n\nx", b"From: a@b\r\n\r\nx\ry", b"Subject: x\r\n\r\nFrom: a@b\r\n", b""])
 def test_a_mail_that_would_be_altered_on_the_way_is_not_signed(raw: bytes) -> None:
     with pytest.raises(ValueError, match="raw: "):
         sign(raw)
 
 
-@pytest.mark.parametrize("bad", ["", "a;b", "a b", "a\r\nX: y", "ü.example", "a..b"])
+@samples("bad", ["", "a;b", "a b", "a\r\nX: y", "ü.example", "a..b"])
 def test_names_cannot_break_out_of_the_signature(bad: str) -> None:
     with pytest.raises(ValueError, match="domain: "):
         dkim.sign(MAIL, domain=bad, keys=[("s1", KEY)], signed_at=SIGNED_AT)

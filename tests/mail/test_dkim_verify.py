@@ -97,7 +97,7 @@ def test_a_mail_without_signature_has_no_verdicts() -> None:
     assert overall(()) == "none"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("old", "new"),
     [
         (b"Hello", b"Hallo"),
@@ -269,7 +269,7 @@ def test_an_expired_signature_fails() -> None:
     assert verdicts(mail, now=expires + 1) == ["fail"]
 
 
-@pytest.mark.parametrize(
+@samples(
     "tag",
     [b"x=soon", b"x=-1", b"x=" + b"9" * 5000, b"v=1", b"q=dns/other", b"nonsense", b"=", b"y z=1", b"x=\xb2"],
 )
@@ -311,7 +311,7 @@ def test_an_enormous_signature_field_is_a_permanent_error() -> None:
     assert verdicts(add_tag(b"z=" + b"x" * 20_000)) == ["permerror"]
 
 
-@pytest.mark.parametrize("filler", [b" ", b"\t", b" \t", b"\r\n", b"\r", b"\r\r\n", b" \r\n", b"\n"])
+@samples("filler", [b" ", b"\t", b" \t", b"\r\n", b"\r", b"\r\r\n", b" \r\n", b"\n"])
 def test_megabytes_of_white_space_are_reduced(filler: bytes) -> None:
     """With a quadratic form this test would not end."""
     body = split_mail(b"\r\n" + filler * (2_000_000 // len(filler)) + b"x").body

@@ -61,7 +61,7 @@ def test_strictness_for_one_method_leaves_the_other_relaxed() -> None:
     assert dmarc("sender.test", zone, dkim("mail.sender.test")) == "fail"
 
 
-@pytest.mark.parametrize("verdict", ["fail", "softfail", "neutral", "none", "permerror"])
+@samples("verdict", ["fail", "softfail", "neutral", "none", "permerror"])
 def test_an_aligned_identifier_that_did_not_pass_is_worth_nothing(verdict: str) -> None:
     zone = zone_of(sender__test="v=DMARC1; p=none")
     assert dmarc("sender.test", zone, spf("sender.test", verdict), dkim("sender.test", verdict)) == "fail"
@@ -77,7 +77,7 @@ def test_without_a_record_there_is_no_verdict() -> None:
     assert dmarc("mail.sender.test", zone_of(), spf("mail.sender.test")) == "none"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("record", "verdict"),
     [
         ("v=DMARC1", "fail"),
@@ -106,7 +106,7 @@ def policy(author: str, zone: ZoneLookup) -> str | None:
     return evaluate(author, [], timed(zone)).policy
 
 
-@pytest.mark.parametrize(
+@samples(
     ("tags", "itself", "below", "absent"),
     [
         ("p=reject", "reject", "reject", "reject"),
@@ -188,7 +188,7 @@ def test_a_walk_over_few_labels_asks_each() -> None:
     ]
 
 
-@pytest.mark.parametrize("dead", ["_dmarc.sender.test", "_dmarc.test", "*"])
+@samples("dead", ["_dmarc.sender.test", "_dmarc.test", "*"])
 def test_a_dns_that_does_not_answer_is_a_temporary_error(dead: str) -> None:
     zone = zone_of(sender__test="v=DMARC1; p=reject")
     zone.dead = {dead}
@@ -234,7 +234,7 @@ def test_a_domain_has_one_ascii_form(text: str, domain: str | None) -> None:
     assert ascii_domain(text) == domain
 
 
-@pytest.mark.parametrize(
+@samples(
     ("address", "domain"),
     [("ann@Sender.Test", "sender.test"), ('"a@b"@sender.test', "sender.test"), ("ann", None), ("ann@", None)],
 )

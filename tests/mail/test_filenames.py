@@ -1,6 +1,5 @@
 """Names of attachments: safe, at most 200 bytes, unique."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +33,7 @@ def test_clean_leaves_a_harmless_name(given: str, cleaned: str) -> None:
     assert filenames.clean(given) == cleaned
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "cleaned"),
     [
         ("x" * 500 + ".pdf", "x" * 196 + ".pdf"),
@@ -87,7 +86,7 @@ def test_unique_names_stay_safe(names: list[str]) -> None:
     assert_names_are_safe(filenames.unique(names))
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content_type", "name"),
     [
         ("application/pdf", "attachment-3.pdf"),

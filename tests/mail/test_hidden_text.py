@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from postroom.mail.html.layout import DOUBT
 from postroom.mail.html.page import read_page
 from postroom.mail.html.text import html_to_text
@@ -90,7 +88,7 @@ def test_comparing_selectors_has_an_end_and_leaves_a_doubt() -> None:
     assert MAX_STEPS < 1_000_000
 
 
-@pytest.mark.parametrize("width", ["600px", "37.5em"])
+@samples("width", ["600px", "37.5em"])
 def test_words_said_twice_for_two_widths_are_not_hidden_ones(width: str) -> None:
     words = "The market opens at nine on Saturday, with bread, honey and flowers from the valley. " * 4
     narrow = f"@media (max-width:{width}){{.w{{display:none}}.m{{display:block}}}}"

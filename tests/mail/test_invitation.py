@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from postroom.mail.meaning.calendar import _File, read_calendar
 from postroom.mail.meaning.content_lines import content_lines
 from postroom.mail.writing import invitation, invitation_answer, zone_rules
 from postroom.mail.writing.invitation import CalendarSender, Invitation, read_moment
+from tests.samples import samples
 
 SENDER = CalendarSender(
     Address("Ann", "ann@example.com"), "<m1@example.com>", datetime(2026, 11, 16, 9, tzinfo=UTC)
@@ -42,7 +42,7 @@ def test_no_words_begin_a_line_of_their_own(summary: str, location: str) -> None
     assert names == [line.name for line in content_lines(written("Review", location="x" if location else ""))]
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@samples("zone", ZONES)
 def test_a_zone_by_its_rules_is_the_zone_by_its_name(zone: str) -> None:
     """A reader that knows no names of zones gets the same times, day by day."""
     lines = "\r\n".join(("BEGIN:VCALENDAR", *zone_rules.zone_lines(zone, 2026), "END:VCALENDAR"))

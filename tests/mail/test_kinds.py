@@ -1,13 +1,12 @@
 """Mails of ten kinds without telling fields are sorted by what their bodies say; only people are answered."""
 
-import pytest
-
 from postroom.inward.mails import ReadMail
 from postroom.inward.receive import read_mail
 from postroom.mail.kinds.body_signs import is_alert, is_answer, is_bulk
 from tests.mail import kind_samples
 from tests.mail.figures import arrived
 from tests.mail.kind_samples import KindSample
+from tests.samples import samples
 
 MAILS = kind_samples.read_all()
 
@@ -16,7 +15,7 @@ def read(sample: KindSample) -> ReadMail:
     return read_mail(arrived(sample.raw()))
 
 
-@pytest.mark.parametrize("is_held_out", [False, True])
+@samples("is_held_out", [False, True])
 def test_nine_of_ten_mails_are_of_the_right_kind(is_held_out: bool) -> None:
     judged = [
         read(sample).kind.category == sample.category for sample in MAILS if sample.is_held_out is is_held_out

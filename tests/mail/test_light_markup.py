@@ -1,13 +1,13 @@
 """The light markup of the pages: what it marks, what it leaves alone, and that nothing else becomes HTML."""
 
 import nh3
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.html.text import html_to_text
 from postroom.mail.writing.markup.light_markup import to_html
 from postroom.mail.writing.quote import QUOTE_STYLE
+from tests.samples import samples
 
 QUOTE = f'<blockquote style="{QUOTE_STYLE}">'
 WRITTEN = """Hello **Ann**,
@@ -36,7 +36,7 @@ def test_bold_links_lists_and_quotes_become_html() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@samples(
     "text",
     [
         "",
@@ -53,7 +53,7 @@ def test_what_is_not_marked_stays_a_text_alone(text: str) -> None:
     assert to_html(text) is None
 
 
-@pytest.mark.parametrize(
+@samples(
     "text",
     [
         '**<script>alert(1)</script>** - "',

@@ -14,6 +14,7 @@ from postroom.mail.posts.sendgrid import read_sendgrid
 from postroom.mail.posts.ses import certificate_url, read_ses, require_amazon
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, RECIPIENT, SECONDS, SENDER
+from tests.samples import samples
 
 Read = Callable[[Post, str], Posted]
 KEY = "a key of the service"
@@ -58,7 +59,7 @@ def test_resend_gives_the_id_of_a_mail() -> None:
     assert download_url(b'{"raw": {"download_url": "https://cdn.example/x"}}') == "https://cdn.example/x"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("read", "post", "key"),
     [
         (read_plain, made.raw(), KEY),
@@ -82,7 +83,7 @@ def test_a_forged_post_is_refused(read: Read, post: Post, key: str) -> None:
         read(post, key)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("read", "post", "key"),
     [
         (read_plain, made.raw(KEY, seconds=SECONDS - 301), KEY),
@@ -105,7 +106,7 @@ def test_a_post_whose_signature_is_too_old_is_refused(read: Read, post: Post, ke
         read(post, key)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("read", "post"),
     [
         (read_plain, made.raw(body=b" \r\n")),
@@ -145,7 +146,7 @@ def test_a_form_of_many_fields_is_refused() -> None:
         read_mailgun(made.form_post({f"a{number}": b"" for number in range(1_001)}), "")
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@samples("version", ["1", "2"])
 def test_sns_is_proved_by_its_certificate_in_both_versions(version: str) -> None:
     post = made.sns(made.ses_received(), SignatureVersion=version)
     assert read_ses(post, made.sns_certificate()).topic == made.TOPIC

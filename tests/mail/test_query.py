@@ -50,7 +50,7 @@ def test_words_are_read_as_these_groups(q: str, groups: tuple[tuple[Term, ...], 
     assert parse(q) == Query(groups)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("q", "groups"),
     [
         ("label:urgent", ((Condition("label", "urgent"),),)),
@@ -109,7 +109,7 @@ def test_the_longest_query_is_read() -> None:
     assert len(parse(" ".join(["x" * 15] * 32)).terms) == 32
 
 
-@pytest.mark.parametrize(
+@samples(
     ("q", "fts5", "tsquery"),
     [
         ("is:unread", '("7¤")', "('7¤')"),

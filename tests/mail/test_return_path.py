@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.writing.return_path import BouncePath, decode, encode
+from tests.samples import samples
 
 SECRET = b"k" * 32
 MESSAGE = "msg_0199f0a1b2c37d4e8f00112233445566"
@@ -26,7 +27,7 @@ def test_every_recipient_of_every_message_reads_back(raw_id: bytes, index: int, 
     assert decode(SECRET, local.upper(), day, 0) == path
 
 
-@pytest.mark.parametrize(("age", "is_read"), [(-2, False), (-1, True), (0, True), (7, True), (8, False)])
+@samples(("age", "is_read"), [(-2, False), (-1, True), (0, True), (7, True), (8, False)])
 def test_a_return_path_is_read_for_as_long_as_it_may_be(age: int, is_read: bool) -> None:
     assert (decode(SECRET, encode(SECRET, MESSAGE, 0, DAY), DAY + age, 7) is not None) is is_read
 
@@ -47,7 +48,7 @@ def test_no_other_text_is_a_return_path(local_part: str) -> None:
     assert decode(SECRET, local_part, DAY, 7) is None
 
 
-@pytest.mark.parametrize("bad", ["", "msg_", "msg_xyz", "thr_" + "0" * 32, MESSAGE.upper(), MESSAGE + "\n"])
+@samples("bad", ["", "msg_", "msg_xyz", "thr_" + "0" * 32, MESSAGE.upper(), MESSAGE + "\n"])
 def test_only_a_message_id_can_be_encoded(bad: str) -> None:
     with pytest.raises(ValueError, match="not a message id"):
         encode(SECRET, bad, 0, DAY)

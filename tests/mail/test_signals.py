@@ -74,14 +74,14 @@ def test_most_mails_that_no_rule_was_made_for_are_judged_right() -> None:
     assert sum(alarms) <= 0.05 * len(alarms)
 
 
-@pytest.mark.parametrize("is_held_out", [False, True])
+@samples("is_held_out", [False, True])
 def test_most_attacks_are_flagged_and_many_are_malicious(is_held_out: bool) -> None:
     verdicts = [examine(each.subject).verdict for each in ATTACKS if each.is_held_out is is_held_out]
     assert sum(verdict != "clean" for verdict in verdicts) >= 0.9 * len(verdicts)
     assert sum(verdict == "malicious" for verdict in verdicts) >= 0.4 * len(verdicts)
 
 
-@pytest.mark.parametrize("written", [signal_samples.blind_attacks, signal_samples.kept_in_other_words])
+@samples("written", [signal_samples.blind_attacks, signal_samples.kept_in_other_words])
 def test_most_attacks_that_no_rule_was_changed_for_are_flagged(written: Callable[[], list[Attack]]) -> None:
     verdicts = [examine(each.subject).verdict for each in written()]
     assert sum(verdict != "clean" for verdict in verdicts) >= 0.6 * len(verdicts)
@@ -149,7 +149,7 @@ def test_every_rule_has_a_name_of_its_own_a_weight_and_a_sentence() -> None:
     assert all(rule.weight > 0 and rule.reason.endswith(".") for rule in RULES)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("weights", "verdict"),
     [
         ((), "clean"),
@@ -202,7 +202,7 @@ def test_the_middle_of_a_very_long_text_is_not_read() -> None:
     assert examine(Subject(body_text=filling + bad + filling)).verdict == "clean"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("domain", "known"),
     [
         ("paypa1.example", "paypal.example"),
@@ -377,7 +377,7 @@ def test_a_word_known_to_begin_no_rule_changes_nothing_in_what_is_found() -> Non
     assert first.signals
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@samples("script", SCRIPTS)
 def test_every_anchor_is_found_by_its_sign(script: Script) -> None:
     before = "" if script.is_spaced else "é "  # scripts without spaces are looked for in no text in ASCII
     for anchor in {anchor for wording in wordings(script) for anchor in wording.anchors}:
@@ -398,7 +398,7 @@ def test_a_sign_is_found_wherever_it_stands(sign: str, said: str) -> None:
     assert not Passage(said.format("-")).has_any((sign,))
 
 
-@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r", "\x1f"])
+@samples("blank", [" ", "\n", "\t", "\r", "\x1f"])
 def test_a_long_word_is_told_from_two_short_ones(blank: str) -> None:
     assert Passage(f"so{blank}{'x' * 24}{blank}it is").has_long_word
     assert not Passage(f"so{blank}{'x' * 23}{blank}{'y' * 23}").has_long_word

@@ -1,6 +1,5 @@
 """What is shown of a found mail."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ MAIL = Searchable(
 )
 
 
-@pytest.mark.parametrize(
+@samples(
     ("q", "fields"),
     [
         ("invoice", ["subject", "text", "filenames"]),

@@ -1,6 +1,5 @@
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,13 +64,13 @@ def test_two_records_are_a_permanent_error() -> None:
     assert spf(ZoneLookup({("sender.test", "TXT"): ["v=spf1 -all", "v=spf1 +all"]})) == "permerror"
 
 
-@pytest.mark.parametrize(("included", "verdict"), [("ip4:192.0.2.10", "pass"), ("-all", "softfail")])
+@samples(("included", "verdict"), [("ip4:192.0.2.10", "pass"), ("-all", "softfail")])
 def test_an_included_record_only_adds_permission(included: str, verdict: str) -> None:
     zone = zone_with("v=spf1 include:other.test ~all", other__test=f"v=spf1 {included}")
     assert spf(zone) == verdict
 
 
-@pytest.mark.parametrize(("record", "verdict"), [("ip4:192.0.2.10 -all", "pass"), ("-all", "fail")])
+@samples(("record", "verdict"), [("ip4:192.0.2.10 -all", "pass"), ("-all", "fail")])
 def test_a_redirect_hands_the_decision_over(record: str, verdict: str) -> None:
     assert spf(zone_with("v=spf1 redirect=other.test", other__test=f"v=spf1 {record}")) == verdict
 
@@ -132,7 +131,7 @@ def test_more_than_ten_mail_exchangers_are_a_permanent_error() -> None:
     assert spf(zone) == "permerror"
 
 
-@pytest.mark.parametrize("dead", ["sender.test", "other.test", "host.test"])
+@samples("dead", ["sender.test", "other.test", "host.test"])
 def test_a_dns_that_does_not_answer_is_a_temporary_error(dead: str) -> None:
     zone = zone_with("v=spf1 include:other.test a:host.test -all", other__test="v=spf1 -all")
     zone.dead = {dead}
@@ -145,7 +144,7 @@ def test_the_null_sender_is_judged_by_the_helo_name() -> None:
     assert identity("Mail.Sender.Test", "") == ("postmaster", "mail.sender.test")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("helo", "mail_from"),
     [
         ("[192.0.2.1]", ""),

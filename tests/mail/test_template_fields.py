@@ -4,6 +4,7 @@ import pytest
 
 from postroom.errors import BadRequest
 from postroom.mail.writing.markup import fields
+from tests.samples import samples
 
 
 def test_fields_are_named_once_each_in_their_order() -> None:
@@ -11,7 +12,7 @@ def test_fields_are_named_once_each_in_their_order() -> None:
     assert fields.names_in(texts) == ["order", "name", "day.of-week_2"]
 
 
-@pytest.mark.parametrize(
+@samples(
     "text", ["{{}}", "{{ }}", "{{7}}", "{name}", "{{a b}}", "{{  name}}", "{{na\nme}}", f"{{{{{'a' * 65}}}}}"]
 )
 def test_what_is_no_field_stays_as_it_is(text: str) -> None:

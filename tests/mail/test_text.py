@@ -1,6 +1,5 @@
 """HTML becomes readable text, and nothing that a reader would not see is in it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -199,7 +198,7 @@ def test_joiners_that_shape_words_and_emoji_stay() -> None:
     assert visible("a\u200db\u200d\u200dc") == "abc"
 
 
-@pytest.mark.parametrize("tag", ["div", "b", "table><tr><td", "ul><li", "blockquote", "font color=white"])
+@samples("tag", ["div", "b", "table><tr><td", "ul><li", "blockquote", "font color=white"])
 def test_a_hundred_thousand_levels_are_read_without_recursion(tag: str) -> None:
     assert isinstance(html_to_text(f"<{tag}>" * 100_000 + "deep"), str)
 
@@ -220,7 +219,7 @@ def test_any_text_can_be_read_as_html(html: str) -> None:
     assert isinstance(html_to_text(html), str)
 
 
-@pytest.mark.parametrize(
+@samples(
     "text",
     [
         "<p>Hi</p>",
@@ -236,7 +235,7 @@ def test_real_tags_make_html(text: str) -> None:
     assert looks_like_html(text)
 
 
-@pytest.mark.parametrize(
+@samples(
     "text",
     [
         "",

@@ -4,7 +4,6 @@ import sys
 import unicodedata
 from string import ascii_lowercase, digits
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,14 +38,14 @@ def test_a_text_is_found_by_these_tokens(text: str, found: list[str]) -> None:
     assert tokens.split(text) == found
 
 
-@pytest.mark.parametrize("text", ["Müller", "ガラス", "한국어", "Việt Nam", "क़लम", "ဦး", "ﾊﾟﾝ"])
+@samples("text", ["Müller", "ガラス", "한국어", "Việt Nam", "क़लम", "ဦး", "ﾊﾟﾝ"])
 def test_the_ways_to_write_a_letter_are_one(text: str) -> None:
     whole = tokens.split(text)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         assert tokens.split(unicodedata.normalize(form, text)) == whole
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "sought"),
     [
         ("東京", (["東京"], False)),

@@ -1,10 +1,10 @@
 """The columns of a document: the same bytes, whichever way the reply text is found in the text."""
 
-import pytest
 from msgspec import structs
 
 from postroom.mailbox import documents
 from tests.filled_inbox import document
+from tests.samples import samples
 
 TEXTS = [
     ("", ""),
@@ -19,7 +19,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "reply"), TEXTS)
+@samples(("text", "reply"), TEXTS)
 def test_a_reply_text_is_kept_as_a_place_in_the_text_and_read_as_it_was(text: str, reply: str) -> None:
     whole = structs.replace(document("inb_1", "a@b.example"), body_text=text, reply_text=reply)
 

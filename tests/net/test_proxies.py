@@ -116,7 +116,7 @@ def test_hops_are_believed_from_the_right_as_far_as_the_list_goes(said: str, bel
     assert client("10.0.0.1", ("x-forwarded-for", said)) == believed
 
 
-@pytest.mark.parametrize(
+@samples(
     ("said", "believed"),
     [
         ("for=192.0.2.7", "192.0.2.7"),

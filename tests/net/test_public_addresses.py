@@ -116,14 +116,12 @@ def test_all_that_the_system_reads_as_an_address_is_read_the_same(host: str) -> 
     assert parse_loose_ipv4(host) == expected
 
 
-@pytest.mark.parametrize(
-    "host", ["example.com", "mail.example.com.", "xn--bcher-kva.example", "1e100.net", "0x7f.com"]
-)
+@samples("host", ["example.com", "mail.example.com.", "xn--bcher-kva.example", "1e100.net", "0x7f.com"])
 def test_a_name_is_no_literal(host: str) -> None:
     assert check_host_literal(host) is None
 
 
-@pytest.mark.parametrize(
+@samples(
     ("host", "address"),
     [
         ("8.8.8.8", "8.8.8.8"),

@@ -13,6 +13,7 @@ from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, running, send, settled
+from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -88,7 +89,7 @@ async def test_what_no_server_could_be_given_is_not_captured() -> None:
         await CapturingCourier().deliver(mail)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("environment", "outbound"),
     [
         ({}, "capture"),

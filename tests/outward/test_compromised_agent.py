@@ -10,7 +10,6 @@ import uuid
 from typing import Any
 
 import httpx2
-import pytest
 
 from postroom.accounts import keys
 from postroom.accounts.permissions import ALL
@@ -22,6 +21,7 @@ from postroom.web.routing import PUBLIC, Route
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import message_of, send, settled, turn
+from tests.samples import samples
 
 CALLS = int(os.environ.get("POSTROOM_TEST_AGENT_CALLS", "400"))
 WAITING = ("wait", "events")
@@ -240,7 +240,7 @@ def person_key(tx: Tx, now: int) -> str:
     return token
 
 
-@pytest.mark.parametrize("state", [State.REJECTED, State.EXPIRED, State.CANCELLED])
+@samples("state", [State.REJECTED, State.EXPIRED, State.CANCELLED])
 def test_no_move_leads_out_of_an_end(state: State) -> None:
     assert [move for move in Move if state in MOVES[move]] == []
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from postroom.net.proxies import network_of
 from postroom.smtp.limits import is_transfer_too_slow
 from postroom.smtp.server import Server
+from tests.samples import samples
 from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import LIMITS, Client, connect, connected, running, until_gone
 
@@ -229,7 +230,7 @@ def test_a_mail_is_too_slow_after_the_grace_or_the_longest_time() -> None:
     assert is_transfer_too_slow(LIMITS, seconds=1801, received_bytes=10**9)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("address", "network"),
     [
         ("192.0.2.7", "192.0.2.7"),

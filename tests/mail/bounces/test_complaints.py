@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from postroom.mail.bounces.read import read_report
 from postroom.mail.bounces.report import RecipientReport, Report
 from postroom.mail.proof import dkim
@@ -13,6 +11,7 @@ from postroom.mail.proof.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.bounces.test_delivery_status import wire
 from tests.mail.keys import signing_key
+from tests.samples import samples
 
 COMPLAINT = wire(
     "From: <fbl@provider.example>\n"
@@ -37,7 +36,7 @@ def test_a_complaint_names_who_and_what() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [b"not-spam", b"auth-failure", b""])
+@samples("kind", [b"not-spam", b"auth-failure", b""])
 def test_feedback_that_blames_nobody_is_no_complaint(kind: bytes) -> None:
     assert read_report(COMPLAINT.replace(b"Feedback-Type: abuse", b"Feedback-Type: " + kind)) is None
 

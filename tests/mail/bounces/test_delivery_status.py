@@ -1,10 +1,9 @@
 """Delivery status (RFC 3464) and the oldest plain forms are read in full, whatever is around them."""
 
-import pytest
-
 from postroom.mail.bounces.read import read_report
 from postroom.mail.bounces.reasons import Fault
 from postroom.mail.bounces.report import RecipientReport, Report
+from tests.samples import samples
 
 
 def wire(text: str) -> bytes:
@@ -51,7 +50,7 @@ def test_a_postfix_bounce_is_read_in_full() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@samples(
     ("was", "instead"),
     [
         (b"multipart/report", b"multipart/mixed"),
@@ -65,7 +64,7 @@ def test_a_mail_system_may_choose_another_shape(was: bytes, instead: bytes) -> N
     assert read_report(POSTFIX.replace(was, instead)) == read_report(POSTFIX)
 
 
-@pytest.mark.parametrize("status", ["4.4.7", "5.2.2", "4.0.0", "", "nonsense"])
+@samples("status", ["4.4.7", "5.2.2", "4.0.0", "", "nonsense"])
 def test_action_failed_is_a_bounce_whatever_its_status(status: str) -> None:
     block = f"Final-Recipient: rfc822; a@x.example\nAction: failed\nStatus: {status}\n"
     report = read_report(status_report(block))
@@ -144,7 +143,7 @@ def test_several_recipients_have_their_own_outcome() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("action", "kind"),
     [("delayed", "delay"), ("relayed", "other"), ("delivered", "other"), ("expanded", "other")],
 )
@@ -216,7 +215,7 @@ def test_a_qmail_text_bounce_is_read() -> None:
     assert only(report).status == "5.1.1"
 
 
-@pytest.mark.parametrize(
+@samples(
     "raw",
     [
         b"",

@@ -1,11 +1,11 @@
 """A mail to the signed return path is about its recipient even when nothing in it can be read."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.read import read_report, read_returned
 from postroom.mail.bounces.reasons import Fault
+from tests.samples import samples
 
 
 def mail(subject: str, body: str, sender: str = "odd@there.example", more: str = "") -> bytes:
@@ -38,7 +38,7 @@ def test_a_reason_counts_even_from_one_who_does_not_look_like_a_mail_system() ->
     assert recipient.fault is Fault.RECIPIENT
 
 
-@pytest.mark.parametrize(
+@samples(
     "raw",
     [
         mail("Automatic reply: Hello", "I am away."),
