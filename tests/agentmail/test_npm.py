@@ -18,6 +18,7 @@ SECONDS = 120
 
 
 @pytest.mark.needs("node", "generators of clients")
+@pytest.mark.sqlite_alone  # the same statements as those that the packages of PyPI run
 async def test_the_package_of_npm_does_its_work(server: Server, tmp_path: Path) -> None:
     pod = (await server.api.post("/v0/pods", json={"name": "npm"})).json()["pod_id"]
     await server.api.post("/v0/inboxes", json={"username": "support"})

@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 import postroom
 from postroom.web.requests import cookies
 from tests.conftest import Server
+from tests.samples import samples
 
 FORM = 'multipart/form-data; boundary="x"; charset=punycode'
 PART = b'--x\r\nContent-Disposition: form-data; name="body"\r\n\r\nhello\r\n--x--\r\n'
@@ -21,14 +22,15 @@ def with_cookie(value: str) -> HTTPConnection:
 def test_nobody_reads_cookies_by_the_standard_library() -> None:
     """It takes 15 seconds for 60 kB of escaped quotes, which anybody may send to a page."""
     for path in Path(postroom.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "cookie" in text else ():
             names = {node.attr} if isinstance(node, ast.Attribute) else set()
             if isinstance(node, ast.ImportFrom):
                 names = {node.module or ""}
             assert not names & {"cookies", "cookie_parser", "http.cookies"}, path
 
 
-@pytest.mark.parametrize("value", ['a="' + '\\"' * 30_000, ";" * 60_000, "=" * 60_000, " " * 60_000])
+@samples("value", ['a="' + '\\"' * 30_000, ";" * 60_000, "=" * 60_000, " " * 60_000])
 def test_a_long_cookie_is_looked_through_to_its_end(value: str) -> None:
     assert cookies.find(with_cookie(f"{value}; postroom_session=abc"), "postroom_session") == "abc"
 
