@@ -9,13 +9,12 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx2
 import psycopg
@@ -24,6 +23,7 @@ import pytest
 from postroom.__main__ import main
 from postroom_client import profiles
 from postroom_client.profiles import Profile
+from tests import warm_start
 from tests.conftest import migrated_sqlite, new_postgres_database
 
 
@@ -70,18 +70,20 @@ class Operator:
     def serving(self, **settings: str) -> Iterator["Running"]:
         for name, value in settings.items():
             self.set_environment(f"POSTROOM_{name}", value)
-        command = [sys.executable, "-m", "postroom", "serve"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            yield Running(process, read_welcome(process))
-        finally:
-            process.kill()
-            process.communicate()
+        with os.fdopen(os.dup(2), "w") as log:
+            process = warm_start.start(os.environ, log)
+        assert process.stdout is not None
+        with process.stdout:
+            try:
+                yield Running(process, read_welcome(process.stdout))
+            finally:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
 
 
 @dataclass(frozen=True)
 class Running:
-    process: "subprocess.Popen[str]"
+    process: warm_start.Process
     welcome: str
 
     @property
@@ -95,11 +97,10 @@ class Running:
         return httpx2.get(f"{self.base_url}{path}", headers=headers, verify=False, timeout=120).status_code
 
 
-def read_welcome(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    lines = [process.stdout.readline()]
+def read_welcome(printed: IO[str]) -> str:
+    lines = [printed.readline()]
     while lines[-1] and not lines[-1].startswith(("A new API key", "    -d ")):
-        lines.append(process.stdout.readline())
+        lines.append(printed.readline())
     return "".join(lines)
 
 
@@ -108,7 +109,12 @@ def operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capt
     for name in os.environ:
         if name.startswith("POSTROOM_"):
             monkeypatch.delenv(name)
-    defaults = {"DATA_DIR": str(tmp_path / "data"), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
+    defaults = {
+        "DATA_DIR": str(tmp_path / "data"),
+        "HTTP": "127.0.0.1:0",
+        "SMTP": "127.0.0.1:0",
+        "WORKERS": "0",  # whoever follows the documents starts all of it
+    }
     for name, value in defaults.items():
         monkeypatch.setenv(f"POSTROOM_{name}", value)
     return Operator(tmp_path / "data", monkeypatch.setenv, capfd.readouterr)
