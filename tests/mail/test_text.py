@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.html.markup import VOID, Close, Open, nested
+from postroom.mail.html.markup import VOID, Close, Open
+from postroom.mail.html.nesting import nested
 from postroom.mail.html.text import html_to_text, looks_like_html, visible
 from postroom_client import untrusted
 from tests.samples import samples

@@ -1,4 +1,4 @@
-"""HTML as a stream of properly nested pieces, read in one pass.
+"""HTML as tags and texts, read in one pass.
 
 Tree builders that follow the HTML standard copy open formatting elements into every new paragraph, so that
 80 kB of markup can cost gigabytes; this reader takes time and memory in proportion to its input.
@@ -6,15 +6,16 @@ Tree builders that follow the HTML standard copy open formatting elements into e
 
 import html as entities
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
 MAX_MARKUP_CHARS = 1_000_000
 MAX_TAGS = 50_000
 MAX_ATTRIBUTES = 64
-MAX_REOPENED = 8
+# Most tags stand in many mails.
+REMEMBERED_TAGS = 1_024
+MAX_REMEMBERED_CHARS = 300
 
 
 def names(words: str) -> frozenset[str]:
@@ -22,36 +23,63 @@ def names(words: str) -> frozenset[str]:
 
 
 class Open:
-    """A start tag, which may stand at many places. An element that cannot have content gets no Close."""
+    """A start tag, which may stand at many places and in many mails, and so is never changed.
 
-    __slots__ = ("attributes", "closes", "is_void", "name")
+    An element that cannot have content gets no Close.
+    """
 
-    def __init__(self, name: str, attributes: dict[str, str]) -> None:
+    __slots__ = ("attributes", "closes", "is_void", "key", "name")
+
+    def __init__(self, name: str, attributes: dict[str, str], key: object = None) -> None:
         self.name = name
         self.attributes = attributes
         self.is_void = name in VOID
         self.closes = _CLOSED_BY.get(name, ())
+        self.key = object() if key is None else key  # of tags that differ at most in where they lead
+
+    def leading_to(self, url: str) -> "Open":
+        other = _new_open(Open)
+        other.name, other.is_void, other.closes, other.key = self.name, self.is_void, self.closes, self.key
+        other.attributes = self.attributes.copy()
+        other.attributes["href"] = unescape(url) if "&" in url else url
+        return other
 
 
-class Close(Struct, frozen=True, gc=False):
-    name: str
+_new_open = Open.__new__
 
 
-Piece = Open | Close | str  # a text is a string, with its character references resolved
+class Close:
+    __slots__ = ("key", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.key = f"/{name}"
+
+
+Tag = Open | Close
+Piece = Tag | str  # a text is a string, with its character references resolved
+NO_TAG = Close("")
 
 
 class MarkupTokens(Struct):
-    """Tags and texts in the order they are written, nested or not, and comments apart."""
+    """Tags in the order they are written, nested or not, each with the text behind it, and comments apart."""
 
-    pieces: list[Piece]
+    pairs: list[tuple[Tag, str]]
     comments: list[str]
     start_tags: list[Open]  # those that are written alike once
+    sheets: list[tuple[Open, str]]  # `style` and `link`, with what they hold
+    links: list[Open]  # written like one of these, but for where they lead
+
+    def tell_links_apart(self) -> None:
+        for link in self.links:
+            link.key = object()
 
 
 VOID = names("area base br col embed hr img input link meta param source track wbr")
 RAW = names("script style iframe noembed noframes xmp")
 ESCAPABLE_RAW = frozenset({"textarea", "title"})
-FORMATTING = names("a b big code em font i nobr s small strike strong tt u")
+STYLING = frozenset({"style", "link"})
+_ASKED = RAW | ESCAPABLE_RAW | STYLING
 ENDS_PARAGRAPH = names(
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer "
     "form h1 h2 h3 h4 h5 h6 header hgroup hr li dd dt main menu nav ol p pre section summary table ul"
@@ -70,26 +98,16 @@ CLOSES = {
     "option": ("option",),
     "a": ("a",),
 }
-CELLS = ("td", "th", "caption", "table", "template", "object", "button")
-TABLE = ("table", "template")
-BARRIERS: dict[str, tuple[str, ...]] = {
-    "li": ("ul", "ol", *CELLS),
-    "dd": ("dl", *CELLS),
-    "dt": ("dl", *CELLS),
-    **dict.fromkeys(("td", "th", "tr", "tbody", "thead", "tfoot", "caption"), TABLE),
-    **dict.fromkeys(("table", "template", "body", "html"), ("template",)),
-}
-
 _CLOSED_BY = {
     name: ("p",) * (name in ENDS_PARAGRAPH) + CLOSES.get(name, ()) for name in (*ENDS_PARAGRAPH, *CLOSES)
 }
 
 _TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
 # What nearly all tags look like. Others are read letter by letter, as browsers do.
-_USUAL_TAG = re.compile(
-    r"(?:/([a-zA-Z][a-zA-Z0-9]*)\s*+|([a-zA-Z][a-zA-Z0-9]*)"
-    r"((?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[a-zA-Z0-9#%._-]++))?+)*+)\s*+/?)"
-)
+_ATTRIBUTES = r"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[a-zA-Z0-9#%._-]++))?+)*+"
+_USUAL_TAG = re.compile(rf"(?:/([a-zA-Z][a-zA-Z0-9]*+)\s*+|([a-zA-Z][a-zA-Z0-9]*+)({_ATTRIBUTES})\s*+/?)")
+_LINK = 'href="'
+_BEFORE_LINK = re.compile(rf"[a-zA-Z][a-zA-Z0-9]*+{_ATTRIBUTES}\s++")
 _USUAL_ATTRIBUTE = re.compile(r"""([a-zA-Z][a-zA-Z0-9:_-]*+)(?:=(?:"([^"]*+)"|'([^']*+)'|([^\s"']++)))?+""")
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
 _BETWEEN = re.compile(r"[\s/]*")
@@ -115,58 +133,108 @@ def tokens(html: str) -> MarkupTokens:
     """Brackets divide the whole at once; a tag that goes on beyond the next one is read letter by letter."""
     html = html[:MAX_MARKUP_CHARS]
     first, *parts = html.split("<")
-    found = MarkupTokens([unescape(first)] if first else [], [], [])
-    add, known = found.pieces.append, dict[str, Open | Close]()
-    behind, tags = len(first), 0  # `behind` is where the part ends
+    found = MarkupTokens([(NO_TAG, unescape(first))] if first else [], [], [], [], [])
+    add, read_tag = found.pairs.append, _TagReader(found).read
+    blank = dict[str, tuple[Tag, str]]()  # parts without a word
+    behind, most = len(first), MAX_TAGS + len(found.pairs)  # `behind` is where the part ends
     remaining = iter(parts)
     for part in remaining:
-        written, closing, text = part.partition(">")
-        tag = known.get(written) if closing else None
         begin = behind
         behind += len(part) + 1
-        if tag is None:
-            usual = _USUAL_TAG.fullmatch(written) if closing else None
-            if usual is not None and (usual[2] or "").lower() not in _RAW_END:
-                tag = known[written] = _usual_tag(usual)
-                if type(tag) is Open:
-                    found.start_tags.append(tag)
-            else:
-                end, tags = _add_unusual(html, begin, found, tags)
+        pair = blank.get(part)
+        if pair is None:
+            written, closing, text = part.partition(">")
+            tag = read_tag(written) if closing else None
+            if tag is None:
+                end = _add_unusual(html, begin, found)
                 while behind < end:
                     behind += len(next(remaining)) + 1
-                text = html[end:behind]
-        if tag is not None:
-            add(tag)
-            tags += 1
-        if text:
-            add(unescape(text) if "&" in text else text)
-        if tags >= MAX_TAGS:
+                tag, text = NO_TAG, html[end:behind]
+                most += 1
+            pair = tag, unescape(text) if "&" in text else text
+            if tag is not NO_TAG and (not text or text.isspace()):
+                blank[part] = pair
+        add(pair)
+        if len(found.pairs) >= most:
             break
     return found
 
 
-def _add_unusual(html: str, begin: int, found: MarkupTokens, tags: int) -> tuple[int, int]:
-    """Where it ends, and how many tags there are now."""
-    piece, raw, end = _unusual(html, begin, found.comments)
-    if type(piece) is Open:
-        found.start_tags.append(piece)
-    if piece is not None:
-        found.pieces.append(piece)
-        tags += 1
-    if raw:
-        found.pieces.append(raw)
-    return end, tags
+class _TagReader:
+    """Reads what is written alike once, and of links that differ in their targets alone the rest once."""
+
+    def __init__(self, found: MarkupTokens) -> None:
+        self._found = found
+        self._known: dict[str, Tag] = {}
+        self._links: dict[tuple[str, str], Open] = {}  # by what stands before and behind the target
+
+    def read(self, written: str) -> Tag | None:
+        """None: an unusual tag, or one that is asked for what it holds."""
+        tag = self._known.get(written)
+        if tag is None:
+            tag = self._read_link(written) if _LINK in written else self._read_other(written)
+            if tag is not None:
+                self._known[written] = tag
+        return tag
+
+    def _read_link(self, written: str) -> Tag | None:
+        before, _, rest = written.partition(_LINK)
+        url, quote, behind = rest.partition('"')
+        alike = self._links.get((before, behind))
+        if alike is not None and quote:
+            link = alike.leading_to(url)
+            self._found.links.append(link)
+            return link
+        tag = _usual_tag(written)
+        if isinstance(tag, Open):
+            self._found.start_tags.append(tag)
+            if quote and _is_before_link(before) and "href" in tag.attributes:
+                self._links[before, behind] = tag
+        return tag
+
+    def _read_other(self, written: str) -> Tag | None:
+        read = _remembered_tag if len(written) <= MAX_REMEMBERED_CHARS else _usual_tag
+        tag = read(written)
+        if isinstance(tag, Open):
+            self._found.start_tags.append(tag)
+        return tag
 
 
-def _usual_tag(usual: re.Match[str]) -> Open | Close:
+def _usual_tag(written: str) -> Tag | None:
+    """None: an unusual tag, or one that is asked for what it holds."""
+    usual = _USUAL_TAG.fullmatch(written)
+    if usual is None:
+        return None
     closed, name, attributes = usual.groups()
-    return Close(closed.lower()) if closed else Open(name.lower(), _usual_attributes(attributes))
+    if closed:
+        return Close(closed.lower())
+    name = name.lower()
+    return None if name in _ASKED else Open(name, _usual_attributes(attributes), written)
 
 
-def _unusual(html: str, start: int, comments: list[str]) -> tuple[Piece | None, str, int]:
+_remembered_tag = lru_cache(REMEMBERED_TAGS)(_usual_tag)
+
+
+def _is_before_link(written: str) -> bool:
+    return _BEFORE_LINK.fullmatch(written) is not None and "href" not in written.lower()
+
+
+def _add_unusual(html: str, begin: int, found: MarkupTokens) -> int:
+    """Where it ends."""
+    tag, text, end = _unusual(html, begin, found.comments)
+    if tag is not None:
+        found.pairs.append((tag, text))
+    if isinstance(tag, Open):
+        found.start_tags.append(tag)
+        if tag.name in STYLING:
+            found.sheets.append((tag, text))
+    return end
+
+
+def _unusual(html: str, start: int, comments: list[str]) -> tuple[Tag | None, str, int]:
     """What begins at a bracket, the raw text behind its start tag, and where it ends."""
     if not _TAG_START.match(html, start):
-        return "<", "", start + 1
+        return NO_TAG, "<", start + 1
     tag, end = _after_bracket(html, start)
     if html.startswith("<!--", start):
         comments.append(html[start + 4 : end].removesuffix("-->"))
@@ -189,7 +257,7 @@ def _usual_attributes(written: str) -> dict[str, str]:
     return attributes
 
 
-def _after_bracket(html: str, start: int) -> tuple[Open | Close | None, int]:
+def _after_bracket(html: str, start: int) -> tuple[Tag | None, int]:
     following = html[start + 1 : start + 2]
     if following == "!" or following == "?":
         return None, _end_of_comment(html, start)
@@ -247,96 +315,3 @@ def _attribute_value(written: str | None) -> str:
 def _raw_end(html: str, position: int, name: str) -> int:
     end = _RAW_END[name].search(html, position)
     return end.start() if end else len(html)
-
-
-def nested(html: str) -> Iterator[Piece]:
-    """The pieces in proper nesting: each Open that can hold content has its Close, in order."""
-    pieces: list[Piece] = []
-    nesting = Nesting(pieces.append, lambda element: pieces.append(Close(element.name)))
-    for piece in tokens(html).pieces:
-        if isinstance(piece, str):
-            pieces.append(piece)
-        elif isinstance(piece, Open):
-            nesting.open(piece)
-        else:
-            nesting.close(piece.name)
-        yield from pieces
-        pieces.clear()
-    nesting.close_all()
-    yield from pieces
-
-
-class Nesting:
-    """The open elements, with the places of each name, so that no question needs a walk down the stack.
-
-    Tells of every element when it opens and, if it can have content, when it closes.
-    """
-
-    def __init__(self, opened: Callable[[Open], object], closed: Callable[[Open], object]) -> None:
-        self._opened = opened
-        self._closed = closed
-        self._stack: list[Open] = []
-        self._places: defaultdict[str, list[int]] = defaultdict(list)
-
-    def open(self, element: Open) -> None:
-        places = self._places
-        for name in element.closes:
-            if places[name]:
-                self._close_if_open(name)
-        if not element.is_void:
-            stack = self._stack
-            places[element.name].append(len(stack))
-            stack.append(element)
-        self._opened(element)
-
-    def close(self, name: str) -> None:
-        stack = self._stack
-        if stack and stack[-1].name == name:
-            self._places[name].pop()
-            self._closed(stack.pop())
-        elif name == "br":
-            self._opened(Open("br", {}))
-        else:
-            self._close_if_open(name)
-
-    def close_all(self) -> None:
-        while self._stack:
-            self._closed(self._pop())
-
-    def _close_if_open(self, name: str) -> None:
-        place = self._last(name)
-        if place < 0 or self._is_behind_barrier(name, place):
-            return
-        survivors: list[Open] = []
-        while len(self._stack) > place + 1:
-            element = self._pop()
-            self._closed(element)
-            if element.name in FORMATTING:
-                survivors.append(element)
-        self._closed(self._pop())
-        if name not in CELLS and name != "tr":
-            self._reopen(survivors)
-
-    def _reopen(self, survivors: list[Open]) -> None:
-        """Formatting that was not closed goes on behind the end of its block, as browsers show it."""
-        for element in reversed(survivors[-MAX_REOPENED:]):
-            self._push(element)
-            self._opened(element)
-
-    def _is_behind_barrier(self, name: str, place: int) -> bool:
-        if place == len(self._stack) - 1:
-            return False
-        return any(self._last(barrier) > place for barrier in BARRIERS.get(name, CELLS))
-
-    def _last(self, name: str) -> int:
-        places = self._places.get(name)
-        return places[-1] if places else -1
-
-    def _push(self, element: Open) -> None:
-        self._places[element.name].append(len(self._stack))
-        self._stack.append(element)
-
-    def _pop(self) -> Open:
-        element = self._stack.pop()
-        self._places[element.name].pop()
-        return element

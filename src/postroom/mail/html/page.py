@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -12,7 +12,8 @@ from postroom.mail.html.css import conditions
 from postroom.mail.html.css.selectors import PlacedElement
 from postroom.mail.html.layout import BLOCKS, LAID_OUT, SIMPLE_BLOCKS, TextPage
 from postroom.mail.html.look import Look
-from postroom.mail.html.markup import MarkupTokens, Nesting, Open, Piece, tokens
+from postroom.mail.html.markup import MarkupTokens, Open, Tag, tokens
+from postroom.mail.html.nesting import FORMATTING, Nesting
 from postroom.mail.html.visibility import ElementKind, Wardrobe
 
 MAX_ASIDE_CHARS = 20_000
@@ -21,24 +22,46 @@ REACH_BEFORE = 160
 REACH_BEHIND = 80
 MAX_LABEL_CHARS = 200
 FEWEST_SPOKEN_CHARS = 12
+MORE = 3  # a tag does more to the page than up to two breaks
 
 _UNSPOKEN = ("script", "style")
-_STYLING = ("style", "link")
+_LINKED = ("a", "area")
 _SPOKEN = ("alt", "title", "aria-label", "content")
 _DOCTYPE = re.compile(r"\s*+(?:<!--(?:(?!-->).){0,2000}+-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
 _HTML, _BODY, _TBODY = Open("html", {}), Open("body", {}), Open("tbody", {})  # written or not
+_BR = Open("br", {})
 
 
 class Anchor:
     """A link as it stands in the mail: its target, its label, and the words around it."""
 
-    __slots__ = ("before", "behind", "label", "url")
+    __slots__ = ("label", "texts_before", "texts_behind", "url")
 
-    def __init__(self, url: str, label: str = "", before: str = "", behind: str = "") -> None:
+    def __init__(self, url: str, label: str, texts_before: list[str], texts_behind: list[str]) -> None:
         self.url = url
         self.label = label
-        self.before = before
-        self.behind = behind
+        self.texts_before = texts_before
+        self.texts_behind = texts_behind
+
+    @property
+    def before(self) -> str:
+        """The last words before the link, back to the one before it."""
+        words = ""
+        for text in reversed(self.texts_before):
+            words = text + words
+            if len(words) >= REACH_BEFORE:
+                return words[-REACH_BEFORE:]
+        return words
+
+    @property
+    def behind(self) -> str:
+        """The first words behind the link, as far as the next one."""
+        words = ""
+        for text in self.texts_behind:
+            words += text[:REACH_BEHIND]
+            if len(words) >= REACH_BEHIND:
+                break
+        return words
 
 
 class HiddenText(Struct, frozen=True):
@@ -66,29 +89,28 @@ def read_page(html: str) -> HtmlPage:
         return NO_PAGE
     found = tokens(html)
     wardrobe = Wardrobe(is_old_page=_DOCTYPE.match(html) is None)
-    if any(tag.name in _STYLING for tag in found.start_tags):
-        for css in style_sheets(found.pieces):
+    if found.sheets:
+        for css in style_sheets(found.sheets):
             wardrobe.sheet.read(css)
         wardrobe.forget_impossible(found.start_tags)
+        if wardrobe.sheet.asks_attributes:
+            found.tell_links_apart()
     walk = _Walk(wardrobe, found)
     walk.over_all()
     return HtmlPage(walk.page.text(), walk.anchors, walk.hidden_texts(), walk.aside + found.comments)
 
 
-def style_sheets(pieces: list[Piece]) -> Iterator[str]:
+def style_sheets(tags: Iterable[tuple[Open, str]]) -> Iterator[str]:
     """Of those that hold for screens."""
-    for place, piece in enumerate(pieces):
-        if type(piece) is not Open or piece.name not in _STYLING:
-            continue
-        attributes = piece.attributes
+    for tag, content in tags:
+        attributes = tag.attributes
         kind = attributes.get("type", "").strip().lower()
         if kind not in ("", "text/css") or conditions.holds_media(attributes.get("media", "")) is False:
             continue
-        if piece.name == "link":
-            if "stylesheet" in attributes.get("rel", "").lower().split():
-                yield _sheet_in_address(attributes.get("href", ""))
-        elif place + 1 < len(pieces) and type(sheet := pieces[place + 1]) is str:
-            yield sheet
+        if tag.name == "style":
+            yield content
+        elif "stylesheet" in attributes.get("rel", "").lower().split():
+            yield _sheet_in_address(attributes.get("href", ""))
 
 
 def _sheet_in_address(url: str) -> str:
@@ -107,22 +129,24 @@ def _sheet_in_address(url: str) -> str:
 class _Element:
     """An element in the page. Those that nothing tells apart, neither declared nor around them, are one."""
 
-    __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "identity", "inner",
-                 "last", "look", "name", "number", "number_of_type", "outer", "parent", "tagged",
-                 "tbody")  # fmt: skip
+    __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "depth", "identity",
+                 "inner", "last", "look", "name", "number", "number_of_type", "outer", "parent", "steps",
+                 "tag", "tbody")  # fmt: skip
 
-    def __init__(self, kind: ElementKind, outer: "_Element | None", parent: "_Element | None") -> None:
+    def __init__(self, tag: Open, kind: ElementKind, outer: "_Element | None", parent: "_Element | None") -> None:
         self.name = kind.name
         self.attributes = kind.attributes
         self.classes = kind.classes
         self.identity = kind.identity
+        self.tag = tag  # that it was opened by last
         self.parent: PlacedElement | None = parent
         self.outer = outer if outer is not None else self  # where the walk goes on behind its end
+        self.depth: int = outer.depth + 1 if outer is not None else 0
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
         self.breaks = 0  # before and behind it, if that is all it does to the text
-        self.inner: dict[ElementKind, _Element] = {}
-        self.tagged: dict[Open, _Element] = {}  # the same, by what is written
+        self.inner: dict[object, _Element] = {}
+        self.steps: dict[object, _Step] = {}  # by the keys of tags
         self.children = 0
         self.counts: dict[str, int] = {}
         self.last: _Element | None = None
@@ -135,11 +159,32 @@ class _Element:
         self.number, self.number_of_type = parent.children, parent.counts[self.name]
         self.before, parent.last = parent.last, self
 
+    def effect_of_start(self, tag: Open) -> int:
+        if self.breaks:
+            return self.breaks
+        if tag.name in LAID_OUT:
+            return 0 if self.look.removed else MORE
+        if tag.name == "img" or (tag.name in _LINKED and "href" in tag.attributes):
+            return MORE
+        return 0 if tag.attributes.keys().isdisjoint(_SPOKEN) else MORE
+
+    def effect_of_end(self) -> int:
+        return self.breaks or (0 if self.look.removed or self.name not in BLOCKS else MORE)
+
+
+# Where a tag leads, what it does to the page, and how the element looks that it stands for.
+_Step = tuple[_Element, int, Look]
+
 
 class _Walk:
+    """Goes from element to element. A step that was taken once is known, and costs one look.
+
+    The nesting is told of such steps no sooner than it has to decide about another one.
+    """
+
     def __init__(self, wardrobe: Wardrobe, found: MarkupTokens) -> None:
         self.wardrobe = wardrobe
-        self.pieces = found.pieces
+        self.pairs = found.pairs
         self.start_tags = found.start_tags
         self.page = TextPage()
         self.anchors: list[Anchor] = []
@@ -152,71 +197,136 @@ class _Walk:
         self.spoken: list[str] = []  # the texts behind the last link
         self.nesting = Nesting(self.opened, self.closed)
         self.body = self._outermost()
-        self.element = self.body
+        self.element = self.nested_to = self.body
 
     def _outermost(self) -> _Element:
         """A page has its outermost elements, written or not."""
         written = {tag.name for tag in self.start_tags} if self.wardrobe.has_rules else ()
         look, outer = self.wardrobe.bare_page(), None
         for tag in (_HTML, _BODY):
-            element = _Element(self.wardrobe.kind(tag), None, outer)
+            kind = self.wardrobe.kind(tag)
+            element = _Element(tag, kind, None, outer)
             is_written = not self.wardrobe.has_rules or tag.name in written
-            element.look = look if is_written else self.wardrobe.dress(tag, look, element)
+            element.look = look if is_written else self.wardrobe.dress(kind, look, element)
             look, outer = element.look, element
         return element
 
     def over_all(self) -> None:
-        open_one, close_one, write = self.nesting.open, self.nesting.close, self.write
-        is_unspoken = False
-        for piece in self.pieces:
-            if isinstance(piece, str):
-                if not is_unspoken:
-                    write(piece)
-            elif isinstance(piece, Open):
-                is_unspoken = piece.name in _UNSPOKEN
-                open_one(piece)
+        page, element = self.page, self.element
+        for tag, text in self.pairs:
+            step = element.steps.get(tag.key)
+            if step is None:
+                self.element = element
+                self._find_way(tag)
+                element = self.element
+                if isinstance(tag, Open) and tag.name in _UNSPOKEN:
+                    continue
             else:
-                is_unspoken = False
-                close_one(piece.name)
-                if piece.name == "a" and self.is_in_anchor:
-                    self.is_in_anchor, self.spoken = False, []
+                element, effect, look = step
+                if effect == MORE:
+                    self._act(tag, element, look)
+                elif page.breaks < effect:
+                    page.breaks = effect
+            if text:
+                self._write(text, element.look)
         self._end_anchor()
-        self.nesting.close_all()
 
-    def opened(self, tag: Open) -> None:
+    def _find_way(self, tag: Tag) -> None:
+        before = self.element
+        self._catch_up()
+        if isinstance(tag, Open):
+            self.nesting.open(tag)
+        else:
+            self.nesting.close(tag.name)
+            if tag.name == "a":
+                self._end_link()
+        self.nested_to = self.element
+        if not self.wardrobe.sheet.asks_siblings and (step := self._step(before, tag)) is not None:
+            before.steps[tag.key] = step
+
+    def _catch_up(self) -> None:
+        """Tells the nesting of the elements that were left and entered since it was asked last."""
+        old, new, entered = self.nested_to, self.element, list[_Element]()
+        while old is not new:
+            if old.depth < new.depth:
+                entered.append(new)
+                new = new.outer
+            else:
+                self.nesting.pop()
+                old = old.outer
+        for element in reversed(entered):
+            self.nesting.push(element)
+
+    def _step(self, before: _Element, tag: Tag) -> _Step | None:
+        """If the tag did nothing but open or close one element, or nothing at all."""
+        after = self.element
+        if isinstance(tag, Open):
+            if tag.name == "br":
+                return before, MORE, before.look
+            element = after if not tag.is_void else self._find(before, tag)
+            if after is before or after.outer is before:
+                return after, element.effect_of_start(tag), element.look
+        elif after is before:
+            return before, MORE if tag.name in ("a", "br") else 0, before.look
+        elif after is before.outer and before.name == tag.name:
+            return after, MORE if tag.name == "a" else before.effect_of_end(), before.look
+        return None
+
+    def _act(self, tag: Tag, element: _Element, look: Look) -> None:
+        """What a known step does to the page."""
+        if isinstance(tag, Open):
+            if not tag.is_void:
+                element.tag = tag
+            self._start(tag, look)
+        elif tag.name == "a":
+            self._end_link()
+        elif tag.name == "br":
+            self.page.open(_BR)
+        else:
+            self.page.close(tag.name)
+
+    def opened(self, tag: Open) -> _Element:
         if tag.name == "br":
             self.page.open(tag)
-            return
-        outer = self.element
-        element = outer.tagged.get(tag) or self._find(outer, tag)
+            return self.element
+        element = self._find(self.element, tag)
         if not tag.is_void:
+            element.tag = tag
             self.element = element
-        if element.breaks:
-            if self.page.breaks < element.breaks:
-                self.page.breaks = element.breaks
-        elif tag.name in LAID_OUT:
-            if not element.look.removed:
-                self.page.open(tag)
-        elif tag.attributes:
-            self._opened_other(tag, element.look)
+        effect = element.effect_of_start(tag)
+        if effect == MORE:
+            self._start(tag, element.look)
+        elif self.page.breaks < effect:
+            self.page.breaks = effect
+        return element
+
+    def closed(self, element: _Element) -> Open:
+        self.element = element.outer
+        effect = element.effect_of_end()
+        if effect == MORE:
+            self.page.close(element.name)
+        elif self.page.breaks < effect:
+            self.page.breaks = effect
+        return element.tag
 
     def _find(self, outer: _Element, tag: Open) -> _Element:
         kind = self.wardrobe.kind(tag)
-        element = outer.inner.get(kind) or self._entered(outer, tag, kind)
-        if not self.wardrobe.sheet.asks_siblings:
-            outer.tagged[tag] = element
+        key = tag.key if tag.name in FORMATTING else kind
+        element = outer.inner.get(key)
+        if element is None:
+            element = self._entered(outer, tag, kind)
+            if not self.wardrobe.sheet.asks_siblings:
+                outer.inner[key] = element
         return element
 
     def _entered(self, outer: _Element, tag: Open, kind: ElementKind) -> _Element:
         parent, look = outer, outer.look
         if self.wardrobe.has_rules:
             parent, look = self._parent(outer, tag)
-        element = _Element(kind, outer, parent)
+        element = _Element(tag, kind, outer, parent)
         if self.wardrobe.sheet.asks_siblings:
             element.count_among(parent)
-        else:
-            outer.inner[kind] = element
-        element.look = self.wardrobe.dress(tag, look, element)
+        element.look = self.wardrobe.dress(kind, look, element)
         if not element.look.removed:
             element.breaks = SIMPLE_BLOCKS.get(tag.name, 0)
         return element
@@ -225,26 +335,24 @@ class _Walk:
         """As selectors see it: rows stand in the body of a table, and all else in that of the page."""
         if tag.name == "tr" and outer.name == "table":
             if outer.tbody is None:
-                outer.tbody = _Element(self.wardrobe.kind(_TBODY), outer, outer)
-                outer.tbody.look = self.wardrobe.dress(_TBODY, outer.look, outer.tbody)
+                kind = self.wardrobe.kind(_TBODY)
+                outer.tbody = _Element(_TBODY, kind, outer, outer)
+                outer.tbody.look = self.wardrobe.dress(kind, outer.look, outer.tbody)
             return outer.tbody, outer.tbody.look
         if outer.name in ("html", "head") and tag.name not in ("html", "head", "body"):
             return self.body, outer.look
         return outer, outer.look
 
-    def _opened_other(self, tag: Open, look: Look) -> None:
+    def _start(self, tag: Open, look: Look) -> None:
         name, attributes = tag.name, tag.attributes
-        if name == "a" or name == "area":
-            if "href" in attributes:
-                self._link(attributes["href"], attributes.get("title", ""), is_open=name == "a")
-        elif name == "img":
+        if name in LAID_OUT:
+            self.page.open(tag)
+            return
+        if name in _LINKED and "href" in attributes:
+            self._link(attributes["href"], attributes.get("title", ""), is_open=name == "a")
+        elif name == "img" and attributes:
             self._picture(attributes, look)
-        if (
-            "alt" in attributes
-            or "title" in attributes
-            or "aria-label" in attributes
-            or "content" in attributes
-        ):
+        if not attributes.keys().isdisjoint(_SPOKEN):
             self._note_spoken(attributes)
 
     def _note_spoken(self, attributes: dict[str, str]) -> None:
@@ -256,30 +364,22 @@ class _Walk:
 
     def _link(self, url: str, title: str, is_open: bool) -> None:
         self._end_anchor()
+        before = [] if self.is_in_anchor else self.spoken
+        self.spoken = []
         if len(self.anchors) >= MAX_ANCHORS:
             self.anchor = None
             return
-        self.anchor = Anchor(url, title, "" if self.is_in_anchor else self._words_before())
+        self.anchor = Anchor(url, title, before, [])
         self.anchors.append(self.anchor)
-        self.is_in_anchor, self.spoken = is_open, []
+        self.is_in_anchor = is_open
 
     def _end_anchor(self) -> None:
-        """The first words behind the last link, as far as the next one."""
-        if self.anchor is None or self.is_in_anchor:
-            return
-        for text in self.spoken:
-            self.anchor.behind += text[:REACH_BEHIND]
-            if len(self.anchor.behind) >= REACH_BEHIND:
-                return
+        if self.anchor is not None and not self.is_in_anchor:
+            self.anchor.texts_behind = self.spoken
 
-    def _words_before(self) -> str:
-        """The last words before a link, back to the one before it."""
-        words = ""
-        for text in reversed(self.spoken):
-            words = text + words
-            if len(words) >= REACH_BEFORE:
-                return words[-REACH_BEFORE:]
-        return words
+    def _end_link(self) -> None:
+        if self.is_in_anchor:
+            self.is_in_anchor, self.spoken = False, []
 
     def _picture(self, attributes: dict[str, str], look: Look) -> None:
         alternative = attributes.get("alt", "").strip()
@@ -289,18 +389,8 @@ class _Walk:
         if alternative and look.is_seen and not any(size in ("0", "1") for size in sizes):
             self._show(f"[{alternative}]", look)
 
-    def closed(self, tag: Open) -> None:
-        element = self.element
-        self.element = element.outer
-        if element.breaks:
-            if self.page.breaks < element.breaks:
-                self.page.breaks = element.breaks
-        elif tag.name in BLOCKS and not element.look.removed:
-            self.page.close(tag.name)
-
-    def write(self, data: str) -> None:
+    def _write(self, data: str, look: Look) -> None:
         self.spoken.append(data)
-        look = self.element.look
         if look.is_seen:
             if look.doubt or self.page.is_doubtful:
                 self._show(data, look)

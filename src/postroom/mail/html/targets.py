@@ -5,7 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from postroom.mail.html.markup import Close, Open, nested
+from postroom.mail.html.markup import Close, Open
+from postroom.mail.html.nesting import nested
 
 LABEL_CHARACTERS = 200
 ADDRESS_CHARACTERS = 2_000

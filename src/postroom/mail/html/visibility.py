@@ -35,6 +35,7 @@ NEVER_SHOWN = names("title script style template iframe noembed noframes audio v
 _NOT_DISPLAYED = names("datalist rp")
 _CONTROLS = names("button select textarea")
 _SPECIAL = NEVER_SHOWN | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
+_LOOKING_OTHERWISE = NEVER_SHOWN | {"details", "summary"}
 _VARIABLE = re.compile(
     r"var\(\s*+(--[^\s,()]++)\s*+(?:,((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+))?\)", re.IGNORECASE
 )
@@ -43,8 +44,8 @@ _VARIABLE = re.compile(
 class ElementKind:
     """Elements for which the same is declared, as far as their start tags tell."""
 
-    __slots__ = ("around", "attributes", "before", "classes", "doubts", "identity", "name", "number",
-                 "number_of_type", "own", "parent", "presented", "rules")  # fmt: skip
+    __slots__ = ("around", "attributes", "before", "classes", "doubts", "identity", "is_plain", "name",
+                 "number", "number_of_type", "own", "parent", "presented", "rules")  # fmt: skip
 
     def __init__(self, tag: Open, ignores_case: bool) -> None:
         attributes = tag.attributes
@@ -63,10 +64,7 @@ class ElementKind:
         self.parent: PlacedElement | None = None
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
-
-    @property
-    def is_plain(self) -> bool:
-        return not (self.own or self.presented or self.rules or self.doubts or self.around)
+        self.is_plain = False  # it looks as what it stands in
 
 
 _NO_CLASSES: frozenset[str] = frozenset()
@@ -81,7 +79,7 @@ class Wardrobe:
         self.declarations = DeclarationReader(is_old_page)
         self.sheet = Sheet(self.declarations, ignores_case=is_old_page)
         self.steps = MatchBudget(MAX_STEPS)
-        self._kinds: dict[Open, ElementKind] = {}
+        self._kinds: dict[object, ElementKind] = {}  # by the keys of tags
         self._by_dressing: dict[tuple[object, ...], ElementKind] = {}
         self._known: dict[tuple[object, ...], Look] = {}
         self._same: dict[tuple[object, ...], Look] = {}
@@ -107,18 +105,17 @@ class Wardrobe:
         self.sheet.keep_possible({tag.name for tag in tags} | _IMPLIED, set(classes.split()), identities)
 
     def kind(self, tag: Open) -> ElementKind:
-        known = self._kinds.get(tag)
+        known = self._kinds.get(tag.key)
         if known is None:
-            known = self._kinds[tag] = self._find_kind(tag)
+            known = self._kinds[tag.key] = self._find_kind(tag)
         return known
 
-    def dress(self, tag: Open, parent: Look, place: PlacedElement | None = None) -> Look:
+    def dress(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
         """The look of an element inside its parent; the parent's own when nothing changes."""
         if parent.removed:
             return parent
-        if not (tag.attributes or self.sheet.count or tag.name in _SPECIAL):
+        if kind.is_plain:
             return parent.inside
-        kind = self._kinds.get(tag) or self.kind(tag)
         if kind.around:
             return self._dress_around(kind, parent, place)
         known = self._known.get((kind, parent))
@@ -126,10 +123,10 @@ class Wardrobe:
             known = self._known[kind, parent] = self._made(kind, parent, kind.rules, kind.doubts)
         return known
 
-    def _dress_around(self, kind: ElementKind, parent: Look, place: PlacedElement | None) -> Look:
+    def _dress_around(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
         rules, doubts = kind.rules, kind.doubts
         for rule in kind.around:
-            fits = rule.selector.fits(place or kind, self.steps)
+            fits = rule.selector.fits(place, self.steps)
             if fits and rule.is_sure:
                 rules = [*rules, rule]
             elif fits is not False:
@@ -145,7 +142,9 @@ class Wardrobe:
         if self.sheet.asks_attributes:
             return self._new_kind(tag)
         attributes = tag.attributes
-        key = (tag.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
+        key: tuple[object, ...] = (tag.name,)
+        if attributes:
+            key = (tag.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
         known = self._by_dressing.get(key)
         if known is None:
             known = self._by_dressing[key] = self._new_kind(tag)
@@ -165,6 +164,8 @@ class Wardrobe:
                     kind.rules.append(rule)
                 elif fits is not False:
                     kind.doubts.append(rule)
+        declared = kind.own or kind.presented or kind.rules or kind.doubts or kind.around
+        kind.is_plain = not declared and kind.name not in _LOOKING_OTHERWISE
         return kind
 
     def _made(
@@ -174,7 +175,7 @@ class Wardrobe:
             return looks.removed(parent)
         if parent.folded is not None and kind.name == "summary":
             parent = parent.folded
-        if kind.is_plain and not rules and not doubts and kind.name != "details":
+        if not (rules or doubts or kind.own or kind.presented) and kind.name != "details":
             return parent.inside
         if len(self._known) >= MAX_LOOKS:
             return looks.removed(parent)

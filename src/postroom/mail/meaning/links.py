@@ -101,7 +101,7 @@ def _in_text(text: str) -> Iterator[Anchor]:
     for match in _URL.finditer(text):
         before = text[max(read_to, match.start() - REACH_BEFORE) : match.start()]
         behind = text[match.end() : match.end() + REACH_BEHIND].partition("://")[0]
-        yield Anchor(_without_punctuation(match.group()), "", before, behind)
+        yield Anchor(_without_punctuation(match.group()), "", [before], [behind])
         read_to = match.end()
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -11,6 +12,9 @@ from postroom.mail.html.markup import names
 
 MAX_STYLE_CHARS = 10_000
 MAX_CUSTOM_CHARS = 1_000
+# Most styles stand in many mails.
+REMEMBERED_STYLES = 1_024
+MAX_REMEMBERED_CHARS = 300
 UNDECIDED = "?"  # stands for a value that this reader does not know, and a browser may
 
 Style = dict[str, str]
@@ -132,6 +136,12 @@ class DeclarationReader:
         self._known: dict[str, Parts] = {}
 
     def read(self, text: str) -> StyleBlock:
+        """The block is shared, and never changed."""
+        if len(text) <= MAX_REMEMBERED_CHARS:
+            return _remembered(text, self._is_old_page)
+        return self.read_anew(text)
+
+    def read_anew(self, text: str) -> StyleBlock:
         block = StyleBlock()
         text = text[:MAX_STYLE_CHARS]
         needs_care = _NEEDS_CARE.search(text) is not None
@@ -169,6 +179,11 @@ class DeclarationReader:
     def _add_custom(self, block: StyleBlock, name: str, value: str) -> None:
         value, bang, _ = value.partition("!")
         set_all(block.important if bang else block.normal, ((name, value.strip()[:MAX_CUSTOM_CHARS]),))
+
+
+@lru_cache(REMEMBERED_STYLES)
+def _remembered(text: str, is_old_page: bool) -> StyleBlock:
+    return DeclarationReader(is_old_page).read_anew(text)
 
 
 def declared(name: str, value: str, is_old_page: bool) -> Parts:

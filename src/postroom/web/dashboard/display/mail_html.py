@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import nh3
 
-from postroom.mail.html import markup
+from postroom.mail.html import nesting
 from postroom.mail.html.markup import VOID, Close
 from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import colours
@@ -126,7 +126,7 @@ def nested(html: str, embedded: Embedded) -> str:
     """The same, properly nested and not too deep: to build a tree of other markup can take minutes."""
     written: list[str] = []
     grounds = [False]  # whether something around the piece has a background of its own
-    for piece in markup.nested(html):
+    for piece in nesting.nested(html):
         if isinstance(piece, str):
             written.append(escape(piece))
         elif isinstance(piece, Close):
