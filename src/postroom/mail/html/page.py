@@ -133,7 +133,9 @@ class _Element:
                  "inner", "last", "look", "name", "number", "number_of_type", "outer", "parent", "steps",
                  "tag", "tbody")  # fmt: skip
 
-    def __init__(self, tag: Open, kind: ElementKind, outer: "_Element | None", parent: "_Element | None") -> None:
+    def __init__(
+        self, tag: Open, kind: ElementKind, outer: "_Element | None", parent: "_Element | None"
+    ) -> None:
         self.name = kind.name
         self.attributes = kind.attributes
         self.classes = kind.classes
