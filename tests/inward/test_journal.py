@@ -270,7 +270,7 @@ async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
 async def test_in_a_burst_no_mail_is_read_before_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("BURST_WITHIN_SECONDS", "BURST_SECONDS"):
+    for limit in ("BURST_WITHIN_SECONDS", "LONGEST_BURST_SECONDS"):
         monkeypatch.setattr(journaling, limit, 1e9)
     handed: list[Journaled] = []
     journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append)
@@ -289,7 +289,7 @@ async def test_in_a_burst_no_mail_is_read_before_it_is_over(
         looked.clear()
         await looked.wait()
     assert handed == []
-    monkeypatch.setattr(journaling, "BURST_BYTES", 0)
+    monkeypatch.setattr(journaling, "LONGEST_BURST_BYTES", 0)
     async with asyncio.timeout(120):
         while len(handed) < count:
             await asyncio.sleep(0)
@@ -301,7 +301,7 @@ async def test_behind_a_burst_mails_are_handed_over_together(
 ) -> None:
     monkeypatch.setattr(journaling, "TOGETHER", 3)
     monkeypatch.setattr(journaling, "BURST", 0)
-    monkeypatch.setattr(journaling, "BURST_BYTES", 0)
+    monkeypatch.setattr(journaling, "LONGEST_BURST_BYTES", 0)
     put(tmp_path, [arrival("inb_1", str(number)) for number in range(7)])
     handed: list[Journaled] = []
     counts: list[int] = []

@@ -38,11 +38,12 @@ PRESENT_SECONDS = 1.0
 # Read and handed over, but not deposited yet.
 AHEAD = 200
 AHEAD_BYTES = 8 * 1024 * 1024
-# In a burst the 250s go first: while so many come in so short a time, none is read, up to a limit.
+# In a burst the 250s go first: while so many mails, or bytes, come within so short a time, none is read.
 BURST = 50
+BURST_BYTES = 2 * 1024 * 1024
 BURST_WITHIN_SECONDS = 0.1
-BURST_BYTES = 32 * 1024 * 1024
-BURST_SECONDS = 2.0
+LONGEST_BURST_BYTES = 32 * 1024 * 1024
+LONGEST_BURST_SECONDS = 2.0
 LOOK_SECONDS = 0.01
 # What waits behind a burst is handed over so many together: a commit for few writes as much as one for many.
 TOGETHER = 50
@@ -131,7 +132,7 @@ class MailJournal:
             await self._rest()
             return
         self._read_mails.append(await self._read(found) if isinstance(found, FoundRecord) else found)
-        if len(self._waiting) <= BURST or len(self._read_mails) >= TOGETHER or not self._may_go_ahead():
+        if not self._are_many_waiting() or len(self._read_mails) >= TOGETHER or not self._may_go_ahead():
             self._hand_over_read()
         await asyncio.sleep(0)
         await self._wait_until(self._may_go_ahead)
@@ -237,19 +238,33 @@ class MailJournal:
 
     async def _let_a_burst_pass(self) -> None:
         """Once until what it left is deposited."""
-        if len(self._waiting) <= BURST:
+        if not self._are_many_waiting():
             self._has_rested = False
         elif not self._has_rested:
             while self._is_in_a_burst():
                 self._has_rested = True
                 await asyncio.sleep(LOOK_SECONDS)
 
+    def _are_many_waiting(self) -> bool:
+        return len(self._waiting) > BURST or self._waiting_bytes > BURST_BYTES
+
     def _is_in_a_burst(self) -> bool:
-        if len(self._waiting) <= BURST or self._waiting_bytes >= BURST_BYTES:
+        if not self._waiting or self._waiting_bytes > LONGEST_BURST_BYTES:
             return False
         now = time.monotonic()
-        is_fast = now - self._waiting[-BURST].since < BURST_WITHIN_SECONDS
-        return is_fast and now - self._waiting[0].since < BURST_SECONDS
+        return now - self._waiting[0].since < LONGEST_BURST_SECONDS and self._came_many_since(
+            now - BURST_WITHIN_SECONDS
+        )
+
+    def _came_many_since(self, moment: float) -> bool:
+        size_bytes = 0
+        for count, waiting in enumerate(reversed(self._waiting)):
+            if waiting.since < moment:
+                return False
+            size_bytes += waiting.size_bytes
+            if count >= BURST or size_bytes > BURST_BYTES:
+                return True
+        return False
 
     def _may_go_ahead(self) -> bool:
         """After a death one by one, so that it is known at which mail the next reader dies."""
