@@ -19,6 +19,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
 from postroom.mailbox.search import index_upkeep, indexing, removals, search
 from postroom.mailbox.search.batch import Batch
+from postroom.mailbox.search.indexing import IndexStep
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import sqlite_index
@@ -109,6 +110,19 @@ async def test_a_kill_between_reading_and_storing_misses_and_doubles_nothing(db:
     await db.write_index(indexing.store, batch, "node", START)  # what another node had prepared meanwhile
     assert await db.read(find, inbox, "report") == ["Report"]
     assert await entries(db) == 1
+
+
+async def test_of_long_mails_a_step_takes_a_part_and_says_so(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = await new_inbox(db)
+    await index(db)
+    monkeypatch.setattr(indexing, "BATCH_CHARACTERS", 0)
+    for subject in ("One", "Two"):
+        await db.write(store, inbox, subject)
+    await indexing.step(db, "node", START)  # the pod gets its number
+    steps = [await indexing.step(db, "node", START) for _ in range(3)]
+    assert steps == [IndexStep.PART, IndexStep.SOME, IndexStep.NOTHING]
 
 
 async def test_what_is_removed_while_it_is_being_indexed_is_not_found(db: Database) -> None:

@@ -26,6 +26,7 @@ class Batch(Struct, frozen=True):
     passed: int = 0  # of the earlier mail, with what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
     is_apart: bool = False  # for an index in a file of its own
+    is_part: bool = False  # of what waited: it is of the size that is bearable
     removed: dict[int, IndexEntry] = field(default_factory=dict)  # entries to take out, by their changes
 
     @property

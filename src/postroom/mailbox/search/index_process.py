@@ -12,6 +12,7 @@ from pathlib import Path
 
 from postroom.clock import SystemClock
 from postroom.mailbox.search import indexing
+from postroom.mailbox.search.indexing import IndexStep
 from postroom.processes.child_limits import LOW_PRIORITY, die_with_parent
 from postroom.storage.database import IndexStore
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
@@ -27,10 +28,10 @@ async def index_much(store: IndexStore, holder: str, stays_seconds: float = STAY
     busy_at = time.monotonic()
     while time.monotonic() - busy_at < stays_seconds:
         is_busy = await store.read(indexing.has_at_least, FEW)
-        await indexing.step(store, holder, clock.now())
+        done = await indexing.step(store, holder, clock.now())
         if is_busy:
             busy_at = time.monotonic()
-        if not await store.read(indexing.has_full_batch):
+        if done is not IndexStep.PART and not await store.read(indexing.has_full_batch):
             await asyncio.sleep(PAUSE_SECONDS)
 
 

@@ -5,6 +5,7 @@ index, or from before its tokens changed, is gone through once, newest first, wh
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
 from itertools import takewhile
 
 from msgspec import Struct
@@ -46,21 +47,28 @@ def realm_of(number: int) -> str:
     return digits.rjust(REALM_WIDTH, "0")
 
 
-async def step(db: IndexStore, holder: str, now: int) -> bool:
-    """Whether there may be more to do."""
+class IndexStep(IntEnum):
+    """What was done of what waits; with PART the rest is known to wait."""
+
+    NOTHING = 0
+    SOME = 1
+    PART = 2
+
+
+async def step(db: IndexStore, holder: str, now: int) -> IndexStep:
     if not await db.read(has_work, holder, now):
-        return False
+        return IndexStep.NOTHING
     batch = await db.read_long(prepare, LOOK_SECONDS)
     if batch is None:
         total = await db.read_long(_count_messages, LOOK_SECONDS)
-        return await db.write_index(begin_anew, total, holder, now)
+        return IndexStep(await db.write_index(begin_anew, total, holder, now))
     if batch.new_pods:
         await db.write_index(add_realms, batch.new_pods)
-        return True
+        return IndexStep.PART
     is_busy = False
     for part in batch.parts(stored_at_once(batch)):
         is_busy = await store_whole_or_one_by_one(db, part, holder, now)
-    return is_busy
+    return IndexStep.PART if is_busy and batch.is_part else IndexStep(is_busy)
 
 
 def stored_at_once(batch: Batch) -> int:
@@ -130,7 +138,16 @@ def prepare(tx: Tx) -> Batch | None:
         made = list(takewhile(lambda change: change[0] in entries, changes))
         is_apart = tx.words.is_apart
         removed = removals.make_entries(tx, made) if is_apart else {}
-        return Batch(made, entries, new_pods, arrivals=arrivals, is_apart=is_apart, removed=removed)
+        is_part = len(made) < len(changes)
+        return Batch(
+            made,
+            entries,
+            new_pods,
+            arrivals=arrivals,
+            is_apart=is_apart,
+            is_part=is_part,
+            removed=removed,
+        )
     earlier = tx.all(
         "select id from messages where id < :cursor order by id desc limit :limit",
         cursor=state["cursor"],

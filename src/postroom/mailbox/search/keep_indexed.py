@@ -7,6 +7,7 @@ import time
 
 from postroom import log
 from postroom.mailbox.search import index_process, index_upkeep, indexing
+from postroom.mailbox.search.indexing import IndexStep
 from postroom.mailbox.search.pace import Pace
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
 from postroom.resources import Resources
@@ -55,10 +56,11 @@ class _Keeper:
         if self._may_start and await self._db.read(indexing.has_at_least, index_process.FEW):
             await self._have_much_indexed()
         started = time.monotonic()
-        is_busy = await indexing.step(self._db, self._holder, self._resources.now())
+        done = await indexing.step(self._db, self._holder, self._resources.now())
         await self._tidy_at_times()
         rest = self._pace.rest(time.monotonic() - started)
-        return rest if is_busy and await self._db.read(indexing.has_full_batch) else IDLE_SECONDS
+        has_more = done is IndexStep.PART or (done and await self._db.read(indexing.has_full_batch))
+        return rest if has_more else IDLE_SECONDS
 
     async def _tidy_at_times(self) -> None:
         if time.monotonic() - self._tidied_at > TIDY_SECONDS:
