@@ -1,6 +1,7 @@
 """A journal, at the end where mail is put into inboxes: in its order, in batches, with the place reached."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,12 +44,15 @@ class Depositor:
         self.tell: Tell = lambda _: None
         self._mails: deque[Journaled] = deque()
         self._has_mail = asyncio.Event()
+        self._has_batch = asyncio.Event()
         self._is_at_rest = asyncio.Event()
         self._is_at_rest.set()
 
     def add(self, mail: Journaled) -> None:
         self._mails.append(mail)
         self._has_mail.set()
+        if len(self._mails) >= BATCH:
+            self._has_batch.set()
         self._is_at_rest.clear()
 
     async def settle(self) -> SegmentPlace:
@@ -61,14 +65,22 @@ class Depositor:
         last = 0
         while True:
             await self._has_mail.wait()
-            if last > FEW and len(self._mails) < BATCH:
-                await asyncio.sleep(gather_seconds(last))
+            if last > FEW:
+                await self._wait_for_batch(gather_seconds(last))
             batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
             last = len(batch)
             await self._deposit(batch)
             if not self._mails:
                 self._has_mail.clear()
                 self._is_at_rest.set()
+
+    async def _wait_for_batch(self, seconds: float) -> None:
+        if len(self._mails) >= BATCH:
+            return
+        self._has_batch.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._has_batch.wait()
 
     async def _deposit(self, batch: Sequence[Journaled]) -> None:
         """Of mails that fail together, halving finds the one to set aside; the order stays."""
