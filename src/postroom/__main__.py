@@ -3,17 +3,23 @@
 import os
 import sys
 
-from postroom.config import ConfigError
-
 
 def main(arguments: list[str] | None = None) -> None:
+    try:
+        run(sys.argv[1:] if arguments is None else arguments)
+    except Exception as error:
+        if not is_explained(error):
+            raise
+        sys.exit(f"postroom: {error}")
+
+
+def is_explained(error: Exception) -> bool:
+    """Whether its words are for whoever runs the command."""
+    from postroom.config import ConfigError
     from postroom.errors import ApiError
     from postroom.storage.database import StorageError
 
-    try:
-        run(sys.argv[1:] if arguments is None else arguments)
-    except (ConfigError, StorageError, ApiError) as error:
-        sys.exit(f"postroom: {error}")
+    return isinstance(error, ConfigError | StorageError | ApiError)
 
 
 def run(arguments: list[str]) -> None:

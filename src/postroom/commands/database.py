@@ -1,6 +1,5 @@
 """Opens the database that the settings name, for one command. Only `postroom serve` makes a new one."""
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -56,6 +55,8 @@ def with_database(work: "Callable[[Database, Config], Awaitable[T]]", of: Config
 
 
 def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from postroom.commands import server
 from postroom.config import SETTINGS, Setting
 from postroom_client.cli import app
 
@@ -36,5 +35,7 @@ def help_of(setting: Setting) -> str:
 @with_a_flag_for_each_setting
 def serve(**flags: str | None) -> None:
     """Start the server."""
+    from postroom.commands import server
+
     given = {f"POSTROOM_{flag.upper()}": value for flag, value in flags.items() if value is not None}
     server.run({**os.environ, **given})

@@ -1,6 +1,5 @@
 """`postroom import` and `postroom accounts export`: mail from elsewhere, and into files."""
 
-import asyncio
 import gc
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -216,6 +215,8 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | Non
     """The storage of these settings, or of those in the environment, beside a server that may be running."""
 
     async def opened(db: "Database", config: Config) -> T:
+        import asyncio
+
         from postroom.assembly import open_blobs
         from postroom.clock import SystemClock
         from postroom.net.dns import Resolver
