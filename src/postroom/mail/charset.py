@@ -100,7 +100,9 @@ def codec_for(label: str) -> str:
 
 def clean(text: str) -> str:
     """Text that any database stores: no NUL, no lone surrogate, no byte order mark in front."""
-    text = text.replace("\0", "").removeprefix("\ufeff")
+    if "\0" in text:  # found sooner than replaced
+        text = text.replace("\0", "")
+    text = text.removeprefix("\ufeff")
     if text.isascii():
         return text
     try:

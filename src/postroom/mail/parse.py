@@ -1,7 +1,7 @@
 """Raw mail to ParsedMail. Any bytes give an answer, at worst one with a `parse_error` note."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct, structs
@@ -88,16 +88,21 @@ def parse_mail(raw: bytes) -> ParsedMail:
     return _assembled(block.headers, content)
 
 
-def _all_senders(fields: Headers, label: str, of_first: tuple[Address, ...]) -> tuple[str, ...]:
+def _all_senders(fields: Headers, label: str, of_first: tuple[str, ...]) -> tuple[str, ...]:
     """Of every From field: a reader may show any of them."""
     is_only = fields.count("from") == 1
-    listed = of_first if is_only else address.parse_list(fields.joined("from", label))
-    return tuple(dict.fromkeys(address.normalize(sender.address) for sender in listed))[: MAX_SENDERS + 1]
+    listed = of_first if is_only else _normalized(address.parse_list(fields.joined("from", label)))
+    return tuple(dict.fromkeys(listed))[: MAX_SENDERS + 1]
+
+
+def _normalized(mailboxes: Iterable[Address]) -> tuple[str, ...]:
+    return tuple(address.normalize(mailbox.address) for mailbox in mailboxes)
 
 
 def _assembled(fields: Headers, content: _Content) -> ParsedMail:
     label = content.charset_label
     senders = address.parse_list(fields.text("from", label))
+    addresses = _normalized(senders)
     to = address.parse_list(fields.joined("to", label))
     return ParsedMail(
         message_id=message_id_of(fields),
@@ -107,8 +112,8 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         from_addr=str(senders[0])
         if senders
         else _shown(fields.text("from", label))[: address.MAX_NAME_LENGTH],
-        from_address=address.normalize(senders[0].address) if senders else "",
-        senders=_all_senders(fields, label, senders),
+        from_address=addresses[0] if addresses else "",
+        senders=_all_senders(fields, label, addresses),
         to=to,
         cc=address.parse_list(fields.joined("cc", label)),
         header_to=", ".join(map(str, to)),

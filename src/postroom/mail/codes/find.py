@@ -59,6 +59,8 @@ def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
     `tellers` are those of `TELLERS` that are in a text in ASCII, if they are known."""
     text = text[:MAX_SEARCHED_CHARS]
     asked = asked_for(text)
+    if tellers is None and text.isascii():
+        tellers = _tellers_near_codes(text)
     if tellers is not None and not tellers:
         return _first_unique(map(_written, asked))
     folded = fold(text)
@@ -83,19 +85,16 @@ def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[
 def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
-    told = _tellers_in(_where_codes_may_stand(text, folded)) if tellers is None else tellers
+    told = _tellers_near_codes(text) if tellers is None else tellers
     places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
     found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 
 
-def _where_codes_may_stand(text: str, folded: str) -> str:
-    """What is so near to a digit or to capitals that a word in it may name them as a code."""
-    return " ".join(folded[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
-
-
-def _tellers_in(folded: str) -> frozenset[str]:
-    return TELLERS.intersection(folded.translate(APART).split())
+def _tellers_near_codes(text: str) -> frozenset[str]:
+    """Those that are so near to a digit or to capitals that they may name them as a code."""
+    near = " ".join(text[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
+    return TELLERS.intersection(fold(near).translate(APART).split())
 
 
 def _spots(folded: str, teller: str) -> Iterator[int]:
