@@ -41,7 +41,7 @@ def spaced(text: str) -> str:
     """Without what shows nothing, a line a paragraph."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
-    has_other_blanks = any(blank in text for blank in _OTHER_BLANKS)
+    has_other_blanks = any(map(text.__contains__, _OTHER_BLANKS))
     return "\n".join(_in_a_line(paragraph, has_other_blanks) for paragraph in text.split("\n\n"))
 
 

@@ -82,18 +82,15 @@ class Passage:
 
     def has_written(self, signs: tuple[str, ...]) -> bool:
         """Of signs that are no words, as they are written."""
-        return any(_is_in(self._text, sign) for sign in signs)
+        return any(min(sign) in self._text and sign in self._text for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
         """Of the signs above."""
         if not self.found.isdisjoint(signs):
             return True
-        return any(not sign.isalnum() and _is_in(self.letters, sign) for sign in signs)
-
-
-def _is_in(text: str, sign: str) -> bool:
-    """A single mark is found ten times as soon as two; letters come behind marks."""
-    return min(sign) in text and sign in text
+        # A single mark is found ten times as soon as a sign; letters come behind marks.
+        text = self._text if self.is_ascii else self.letters
+        return any(not sign.isalnum() and min(sign) in text and sign in self.letters for sign in signs)
 
 
 _HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)

@@ -44,9 +44,8 @@ class Hit(Struct, frozen=True):
 def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
     """For each rule of each script the sentences that fulfil it, as far as they are asked for."""
     sentences: Sentences = []
-    scripts = SCRIPTS[:1] if passage.is_ascii else SCRIPTS
-    for script in scripts:
-        if script.is_in(passage.letters):
+    for script in SCRIPTS[:1] if passage.is_ascii else SCRIPTS:
+        if passage.is_ascii or script.is_in(passage.letters):
             for wording, anchors in _possible(script, passage):
                 yield _fulfilled(passage.folded, wording, anchors, sentences)
 
