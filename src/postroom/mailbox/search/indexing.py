@@ -7,6 +7,7 @@ index, or from before its tokens changed, is gone through once, newest first, wh
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import takewhile
+from typing import Any
 
 from msgspec import Struct
 
@@ -29,6 +30,19 @@ COUNTED_WAITING = 10_000
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 REALM_WIDTH = 4
+EMPTY: dict[str, Any] = {
+    "name": "index",
+    "version": 0,
+    "cursor": "",
+    "first_doc": 1,
+    "last_doc": 0,
+    "last_realm": 0,
+    "earlier_count": 0,
+    "earlier_done": 0,
+    "holder": "",
+    "held_until": 0,
+    "reached": 0,
+}
 
 
 def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
@@ -122,9 +136,8 @@ def has_at_least(tx: Tx, count: int) -> bool:
 
 
 def _state(tx: Tx) -> Row:
-    row = tx.one("select * from search_state where name = 'index'")
-    assert row is not None
-    return row
+    """After a crash of PostgreSQL the whole index is empty, with this row of it."""
+    return tx.one("select * from search_state where name = 'index'") or EMPTY
 
 
 def prepare(tx: Tx) -> Batch | None:
@@ -230,7 +243,11 @@ def _count_messages(tx: Tx) -> int:
 
 
 def begin_anew(tx: Tx, total: int, holder: str, now: int) -> bool:
-    """The tokens are new: every message there is gets a new entry."""
+    """The tokens are new, or the index is empty: every message there is gets a new entry."""
+    tx.many(
+        f"insert into search_state ({', '.join(EMPTY)}) values :rows on conflict (name) do nothing",
+        [tuple(EMPTY.values())],
+    )
     if _hold(tx, holder, now) is None:
         return False
     tx.run(

@@ -1,0 +1,1 @@
+-- On PostgreSQL the search index is written without its log: after a crash it is empty, and made anew from the messages.

@@ -1,0 +1,136 @@
+"""PostgreSQL ends badly, and the tables of the search index are empty: the index is made anew by itself."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from postroom.assembly import open_database
+from postroom.errors import Unavailable
+from postroom.mail.search.query import parse
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.search import indexing
+from postroom.storage.database import Database, Tx
+from tests import memory_folder
+from tests.conftest import settings
+from tests.doubles import START
+from tests.postgres_engine import Engine, running_engine
+from tests.stored import make_inbox, put_mail
+
+OF_THE_INDEX = (
+    *("search_words", "search_documents", "search_latecomers"),
+    *("search_newest", "search_realms", "search_state"),
+)
+MAILS = 5
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with running_engine(memory_folder.choose()) as running:
+        yield running
+
+
+def put_mails(tx: Tx, inbox: Inbox, now: int) -> None:
+    for number in range(MAILS):
+        put_mail(tx, inbox, "words", now + number, message_id=f"<{now}.{number}@there.example>")
+
+
+async def index_all(db: Database, now: int) -> None:
+    while await indexing.step(db, "node", now):
+        pass
+
+
+async def find(db: Database) -> list[str]:
+    """Newest first."""
+
+    def look(tx: Tx) -> list[str]:
+        docs = tx.words.find(parse("words"), ["0001"], 2**62, 100)
+        rows = tx.all("select doc, message_id from search_documents")
+        named = {row["doc"]: row["message_id"] for row in rows}
+        return [named[doc] for doc in docs]
+
+    return await db.read(look)
+
+
+async def newest_first(db: Database) -> list[str]:
+    rows = await db.read(lambda tx: tx.all("select id from messages order by id desc"))
+    return [row["id"] for row in rows]
+
+
+async def until_it_is_back(db: Database) -> None:
+    for _ in range(100):
+        try:
+            await db.read(lambda tx: tx.one("select 1 as one"))
+            return
+        except Unavailable:
+            await asyncio.sleep(0.1)
+    raise AssertionError("the database never came back")
+
+
+async def test_the_index_is_made_anew_after_a_crash_and_kept_over_a_restart(
+    engine: Engine, tmp_path: Path
+) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=engine.url), START)
+    try:
+        inbox = await db.write(make_inbox)
+        await db.write(put_mails, inbox, START)
+        await index_all(db, START)
+        assert await find(db) == await newest_first(db)
+
+        engine.stop()
+        engine.start()
+        await until_it_is_back(db)
+        assert await find(db) == await newest_first(db)
+        assert not await indexing.step(db, "node", START)
+
+        engine.crash()
+        engine.start()
+        await until_it_is_back(db)
+        assert not await db.read(indexing.is_whole)
+        assert (await db.read(indexing.progress)).earlier_percent == 0
+        await db.write(put_mails, inbox, START + 1_000)
+        await index_all(db, START + 1_000)
+        assert await db.read(indexing.is_whole)
+        assert await find(db) == await newest_first(db)
+        assert len(await newest_first(db)) == 2 * MAILS
+    finally:
+        await db.close()
+
+
+async def test_a_batch_that_was_made_before_a_crash_is_not_put_into_the_empty_index(
+    engine: Engine, tmp_path: Path
+) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=engine.url), START)
+    try:
+        inbox = await db.write(make_inbox)
+        await db.write(put_mails, inbox, START)
+        await index_all(db, START)
+        await db.write(put_mails, inbox, START + 1_000)
+        batch = await db.read(indexing.prepare)
+        assert batch is not None
+
+        engine.crash()
+        engine.start()
+        await until_it_is_back(db)
+        assert not await db.write_index(indexing.store, batch, "node", START + 1_000)
+        assert await db.read(lambda tx: tx.all("select doc from search_words")) == []
+        await index_all(db, START + 1_000)
+        assert await find(db) == await newest_first(db)
+    finally:
+        await db.close()
+
+
+def test_all_tables_of_the_index_are_empty_together(engine: Engine, tmp_path: Path) -> None:
+    """Else a crash would leave some that tell of entries which are gone."""
+
+    async def prepare() -> None:
+        await (await open_database(settings(tmp_path, DATABASE_URL=engine.url), START)).close()
+
+    asyncio.run(prepare())
+    with psycopg.connect(engine.url) as connection:
+        rows = connection.execute(
+            "select relname from pg_class where relkind = 'r' and relpersistence = 'u'"
+        ).fetchall()
+    assert {name for (name,) in rows} == set(OF_THE_INDEX)
