@@ -10,6 +10,7 @@ import pytest
 from bench import catalogue, hostile_shapes, processes, report
 from bench.__main__ import main
 from bench.measurements import (
+    deposit_costs,
     imap,
     importing,
     index_costs,
@@ -70,6 +71,12 @@ def test_sends_are_compared_with_a_bare_endpoint() -> None:
     assert first.peer is not None
     assert first.value > 0 < first.peer.value
     assert [result.unit for result in delivered] == ["mails/s"] * (sending.SMTP_SINK is not None)
+
+
+def test_what_a_deposit_costs_is_measured_for_each_kind_of_mail() -> None:
+    results = {result.name: result.value for result in deposit_costs.measure(200_000)}
+    assert len(results) == 9
+    assert all(value > 0 for name, value in results.items() if name.endswith("kept"))
 
 
 def test_what_the_index_costs_is_measured_for_both_sizes() -> None:
