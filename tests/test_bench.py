@@ -18,6 +18,7 @@ from bench.measurements import (
     memory,
     pauses,
     search,
+    send_costs,
     sending,
     start,
 )
@@ -77,6 +78,13 @@ def test_what_a_deposit_costs_is_measured_for_each_kind_of_mail() -> None:
     results = {result.name: result.value for result in deposit_costs.measure(200_000)}
     assert len(results) == 9
     assert all(value > 0 for name, value in results.items() if name.endswith("kept"))
+
+
+def test_what_a_send_costs_is_told_tree_by_tree() -> None:
+    results = {result.name: result.value for result in send_costs.measure(40)}
+    assert results["processor of the writer"] > 0
+    pages = sum(value for name, value in results.items() if name.startswith("pages of "))
+    assert results["written to the log"] == pytest.approx(pages * 4.12)
 
 
 def test_what_the_index_costs_is_measured_for_both_sizes() -> None:

@@ -72,8 +72,8 @@ def measure(load: SendLoad = LOAD) -> list[Result]:
 def _accepted(load: SendLoad) -> Result:
     """Delivery is measured apart: here it waits at a relay that takes connections and says nothing."""
     with scratch_folder() as folder, _silent_relay() as relay_port:
-        senders = uvloop.run(_seed(folder / "data", load.sends * load.rounds // SENDS_OF_AN_INBOX))
-        requests = (_request(sender, number) for number, sender in _turns(senders))
+        senders = uvloop.run(seed(folder / "data", load.sends * load.rounds // SENDS_OF_AN_INBOX))
+        requests = (_request(sender, number) for number, sender in turns(senders))
         with _postroom(folder / "data", relay_port) as postroom, _peer(folder) as peer:
 
             def run(server: Server) -> LoadReport:
@@ -86,20 +86,20 @@ def _accepted(load: SendLoad) -> Result:
     return Result("sends accepted", rate.value, "sends/s", at_least_times_peer(2.5), rate.peer(PEER))
 
 
-def _turns(senders: list[Sender]) -> Iterator[tuple[int, Sender]]:
+def turns(senders: list[Sender]) -> Iterator[tuple[int, Sender]]:
     return enumerate(sender for sender in senders for _ in range(SENDS_OF_AN_INBOX))
 
 
 def _request(sender: Sender, number: int) -> str:
-    body = json.dumps(_body(number))
+    content = json.dumps(body(number))
     return (
         f"POST /v1/inboxes/{sender.inbox_id}/send HTTP/1.1\r\nHost: {HOST}\r\n"
         f"Authorization: Bearer {sender.token}\r\nIdempotency-Key: {uuid.uuid4()}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n{content}"
     )
 
 
-def _body(number: int) -> dict[str, str]:
+def body(number: int) -> dict[str, str]:
     return {"to": f"p{number}@d{number % DOMAINS}.example", "subject": f"Mail {number}", "body": TEXT}
 
 
@@ -137,7 +137,7 @@ def _waiting(connection: sqlite3.Connection) -> int:
     return int(waiting)
 
 
-async def _seed(folder: Path, inbox_count: int) -> list[Sender]:
+async def seed(folder: Path, inbox_count: int) -> list[Sender]:
     settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
     db = await open_database(settings, SystemClock().now())
     try:
@@ -164,15 +164,15 @@ def _add_senders(tx: Tx, domain: str, inbox_count: int, now: int) -> list[Sender
 
 async def _queue_mails(folder: Path, count: int) -> None:
     """Accepts mails without a server, so that all of them wait when it starts."""
-    senders = await _seed(folder, count // SENDS_OF_AN_INBOX)
+    senders = await seed(folder, count // SENDS_OF_AN_INBOX)
     settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
     clock = SystemClock()
     db = await open_database(settings, clock.now())
     resources = Resources(settings, db, LocalBlobs(folder / "blobs"), clock, Resolver(), asyncio.Event())
     try:
         await make_service_key(db, settings.domain, 0)  # as on every start but the first
-        for number, sender in _turns(senders):
-            order = await to_order(sender.inbox_id, f"key-{number}", msgspec.convert(_body(number), SendBody))
+        for number, sender in turns(senders):
+            order = await to_order(sender.inbox_id, f"key-{number}", msgspec.convert(body(number), SendBody))
             await send_mail(resources, sender.caller, order)
     finally:
         await db.close()
