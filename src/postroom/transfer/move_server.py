@@ -219,11 +219,26 @@ def note_place(move: ServerMove, table: Table, reached: int, rows: int) -> None:
 
 
 def read_rows(source: sqlite3.Connection, table: Table, after: int) -> Iterator[Values]:
-    """The number of each row, and then its columns."""
+    """The number of each row, and then its columns. Rows that SQLite does not number come by their key."""
     names = ", ".join(f'"{column}"' for column in table.columns)
-    return source.execute(
-        f'select rowid, {names} from "{table.name}" where rowid > ? order by rowid', (after,)
+    key = key_in_place_of_numbers(source, table)
+    if not key:
+        return source.execute(
+            f'select rowid, {names} from "{table.name}" where rowid > ? order by rowid', (after,)
+        )
+    passed = max(after, 0)
+    rows = source.execute(
+        f'select {names} from "{table.name}" order by {", ".join(key)} limit -1 offset ?', (passed,)
     )
+    return ((number, *row) for number, row in enumerate(rows, passed + 1))
+
+
+def key_in_place_of_numbers(source: sqlite3.Connection, table: Table) -> list[str]:
+    (sql,) = source.execute("select sql from sqlite_schema where name = ?", (table.name,)).fetchone()
+    if not sql.lower().endswith("without rowid"):
+        return []
+    columns = source.execute(f'pragma table_info("{table.name}")').fetchall()
+    return [name for place, name in sorted((row[5], row[1]) for row in columns) if place]
 
 
 def take_batch(rows: Iterator[Values]) -> list[Values]:

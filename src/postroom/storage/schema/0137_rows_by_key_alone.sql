@@ -1,0 +1,1 @@
+-- SQLite keeps a table in two trees, its rows and its key. Of rows that are found by their key alone it needs one.
