@@ -15,10 +15,11 @@ from postroom.errors import (
     RecipientSuppressed,
 )
 from postroom.mail.address import Address
+from postroom.mail.writing.compose import is_message_id
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
-from postroom.outward.orders import Context, RuleFacts, Submission
+from postroom.outward.orders import Context, RuleFacts, Submission, new_message_id
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
@@ -168,3 +169,10 @@ async def test_what_was_read_outside_is_what_the_transaction_goes_by(db: Databas
     later = replace(sending(inbox, "later", undo_seconds=60), judgement=found)
     (answer,) = await db.write(submit, [later])
     assert msgspec.json.decode(answer.content)["hold"]["contentHash"] == found.content_hash
+
+
+def test_message_ids_are_in_the_order_of_their_moments_and_never_the_same() -> None:
+    first, second, later = [new_message_id("agent@postroom.example", START + ms) for ms in (0, 0, 1)]
+    assert first != second
+    assert max(first, second) < later
+    assert all(map(is_message_id, (first, second, later)))

@@ -1,6 +1,7 @@
 """What a mail is on its way out: the order of a client, the letter written from it, what is stored of it."""
 
 import re
+import secrets
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType
@@ -10,6 +11,7 @@ from postroom.accounts.rules.limits import SPECIFIED, AccountLimits
 from postroom.clock import DAY, from_iso
 from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
+from postroom.mail.writing import compose
 from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mail.writing.invitation import Invitation
 from postroom.mail.writing.invitation_answer import CalendarAnswer
@@ -22,6 +24,7 @@ from postroom.mailbox.threads import Thread
 RECIPIENTS_LIMIT = 50
 SEND_AHEAD = 30 * DAY
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
+MOMENT_BYTES, RANDOM_BYTES = 6, 10  # of a Message-ID
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -158,6 +161,12 @@ class Ready(Struct, frozen=True):
     @property
     def starts_thread(self) -> bool:
         return self.submission.around.thread is None
+
+
+def new_message_id(sender: str, now: int) -> str:
+    """Begins with the moment: the newest of an inbox stand together in its index. Nobody guesses the rest."""
+    moment = max(now, 0).to_bytes(MOMENT_BYTES, "big")
+    return compose.new_message_id(sender.rpartition("@")[2], moment + secrets.token_bytes(RANDOM_BYTES))
 
 
 def require_files_fit(sizes: Iterable[int]) -> None:

@@ -1,6 +1,5 @@
 """Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
 
-import secrets
 from collections.abc import Sequence
 
 from msgspec import structs
@@ -33,6 +32,7 @@ from postroom.outward.orders import (
     Order,
     SendAnswer,
     Submission,
+    new_message_id,
     require_ahead,
     require_no_steering,
 )
@@ -243,7 +243,7 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    message_id = compose.new_message_id(around.inbox.sender.rpartition("@")[2], secrets.token_bytes(16))
+    message_id = new_message_id(around.inbox.sender, now)
     calendar = appointments.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
     files = order.files if calendar is None else appointments.with_file(order.files, calendar)
     files = to_files(files) if files else ()

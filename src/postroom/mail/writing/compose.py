@@ -94,11 +94,11 @@ def compose(draft: Draft) -> bytes:
     return b"".join((header_lines, part.head, b"\r\n", *part.body))
 
 
-def new_message_id(domain: str, random: bytes) -> str:
-    """`random` is 16 bytes or more from the system's source, so that ids are unique and cannot be guessed."""
-    if len(random) < 16:
-        raise ValueError("a Message-ID needs 16 random bytes")
-    return f"<{random.hex()}@{ascii_domain('domain', domain)}>"
+def new_message_id(domain: str, unique: bytes) -> str:
+    """`unique` is 16 bytes or more, 10 of them from the system's random source: ids cannot be guessed."""
+    if len(unique) < 16:
+        raise ValueError("a Message-ID needs 16 bytes")
+    return f"<{unique.hex()}@{ascii_domain('domain', domain)}>"
 
 
 def is_message_id(value: str) -> bool:

@@ -1,7 +1,6 @@
 """A mail that a mail program wrote itself: sent by the rules of any other, and left as it was written."""
 
 import re
-import secrets
 
 import msgspec
 from msgspec import Struct, structs
@@ -15,7 +14,6 @@ from postroom.mail.address import Address, mailbox_of, normalize, parse_list, va
 from postroom.mail.headers import Block
 from postroom.mail.html import text
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.writing import compose
 from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox import threads
 from postroom.mailbox.attachments import Attachment
@@ -26,6 +24,7 @@ from postroom.outward.orders import (
     Letter,
     Order,
     SendReceipt,
+    new_message_id,
     require_files_fit,
     require_no_steering,
 )
@@ -138,8 +137,7 @@ def finish(inbox: Inbox, raw: bytes, block: Block, parsed: ParsedMail, now: int)
     message_id = parsed.message_id
     added = b""
     if not message_id:
-        domain = inbox.sender.rpartition("@")[2]
-        message_id = compose.new_message_id(domain, secrets.token_bytes(16))
+        message_id = new_message_id(inbox.sender, now)
         added += f"Message-ID: {message_id}\r\n".encode()
     if not block.headers.count("date"):
         added += f"Date: {to_mail_date(now)}\r\n".encode()

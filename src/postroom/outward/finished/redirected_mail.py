@@ -1,7 +1,6 @@
 """A mail that came in, passed on as it came: its author stays its author (RFC 5322 section 3.6.6)."""
 
 import re
-import secrets
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
@@ -19,7 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.outward.finished import finished_mail
-from postroom.outward.orders import Context, Letter, Order, SendAnswer, is_steering
+from postroom.outward.orders import Context, Letter, Order, SendAnswer, is_steering, new_message_id
 from postroom.outward.send import submit_letter
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -85,7 +84,7 @@ def prepare(
 ) -> tuple[Order, Letter]:
     """Its recipients stand in none of its fields but ours, so they are kept as Bcc, and shown as such."""
     inbox = found.inbox
-    message_id = compose.new_message_id(inbox.sender.rpartition("@")[2], secrets.token_bytes(16))
+    message_id = new_message_id(inbox.sender, now)
     raw = resent_fields(inbox, to, message_id, now) + as_it_came(came, allowed_headers)
     parsed = parse_mail(raw)
     order = finished_mail.to_order(inbox, parsed, key, request_hash, ((), (), to), None)
