@@ -1,5 +1,7 @@
 """Limits counted from rows, so that a restart forgets nothing."""
 
+import functools
+import operator
 from collections.abc import Collection, Mapping
 from typing import Annotated
 
@@ -34,12 +36,18 @@ class AccountLimits(Struct, rename="camel", frozen=True):
 
 SPECIFIED = AccountLimits()
 NAMES = AccountLimits.__struct_fields__
+_of_server = operator.attrgetter(*NAMES)
 
 
 def in_force(config: Config, stored: str | None) -> AccountLimits:
     """The server's, and in their place what was set for one account. 0 is no limit."""
-    own = {} if stored is None else decode_own(stored)
-    return AccountLimits(*[own.get(name, getattr(config, name)) or None for name in NAMES])
+    return _combine(stored, _of_server(config))
+
+
+@functools.lru_cache(maxsize=1_000)
+def _combine(stored: str | None, of_server: tuple[int, ...]) -> AccountLimits:
+    own = decode_own(stored)
+    return AccountLimits(*[own.get(name, most) or None for name, most in zip(NAMES, of_server, strict=True)])
 
 
 def decode_own(stored: str | None) -> dict[str, int]:
