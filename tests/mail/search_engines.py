@@ -55,7 +55,8 @@ def opened(postgres_url: str) -> Iterator[Engines]:
         contextlib.closing(sqlite3.connect(":memory:")) as sqlite,
         psycopg.connect(postgres_url, autocommit=True) as postgres,
     ):
-        sqlite.execute("create virtual table mails using fts5 (words, content = '', tokenize = 'ascii')")
+        tokenizer = f'tokenize = "{index_entry.FTS5_TOKENIZER}"'
+        sqlite.execute(f"create virtual table mails using fts5 (words, content = '', {tokenizer})")
         postgres.execute("create table mails (id bigint primary key, words tsvector not null)")
         postgres.execute("create index on mails using gin (words)")
         postgres.execute("set enable_seqscan = off")  # so that few mails, too, are found by the index

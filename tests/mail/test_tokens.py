@@ -75,8 +75,19 @@ def test_any_text_gives_letters_and_digits_alone(text: str) -> None:
     for token in tokens.split(text):
         assert 0 < len(token) <= tokens.MAX_TOKEN_CHARS
         assert token.encode().decode() == token
-        assert not set(token) & set(" '\"\\·¶←→¤*:")
+        assert not set(token) & set(" '\"\\_=<>@.*:")
         assert tokens.split(token)[0] == token or len(token) == 1
+
+
+@given(
+    st.text(st.sampled_from("aZ 0-.\n“é№ßЁйǅΣ\u0301\u00a0東\ud800\ufdfa")) | ANY_TEXT,
+    st.sampled_from([0, 200]),
+)
+def test_each_character_of_a_text_is_folded_by_itself(text: str, others: int) -> None:
+    """Whether there are few to be replaced, or more than are replaced one by one."""
+    whole = text + " " + "".join(map(chr, range(0x400, 0x400 + others)))
+    one_by_one = "".join(map(tokens.fold, tokens.compose(whole)))
+    assert tokens.fold(whole) == one_by_one[: 2 * len(whole) + 100]
 
 
 def test_every_character_there_is_gives_safe_tokens() -> None:

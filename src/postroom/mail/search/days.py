@@ -1,13 +1,18 @@
 """Days as words of the index: a day, its month, year and decade, so that a span of days is a few words."""
 
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 FIRST, LAST = date(1970, 1, 1), date(2099, 12, 31)  # mail is of these days
 
 
 def words_of(moment: int) -> list[str]:
     """What the day of a moment is known by; both are of UTC."""
-    day = _day(moment)
+    return _words_of_day(_day(moment))
+
+
+@lru_cache(64)
+def _words_of_day(day: date) -> list[str]:
     return [_decade(day.year // 10), _year(day.year), _month(day.year, day.month), f"d{day:%Y%m%d}"]
 
 

@@ -5,6 +5,7 @@ A `tsvector` counts 16,383 places, 256 of one token, in 1 MB. Both are given no 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -12,17 +13,20 @@ from postroom.mail.search import tokens
 
 # Every token begins with its realm and one of these, so that one realm's rows are never read for another's:
 # how long a search takes tells nothing of them. A word of a mail holds letters and digits alone.
-ANYWHERE, SUBJECT, SENDER, RECIPIENTS, SCOPE = "§", "¶", "←", "→", "¤"
-GAP = "·"  # holds a place that nothing is found at: no phrase reaches over it
+ANYWHERE, SUBJECT, SENDER, RECIPIENTS, SCOPE = "_", "=", "<", ">", "@"
+GAP = "."  # holds a place that nothing is found at: no phrase reaches over it
+# All of them are ASCII: a text of wider characters would be copied twice on its way to SQLite.
+FTS5_TOKENIZER = f"ascii tokenchars '{ANYWHERE}{SUBJECT}{SENDER}{RECIPIENTS}{SCOPE}{GAP}'"
 
 MAX_READ_CHARS = 400_000
 MAX_PLACES = 16_381
 LAST_PLACE = 16_383  # of all words behind the places: each is found, but stands beside nothing
 MAX_PLACES_OF_A_TOKEN = 255
 FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot hold too many of anything, and are not counted
+SOME_PLACES = 4 * FEW_PLACES  # that their different words alone mostly tell that none of them is too many
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
-MAX_BYTES_OF_A_CHARACTER = 4
+SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many mails
 # Places for each part; the text of files gets what is left.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
 TEXT_PLACES_BESIDE_FILES = 7_000
@@ -39,103 +43,144 @@ class Searchable(Struct, frozen=True):
     file_texts: Sequence[str] = ()
 
 
-class IndexEntry(Struct):
+class IndexEntry(Struct, frozen=True):
     """Tokens in their places, and those behind the last place."""
 
     realm: str
     texts: list[str] = field(default_factory=list)  # of tokens in their places, a space between them
-    place_count: int = 0
-    text_chars: int = 0
     behind: list[str] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    distinct_bytes: int = 0
-    unread_chars: int = MAX_READ_CHARS
 
     @property
     def places(self) -> list[str]:
         return " ".join(self.texts).split()
 
+
+class _Filling:
+    """An entry while the parts of a mail are put into it."""
+
+    def __init__(self, entry: IndexEntry) -> None:
+        self._entry = entry
+        self._unread_chars = MAX_READ_CHARS
+        self._uncounted: list[tuple[str, Sequence[str]]] = []  # marks and their words
+        self._counts: dict[str, Counter[str]] = {}  # by mark; 0 for a word behind the places
+        self._distinct_tokens = self._distinct_bytes = 0  # of the words that are counted
+        self.place_count = 0
+
     def add(self, part: str, limit: int, mark: str) -> None:
         """At most `limit` places for this part, and a gap."""
-        text = part[: self.unread_chars]
-        self.unread_chars -= len(text)
-        beginning = self.realm + mark
-        words = tokens.split(text)
-        room = max(0, min(limit, MAX_PLACES - self.place_count))
+        text = part[: self._unread_chars]
+        self._unread_chars -= len(text)
+        words = _split_short(text) if len(text) <= SHORT_CHARS else tokens.split(text)
         if not words:
             return
-        if not self.counts and len(words) <= room and self._has_room_for(words):
-            self._put(beginning + f" {beginning}".join(words), len(words))
-            return
-        if not self.counts:
-            self._count_places()
-        found = [beginning + word for word in words]
-        if room:
-            self._place(found[:room])
-        self.behind.extend([word for word in found[room:] if word not in self.counts and self._take(word, 0)])
+        room = max(0, min(limit, MAX_PLACES - self.place_count))
+        if len(words) <= room and self._are_few(words):
+            self._uncounted.append((mark, words))
+            self._put(words, mark)
+        else:
+            self._count_earlier()
+            self._put_counted(words[:room], words[room:], mark)
 
-    def _put(self, text: str, count: int) -> None:
-        self.texts += (text, GAP)
-        self.place_count += count + 1
-        self.text_chars += len(text)
+    def add_all(self, parts: Iterable[str], limit: int, mark: str) -> None:
+        end = self.place_count + limit
+        for part in parts:
+            self.add(part, end - self.place_count, mark)
 
-    def _has_room_for(self, words: list[str]) -> bool:
-        """Whether all of them surely fit, whatever stands before them."""
-        if self.place_count + len(words) <= FEW_PLACES:
-            return True
-        distinct = set(words)
-        chars = self.text_chars + sum(map(len, distinct)) + len(distinct) * (len(self.realm) + 1)
-        if chars > MAX_DISTINCT_BYTES // MAX_BYTES_OF_A_CHARACTER:
+    def _are_few(self, words: Sequence[str]) -> bool:
+        """Whether none of them can have too many places, whatever stands before them."""
+        count = self.place_count + len(words)
+        if FEW_PLACES < count <= SOME_PLACES:
+            count -= len(set(words)) - 1
+        return count <= FEW_PLACES
+
+    def _put(self, words: Sequence[str], mark: str) -> None:
+        beginning = self._entry.realm + mark
+        self._entry.texts.extend((beginning + f" {beginning}".join(words), GAP))
+        self.place_count += len(words) + 1
+
+    def _count_earlier(self) -> None:
+        for mark, words in self._uncounted:
+            counts = self._counts.setdefault(mark, Counter())
+            self._take([word for word in dict.fromkeys(words) if word not in counts])
+            counts.update(words)
+        self._uncounted.clear()
+
+    def _put_counted(self, placed: Sequence[str], rest: Sequence[str], mark: str) -> None:
+        before, counts = self._counts.get(mark, Counter[str]()), Counter(placed)
+        places_left = self._places_left(before, counts)
+        counts.update(dict.fromkeys([word for word in rest if word not in counts], 0))
+        new = [word for word in counts if word not in before]
+        refused = [] if self._take(new) else [word for word in new if not self._take([word])]
+        for word in refused:
+            counts.pop(word)
+        self._put_with_gaps(placed, places_left | dict.fromkeys(refused, 0), mark)
+        self._entry.behind.extend(self._entry.realm + mark + word for word in new if counts.get(word) == 0)
+        self._counts[mark] = _sum(before, counts)
+
+    def _places_left(self, before: Counter[str], counts: Counter[str]) -> dict[str, int]:
+        """Of words that would have too many."""
+        if self.place_count + max(counts.values(), default=0) <= MAX_PLACES_OF_A_TOKEN:
+            return {}
+        left = {word: MAX_PLACES_OF_A_TOKEN - before.get(word, 0) for word in counts}
+        return {word: count for word, count in left.items() if count < counts[word]}
+
+    def _take(self, words: Sequence[str]) -> bool:
+        """Whether a database can hold these, too, which are new."""
+        count = self._distinct_tokens + len(words)
+        size = self._distinct_bytes + len("".join(words).encode()) + len(words) * len(self._entry.realm + GAP)
+        if count > MAX_DISTINCT_TOKENS or size > MAX_DISTINCT_BYTES:
             return False
-        most_of_one = len(words) - len(distinct) + 1
-        if self.place_count + most_of_one > MAX_PLACES_OF_A_TOKEN:
-            most_of_one = max(Counter(words).values())
-        return self.place_count + most_of_one <= MAX_PLACES_OF_A_TOKEN
-
-    def _count_places(self) -> None:
-        self.counts = dict(Counter(self.places))
-        self.counts.pop(GAP, None)
-        self.distinct_bytes = len("".join(self.counts).encode())
-
-    def _place(self, words: list[str]) -> None:
-        counts, placed = self.counts, list[str]()
-        for word in words:
-            count = counts.get(word)
-            if count is None:
-                placed.append(word if self._take(word, 1) else GAP)
-            elif count < MAX_PLACES_OF_A_TOKEN:
-                counts[word] = count + 1
-                placed.append(word)
-            else:
-                placed.append(GAP)
-        self._put(" ".join(placed), len(placed))
-
-    def _take(self, word: str, count: int) -> bool:
-        bytes_after = self.distinct_bytes + len(word.encode())
-        if bytes_after > MAX_DISTINCT_BYTES or len(self.counts) >= MAX_DISTINCT_TOKENS:
-            return False
-        self.counts[word], self.distinct_bytes = count, bytes_after
+        self._distinct_tokens, self._distinct_bytes = count, size
         return True
+
+    def _put_with_gaps(self, words: Sequence[str], places_left: dict[str, int], mark: str) -> None:
+        """Of a word that is in `places_left`, the first so many keep their places."""
+        if words:
+            self._put(_with_gaps(words, places_left) if places_left else words, mark)
+        if words and places_left:
+            self._entry.texts[-2] = self._entry.texts[-2].replace(self._entry.realm + mark + GAP, GAP)
+
+
+@lru_cache(SHORT_TEXTS)
+def _split_short(text: str) -> tuple[str, ...]:
+    return tuple(tokens.split(text))
+
+
+def _with_gaps(words: Sequence[str], places_left: dict[str, int]) -> list[str]:
+    found = []
+    for word in words:
+        left = places_left.get(word)
+        if left is not None:
+            places_left[word] = left - 1
+        found.append(word if left is None or left > 0 else GAP)
+    return found
+
+
+def _sum(counts: Counter[str], more: Counter[str]) -> Counter[str]:
+    larger, smaller = (counts, more) if len(counts) > len(more) else (more, counts)
+    larger.update(smaller)
+    return larger
 
 
 def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
     """The realm is what the mail belongs to and the scopes what it is in, all of `a-z0-9`."""
     entry = IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
-    entry.add(mail.subject, SUBJECT_PLACES, SUBJECT)
-    entry.add(mail.subject, SUBJECT_PLACES, ANYWHERE)
-    entry.add(mail.sender, SENDER_PLACES, SENDER)
-    entry.add(mail.sender, SENDER_PLACES, ANYWHERE)
-    _add_all(entry, mail.recipients, RECIPIENT_PLACES, RECIPIENTS)
-    _add_all(entry, mail.recipients, RECIPIENT_PLACES, ANYWHERE)
-    _add_all(entry, mail.filenames, FILENAME_PLACES, ANYWHERE)
-    entry.add(mail.text, TEXT_PLACES_BESIDE_FILES if any(mail.file_texts) else MAX_PLACES, ANYWHERE)
-    _add_all(entry, mail.file_texts, MAX_PLACES, ANYWHERE)
+    filling = _Filling(entry)
+    filling.add(mail.subject, SUBJECT_PLACES, SUBJECT)
+    filling.add(mail.subject, SUBJECT_PLACES, ANYWHERE)
+    filling.add(mail.sender, SENDER_PLACES, SENDER)
+    filling.add(mail.sender, SENDER_PLACES, ANYWHERE)
+    filling.add_all(mail.recipients, RECIPIENT_PLACES, RECIPIENTS)
+    filling.add_all(mail.recipients, RECIPIENT_PLACES, ANYWHERE)
+    filling.add_all(mail.filenames, FILENAME_PLACES, ANYWHERE)
+    filling.add(mail.text, TEXT_PLACES_BESIDE_FILES if any(mail.file_texts) else MAX_PLACES, ANYWHERE)
+    filling.add_all(mail.file_texts, MAX_PLACES, ANYWHERE)
     return entry
 
 
 def to_fts5(entry: IndexEntry) -> str:
-    """For the one column of a table with `tokenize = 'ascii'`, which keeps every other character as it is."""
+    """For the one column of a table that is split by `FTS5_TOKENIZER`, which folds no letter of a token."""
     behind = f" {GAP} ".join(entry.behind)
     return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 
@@ -148,9 +193,3 @@ def to_tsvector(entry: IndexEntry) -> str:
     for token in (*entry.behind, *entry.scopes):
         found.setdefault(token, []).append(str(LAST_PLACE))
     return " ".join([f"'{token}':{','.join(places)}" for token, places in found.items()])
-
-
-def _add_all(entry: IndexEntry, parts: Iterable[str], limit: int, mark: str) -> None:
-    end = entry.place_count + limit
-    for part in parts:
-        entry.add(part, end - entry.place_count, mark)

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+from msgspec import Struct
+
 from postroom.mail.kinds.category import Category
 from postroom.mail.search import days
 from postroom.mail.search.index_entry import Searchable
-from postroom.mailbox import attachments, documents
+from postroom.mailbox import attachments
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
@@ -13,6 +16,21 @@ from postroom.storage.database import Row, Tx
 
 READ_TOGETHER = 8
 HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
+
+
+class _Parts(Struct, rename="camel", frozen=True):
+    """What an entry needs of a document. The rest, above all HTML, is passed over."""
+
+    subject: str
+    from_addr: str
+    header_to: str
+    cc: list[str]
+    to_addr: str
+    body_text: str
+    category: Category | None = None
+
+
+_parts = msgspec.json.Decoder(_Parts)
 
 
 def inbox_scope(inbox_id: str) -> str:
@@ -23,7 +41,17 @@ def category_scope(category: str) -> str:
     return f"c{category}"
 
 
-def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
+def read(tx: Tx, message: Message) -> Searchable:
+    return to_searchable(_parts.decode(message.stored[0]), _files(tx, message))
+
+
+def read_with_scopes(tx: Tx, row: Row) -> tuple[Searchable, list[str]]:
+    message = Message.from_row(row)
+    document = _parts.decode(message.stored[0])
+    return to_searchable(document, _files(tx, message)), _scopes(row, document.category)
+
+
+def to_searchable(document: Document | _Parts, files: Sequence[Attachment]) -> Searchable:
     return Searchable(
         subject=document.subject,
         sender=document.from_addr,
@@ -32,16 +60,6 @@ def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable
         filenames=[file.filename for file in files],
         file_texts=[file.parsed_text for file in files if file.parsed_text],
     )
-
-
-def read(tx: Tx, message: Message) -> Searchable:
-    return to_searchable(documents.decode(message.document), _files(tx, message))
-
-
-def read_with_scopes(tx: Tx, row: Row) -> tuple[Searchable, list[str]]:
-    message = Message.from_row(row)
-    document = documents.decode(message.document)
-    return to_searchable(document, _files(tx, message)), _scopes(row, document.category)
 
 
 def _files(tx: Tx, message: Message) -> list[Attachment]:

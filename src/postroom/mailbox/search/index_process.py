@@ -4,6 +4,7 @@ Run as `python -m postroom.mailbox.search.index_process DATABASE HOLDER PARENT_P
 """
 
 import asyncio
+import gc
 import os
 import sys
 import time
@@ -40,6 +41,7 @@ def main(database: str, holder: str, parent_pid: str) -> None:
     if os.getppid() != int(parent_pid):
         return
     os.nice(LOW_PRIORITY)
+    gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
     with closing(SqliteIndexStore(Path(database))) as store:
         asyncio.run(index_much(store, holder))
 

@@ -29,7 +29,6 @@ STORED_AT_ONCE = 16
 COUNTED_WAITING = 10_000
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-REALM_WIDTH = 4
 EMPTY: dict[str, Any] = {
     "name": "index",
     "version": 0,
@@ -58,7 +57,7 @@ def realm_of(number: int) -> str:
     while number:
         number, digit = divmod(number, len(REALM_DIGITS))
         digits = REALM_DIGITS[digit] + digits
-    return digits.rjust(REALM_WIDTH, "0")
+    return digits
 
 
 class IndexStep(IntEnum):

@@ -12,7 +12,7 @@ from postroom import log
 
 NAME = "search.db"
 SCHEMA = files("postroom.storage").joinpath("schema", "sqlite", "search_index.sql")
-VERSION = 2  # as in the schema
+VERSION = 3  # as in the schema
 CACHE_KILOBYTES = 8_000
 CHECKPOINT_PAGES = 4_000
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

@@ -1,7 +1,7 @@
 -- The file of the search index. All of it can be made anew from the messages, as is a file of another version.
-pragma user_version = 2;
+pragma user_version = 3;
 
-create virtual table if not exists search_words using fts5 (words, content = '', columnsize = 0, tokenize = 'ascii');
+create virtual table if not exists search_words using fts5 (words, content = '', columnsize = 0, tokenize = "ascii tokenchars '_=<>@.'");
 
 -- A batch is one segment, and segments are merged seldom: each merge writes them again.
 insert into search_words (search_words, rank) values ('hashsize', 8000000), ('automerge', 32), ('crisismerge', 128);
