@@ -78,7 +78,7 @@ def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
 
 async def entries(db: Database) -> int:
     """How many documents the index itself holds for a word that each mail has."""
-    rows = await db.read(lambda tx: tx.words.find(parse("words"), ["0001"], 2**62, 10_000))
+    rows = await db.read(lambda tx: tx.words.find(parse("words"), [indexing.realm_of(1)], 2**62, 10_000))
     return len(rows)
 
 
@@ -174,7 +174,7 @@ async def left_words(db: Database) -> int:
             return len(tx.all("select doc from search_words"))
         assert tx.all("select * from search_removals") != []
         sql = "select rowid from search_words where search_words match :any"
-        return len(tx.all(sql, any='"0001" *'))
+        return len(tx.all(sql, any=f'"{indexing.realm_of(1)}" *'))
 
     return await db.read(count)
 
