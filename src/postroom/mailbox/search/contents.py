@@ -18,7 +18,7 @@ READ_TOGETHER = 8
 HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
 
 
-class _Parts(Struct, rename="camel", frozen=True):
+class _EntryParts(Struct, rename="camel", frozen=True):
     """What an entry needs of a document. The rest, above all HTML, is passed over."""
 
     subject: str
@@ -30,7 +30,7 @@ class _Parts(Struct, rename="camel", frozen=True):
     category: Category | None = None
 
 
-_parts = msgspec.json.Decoder(_Parts)
+_parts = msgspec.json.Decoder(_EntryParts)
 
 
 def inbox_scope(inbox_id: str) -> str:
@@ -51,7 +51,7 @@ def read_with_scopes(tx: Tx, row: Row) -> tuple[Searchable, list[str]]:
     return to_searchable(document, _files(tx, message)), _scopes(row, document.category)
 
 
-def to_searchable(document: Document | _Parts, files: Sequence[Attachment]) -> Searchable:
+def to_searchable(document: Document | _EntryParts, files: Sequence[Attachment]) -> Searchable:
     return Searchable(
         subject=document.subject,
         sender=document.from_addr,
