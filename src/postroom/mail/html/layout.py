@@ -80,6 +80,8 @@ class TextPage(Struct):
             parts.append("\n" * self.breaks if parts else "")
             if self.lists or self.quotes or self.mark:
                 parts.append(self._prefix())
+                self.mark = ""
+            self.breaks = 0
         elif self.cell:
             parts.append("\t")
         elif self.space:
@@ -89,7 +91,7 @@ class TextPage(Struct):
             self.opening = ""
         parts.append(text)
         self.chars += len(text)
-        self.breaks, self.space, self.cell, self.mark = 0, False, False, ""
+        self.space = self.cell = False
 
     def _prefix(self) -> str:
         depth = len(self.lists) if self.mark else len(self.lists) + 1

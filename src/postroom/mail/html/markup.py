@@ -134,9 +134,9 @@ def tokens(html: str) -> MarkupTokens:
     html = html[:MAX_MARKUP_CHARS]
     first, *parts = html.split("<")
     found = MarkupTokens([(NO_TAG, unescape(first))] if first else [], [], [], [], [])
-    add, read_tag = found.pairs.append, _TagReader(found).read
-    blank = dict[str, tuple[Tag, str]]()  # parts without a word
-    behind, most = len(first), MAX_TAGS + len(found.pairs)  # `behind` is where the part ends
+    reader, pairs = _TagReader(found), found.pairs
+    known, blank = reader.known, dict[str, tuple[Tag, str]]()  # `blank` are parts without a word
+    behind, most = len(first), MAX_TAGS + len(pairs)  # `behind` is where the part ends
     remaining = iter(parts)
     for part in remaining:
         begin = behind
@@ -144,18 +144,18 @@ def tokens(html: str) -> MarkupTokens:
         pair = blank.get(part)
         if pair is None:
             written, closing, text = part.partition(">")
-            tag = read_tag(written) if closing else None
+            tag = (known.get(written) or reader.read(written)) if closing else None
             if tag is None:
                 end = _add_unusual(html, begin, found)
                 while behind < end:
                     behind += len(next(remaining)) + 1
                 tag, text = NO_TAG, html[end:behind]
                 most += 1
+            elif not text or text.isspace():
+                blank[part] = tag, text
             pair = tag, unescape(text) if "&" in text else text
-            if tag is not NO_TAG and (not text or text.isspace()):
-                blank[part] = pair
-        add(pair)
-        if len(found.pairs) >= most:
+        pairs.append(pair)
+        if len(pairs) >= most:
             break
     return found
 
@@ -165,16 +165,14 @@ class _TagReader:
 
     def __init__(self, found: MarkupTokens) -> None:
         self._found = found
-        self._known: dict[str, Tag] = {}
+        self.known: dict[str, Tag] = {}
         self._links: dict[tuple[str, str], Open] = {}  # by what stands before and behind the target
 
     def read(self, written: str) -> Tag | None:
         """None: an unusual tag, or one that is asked for what it holds."""
-        tag = self._known.get(written)
-        if tag is None:
-            tag = self._read_link(written) if _LINK in written else self._read_other(written)
-            if tag is not None:
-                self._known[written] = tag
+        tag = self._read_link(written) if _LINK in written else self._read_other(written)
+        if tag is not None:
+            self.known[written] = tag
         return tag
 
     def _read_link(self, written: str) -> Tag | None:

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from postroom.mail.html.css import conditions
-from postroom.mail.html.css.selectors import PlacedElement
-from postroom.mail.html.layout import BLOCKS, LAID_OUT, SIMPLE_BLOCKS, TextPage
+from postroom.mail.html.elements import LINKED, MORE, SPOKEN, Element, Step
+from postroom.mail.html.layout import LAID_OUT, SIMPLE_BLOCKS, TextPage
 from postroom.mail.html.look import Look
 from postroom.mail.html.markup import MarkupTokens, Open, Tag, tokens
 from postroom.mail.html.nesting import FORMATTING, Nesting
@@ -21,12 +21,10 @@ MAX_ANCHORS = 2_000
 REACH_BEFORE = 160
 REACH_BEHIND = 80
 MAX_LABEL_CHARS = 200
-FEWEST_SPOKEN_CHARS = 12
-MORE = 3  # a tag does more to the page than up to two breaks
+FEWESTSPOKEN_CHARS = 12
 
+_BLANKS = frozenset({" ", "\n", "\r\n"})  # most of what stands between tags
 _UNSPOKEN = ("script", "style")
-_LINKED = ("a", "area")
-_SPOKEN = ("alt", "title", "aria-label", "content")
 _DOCTYPE = re.compile(r"\s*+(?:<!--(?:(?!-->).){0,2000}+-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
 _HTML, _BODY, _TBODY = Open("html", {}), Open("body", {}), Open("tbody", {})  # written or not
 _BR = Open("br", {})
@@ -126,58 +124,6 @@ def _sheet_in_address(url: str) -> str:
         return ""
 
 
-class _Element:
-    """An element in the page. Those that nothing tells apart, neither declared nor around them, are one."""
-
-    __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "depth", "identity",
-                 "inner", "last", "look", "name", "number", "number_of_type", "outer", "parent", "steps",
-                 "tag", "tbody")  # fmt: skip
-
-    def __init__(
-        self, tag: Open, kind: ElementKind, outer: "_Element | None", parent: "_Element | None"
-    ) -> None:
-        self.name = kind.name
-        self.attributes = kind.attributes
-        self.classes = kind.classes
-        self.identity = kind.identity
-        self.tag = tag  # that it was opened by last
-        self.parent: PlacedElement | None = parent
-        self.outer = outer if outer is not None else self  # where the walk goes on behind its end
-        self.depth: int = outer.depth + 1 if outer is not None else 0
-        self.before: PlacedElement | None = None
-        self.number = self.number_of_type = 1
-        self.breaks = 0  # before and behind it, if that is all it does to the text
-        self.inner: dict[object, _Element] = {}
-        self.steps: dict[object, _Step] = {}  # by the keys of tags
-        self.children = 0
-        self.counts: dict[str, int] = {}
-        self.last: _Element | None = None
-        self.tbody: _Element | None = None
-        self.look: Look
-
-    def count_among(self, parent: "_Element") -> None:
-        parent.children += 1
-        parent.counts[self.name] = parent.counts.get(self.name, 0) + 1
-        self.number, self.number_of_type = parent.children, parent.counts[self.name]
-        self.before, parent.last = parent.last, self
-
-    def effect_of_start(self, tag: Open) -> int:
-        if self.breaks:
-            return self.breaks
-        if tag.name in LAID_OUT:
-            return 0 if self.look.removed else MORE
-        if tag.name == "img" or (tag.name in _LINKED and "href" in tag.attributes):
-            return MORE
-        return 0 if tag.attributes.keys().isdisjoint(_SPOKEN) else MORE
-
-    def effect_of_end(self) -> int:
-        return self.breaks or (0 if self.look.removed or self.name not in BLOCKS else MORE)
-
-
-# Where a tag leads, what it does to the page, and how the element looks that it stands for.
-_Step = tuple[_Element, int, Look]
-
-
 class _Walk:
     """Goes from element to element. A step that was taken once is known, and costs one look.
 
@@ -201,13 +147,13 @@ class _Walk:
         self.body = self._outermost()
         self.element = self.nested_to = self.body
 
-    def _outermost(self) -> _Element:
+    def _outermost(self) -> Element:
         """A page has its outermost elements, written or not."""
         written = {tag.name for tag in self.start_tags} if self.wardrobe.has_rules else ()
         look, outer = self.wardrobe.bare_page(), None
         for tag in (_HTML, _BODY):
             kind = self.wardrobe.kind(tag)
-            element = _Element(tag, kind, None, outer)
+            element = Element(tag, kind, None, outer)
             is_written = not self.wardrobe.has_rules or tag.name in written
             element.look = look if is_written else self.wardrobe.dress(kind, look, element)
             look, outer = element.look, element
@@ -229,13 +175,17 @@ class _Walk:
                     self._act(tag, element, look)
                 elif page.breaks < effect:
                     page.breaks = effect
-            if text:
+            if text in _BLANKS and not page.preformatted and not self.is_in_anchor:
+                self.spoken.append(text)
+                page.space = page.space or element.look.is_seen
+            elif text:
                 self._write(text, element.look)
         self._end_anchor()
 
     def _find_way(self, tag: Tag) -> None:
         before = self.element
-        self._catch_up()
+        if self.nested_to is not before:
+            self._catch_up()
         if isinstance(tag, Open):
             self.nesting.open(tag)
         else:
@@ -248,7 +198,7 @@ class _Walk:
 
     def _catch_up(self) -> None:
         """Tells the nesting of the elements that were left and entered since it was asked last."""
-        old, new, entered = self.nested_to, self.element, list[_Element]()
+        old, new, entered = self.nested_to, self.element, list[Element]()
         while old is not new:
             if old.depth < new.depth:
                 entered.append(new)
@@ -259,7 +209,7 @@ class _Walk:
         for element in reversed(entered):
             self.nesting.push(element)
 
-    def _step(self, before: _Element, tag: Tag) -> _Step | None:
+    def _step(self, before: Element, tag: Tag) -> Step | None:
         """If the tag did nothing but open or close one element, or nothing at all."""
         after = self.element
         if isinstance(tag, Open):
@@ -274,7 +224,7 @@ class _Walk:
             return after, MORE if tag.name == "a" else before.effect_of_end(), before.look
         return None
 
-    def _act(self, tag: Tag, element: _Element, look: Look) -> None:
+    def _act(self, tag: Tag, element: Element, look: Look) -> None:
         """What a known step does to the page."""
         if isinstance(tag, Open):
             if not tag.is_void:
@@ -287,7 +237,7 @@ class _Walk:
         else:
             self.page.close(tag.name)
 
-    def opened(self, tag: Open) -> _Element:
+    def opened(self, tag: Open) -> Element:
         if tag.name == "br":
             self.page.open(tag)
             return self.element
@@ -302,7 +252,7 @@ class _Walk:
             self.page.breaks = effect
         return element
 
-    def closed(self, element: _Element) -> Open:
+    def closed(self, element: Element) -> Open:
         self.element = element.outer
         effect = element.effect_of_end()
         if effect == MORE:
@@ -311,7 +261,7 @@ class _Walk:
             self.page.breaks = effect
         return element.tag
 
-    def _find(self, outer: _Element, tag: Open) -> _Element:
+    def _find(self, outer: Element, tag: Open) -> Element:
         kind = self.wardrobe.kind(tag)
         key = tag.key if tag.name in FORMATTING else kind
         element = outer.inner.get(key)
@@ -321,11 +271,11 @@ class _Walk:
                 outer.inner[key] = element
         return element
 
-    def _entered(self, outer: _Element, tag: Open, kind: ElementKind) -> _Element:
+    def _entered(self, outer: Element, tag: Open, kind: ElementKind) -> Element:
         parent, look = outer, outer.look
         if self.wardrobe.has_rules:
             parent, look = self._parent(outer, tag)
-        element = _Element(tag, kind, outer, parent)
+        element = Element(tag, kind, outer, parent)
         if self.wardrobe.sheet.asks_siblings:
             element.count_among(parent)
         element.look = self.wardrobe.dress(kind, look, element)
@@ -333,12 +283,12 @@ class _Walk:
             element.breaks = SIMPLE_BLOCKS.get(tag.name, 0)
         return element
 
-    def _parent(self, outer: _Element, tag: Open) -> tuple[_Element, Look]:
+    def _parent(self, outer: Element, tag: Open) -> tuple[Element, Look]:
         """As selectors see it: rows stand in the body of a table, and all else in that of the page."""
         if tag.name == "tr" and outer.name == "table":
             if outer.tbody is None:
                 kind = self.wardrobe.kind(_TBODY)
-                outer.tbody = _Element(_TBODY, kind, outer, outer)
+                outer.tbody = Element(_TBODY, kind, outer, outer)
                 outer.tbody.look = self.wardrobe.dress(kind, outer.look, outer.tbody)
             return outer.tbody, outer.tbody.look
         if outer.name in ("html", "head") and tag.name not in ("html", "head", "body"):
@@ -350,17 +300,17 @@ class _Walk:
         if name in LAID_OUT:
             self.page.open(tag)
             return
-        if name in _LINKED and "href" in attributes:
+        if name in LINKED and "href" in attributes:
             self._link(attributes["href"], attributes.get("title", ""), is_open=name == "a")
         elif name == "img" and attributes:
             self._picture(attributes, look)
-        if not attributes.keys().isdisjoint(_SPOKEN):
+        if not attributes.keys().isdisjoint(SPOKEN):
             self._note_spoken(attributes)
 
     def _note_spoken(self, attributes: dict[str, str]) -> None:
-        for name in _SPOKEN:
+        for name in SPOKEN:
             said = attributes.get(name, "")
-            if len(said) >= FEWEST_SPOKEN_CHARS and self.aside_chars < MAX_ASIDE_CHARS:
+            if len(said) >= FEWESTSPOKEN_CHARS and self.aside_chars < MAX_ASIDE_CHARS:
                 self.aside.append(said[:1_000])
                 self.aside_chars += min(len(said), 1_000)
 

@@ -80,12 +80,13 @@ def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
     found: dict[str, list[Anchor]] = {}
     for mentions in (page.anchors, _in_text(text) if "://" in text else ()):
         for mention in mentions:
-            url = _as_followed(mention.url)
+            is_usual = _USUAL_URL.fullmatch(mention.url) is not None
+            url = mention.url if is_usual else _as_followed(mention.url)
             known = found.get(url)
             if known is not None:
                 if len(known) < MAX_MENTIONS:
                     known.append(mention)
-            elif len(found) < MAX_LINKS and len(url) <= MAX_LINK_CHARS and _is_web_address(url):
+            elif len(found) < MAX_LINKS and len(url) <= MAX_LINK_CHARS and (is_usual or _is_web_address(url)):
                 found[url] = [mention]
     return found
 
@@ -125,8 +126,10 @@ def _is_web_address(url: str) -> bool:
 
 
 def _purpose_of(mentions: list[Anchor]) -> Purpose:
-    judged = map(_judged, mentions)
-    return next((purpose for purpose in judged if purpose != "other"), "other")
+    for mention in mentions:
+        if (purpose := _judged(mention)) != "other":
+            return purpose
+    return "other"
 
 
 def _judged(mention: Anchor) -> Purpose:
@@ -146,9 +149,14 @@ def _judged(mention: Anchor) -> Purpose:
 def _says_nothing(label: str) -> bool:
     if not label or _WRITTEN_URL.match(label):
         return True
-    if len(label) > _SHORT_LABEL or (label.isascii() and _FIRST_POINTING.isdisjoint(_WORD.findall(label))):
+    if len(label) > _SHORT_LABEL or (label.isascii() and _FIRST_POINTING.isdisjoint(_words(label))):
         return False
     return _POINTING.search(label) is not None
+
+
+def _words(label: str) -> list[str]:
+    words = label.split()
+    return words if "".join(words).isalnum() else _WORD.findall(label)
 
 
 def _spoken(words: str) -> Purpose | None:

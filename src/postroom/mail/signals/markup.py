@@ -18,7 +18,7 @@ FEWEST_HIDDEN_CHARS = 40
 
 _TAG = re.compile(r"<[^<>]*+>")
 _LINK_TARGET = re.compile(r"\bhref\s?=\s?[\"']?\s?https?://([^/\"'\s<>?#]{1,255})", re.IGNORECASE)
-_LINK_START = re.compile(r"<a\s", re.IGNORECASE)
+_LINK_START = re.compile(r"<[aA]\s")
 _SHOWN_DOMAIN = re.compile(
     r"(?:https?://)?(?:www\.)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,18}+)(?![\w@.-])[^\s]{0,200}", re.IGNORECASE
 )
@@ -73,8 +73,12 @@ def misleading_links(html: str) -> Iterator[str]:
     _, *links = _LINK_START.split(html[:MAX_HTML_CHARS], MAX_LINKS)
     for link in links:
         tag, _, rest = link.partition(">")
-        text = unescape(_TAG.sub("", rest[:MAX_LINK_TEXT_CHARS].partition("</a")[0])).strip()
-        target, shown = _LINK_TARGET.search(tag[:2_000]), _SHOWN_DOMAIN.fullmatch(text)
+        written = rest[:MAX_LINK_TEXT_CHARS].partition("</a")[0]
+        if "." not in written and "&" not in written:
+            continue
+        text = unescape(_TAG.sub("", written)).strip()
+        shown = _SHOWN_DOMAIN.fullmatch(text)
+        target = _LINK_TARGET.search(tag[:2_000]) if shown else None
         domain = ascii_domain(target[1].rpartition("@")[2].partition(":")[0]) if target else None
         if shown and domain and not _are_related(shown[1].lower(), domain):
             yield f"{text[:80]} leads to {domain}"

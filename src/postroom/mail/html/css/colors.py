@@ -110,7 +110,11 @@ def over(color: Color, ground: Color) -> Color:
 
 
 def are_alike(one: Color, other: Color) -> bool:
-    return all(abs(one[place] - other[place]) <= SAME_COLOR_DISTANCE for place in range(3))
+    return (
+        abs(one[0] - other[0]) <= SAME_COLOR_DISTANCE
+        and abs(one[1] - other[1]) <= SAME_COLOR_DISTANCE
+        and abs(one[2] - other[2]) <= SAME_COLOR_DISTANCE
+    )
 
 
 def _called(name: str, written: str, current: Color) -> Color | None:
