@@ -1,6 +1,5 @@
 """The columns of a document: the same bytes, whichever way the reply text is found in the text."""
 
-import pytest
 from msgspec import structs
 
 from postroom.mailbox import documents
