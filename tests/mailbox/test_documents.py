@@ -30,7 +30,7 @@ def test_a_reply_text_is_kept_as_a_place_in_the_text_and_read_as_it_was(text: st
     assert documents.decode(documents.from_row(row)) == whole
 
 
-@pytest.mark.parametrize("times", [1, 200, 20_000])
+@samples("times", [1, 200, 20_000])
 def test_a_document_is_packed_and_says_how_long_it_is(times: int) -> None:
     whole = structs.replace(document("inb_1", "a@b.example"), body_text="Hello " * times)
 
