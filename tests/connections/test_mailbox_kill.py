@@ -24,8 +24,8 @@ from tests.end_to_end.process import TOKEN, Running, serving_process
 from tests.end_to_end.test_postfix import open_folder, running_postfix
 from tests.programs import path_of
 
-MAILS = int(os.environ.get("POSTROOM_TEST_MAILBOX_MAILS", "80"))
-KILLS = int(os.environ.get("POSTROOM_TEST_MAILBOX_KILLS", "3"))
+MAILS = int(os.environ.get("POSTROOM_TEST_MAILBOX_MAILS", "40"))
+KILLS = int(os.environ.get("POSTROOM_TEST_MAILBOX_KILLS", "2"))
 LONGEST_LIFE_SECONDS = 0.3
 PATIENCE_SECONDS = 300 + MAILS // 5
 NO_LIMITS = {"REQUESTS_PER_MINUTE": "0"}

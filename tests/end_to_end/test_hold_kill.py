@@ -32,7 +32,7 @@ from tests.end_to_end.test_send_kill import (
 )
 from tests.outbound import relay_to
 
-KILLS = int(os.environ.get("POSTROOM_TEST_HOLD_KILLS", "3"))
+KILLS = int(os.environ.get("POSTROOM_TEST_HOLD_KILLS", "2"))
 SENDS = 20
 
 

@@ -28,7 +28,7 @@ from tests.conftest import settings
 from tests.mail.keys import signing_key
 from tests.plain_transport import http_client
 
-KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "10"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "5"))
 ACCOUNTS = 6
 LONGEST_LIFE_ANSWERS = 150
 LONGEST_AGONY_SECONDS = 0.005

@@ -30,8 +30,8 @@ from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import relay_to
 from tests.ports import free_port
 
-SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "60"))
-KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
+SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "40"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
 AT_ONCE = int(os.environ.get("POSTROOM_TEST_AT_ONCE", BATCH_LIMIT + 22))  # more than one commit holds
 SENDS_OF_AN_INBOX = 10  # the limit of a minute
 INBOXES_OF_AN_ACCOUNT = 20

@@ -26,9 +26,9 @@ from tests.mail.keys import signing_key
 from tests.plain_transport import http_client
 from tests.ports import free_port
 
-DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "12"))
-MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "240"))
-KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
+DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "8"))
+MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "120"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
 DEADLINE_SECONDS = 180 + MAILS / 20 + 2 * DISCONNECTS
 INBOXES = ("one", "two", "three")
 TOKEN = "pr_" + "t" * 43

@@ -23,7 +23,7 @@ from tests.mail.search_engines import matches
 from tests.mail.test_index_entry import WORDS
 from tests.mailbox.test_indexing import DOMAIN, index, new_inbox
 
-MAILS, QUESTIONS = 80, 250
+MAILS, QUESTIONS = 40, 120
 
 
 def some_text(chance: random.Random, most: int) -> str:
@@ -154,12 +154,12 @@ async def test_random_filters_find_what_a_slow_reading_finds(
     monkeypatch.setattr(search, "LARGEST_CHUNK", 8)
     chance = random.Random(16)
     inbox = await new_inbox(db)
-    stored = [await db.write(store, inbox, chance) for _ in range(40)]
+    stored = [await db.write(store, inbox, chance) for _ in range(30)]
     states = {each.id: await db.write(change, inbox, each, chance) for each in stored}
     await index(db)
     files = await db.read(attachments.list_of_messages, [each.id for each in stored])
     mails = [(each.id, contents.to_searchable(each, files[each.id])) for each in stored]
-    for _ in range(80):
+    for _ in range(40):
         sought = {
             name: chance.random() < 0.7 for name in chance.sample(sorted(FILTERS), chance.randint(1, 2))
         }

@@ -24,8 +24,8 @@ from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_ove
 from tests.postgres_engine import Engine
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
-MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "60"))
-LARGE = int(os.environ.get("POSTROOM_TEST_NODE_LARGE", "6"))
+MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "40"))
+LARGE = int(os.environ.get("POSTROOM_TEST_NODE_LARGE", "4"))
 SENDERS = 4
 SENDS_PER_MINUTE = 10
 LARGE_TEXT = "x" * 300_000
