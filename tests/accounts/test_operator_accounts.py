@@ -116,6 +116,7 @@ async def test_a_deleted_account_is_closed_at_once_and_leaves_nothing(server: Se
     assert (await asyncio.to_thread(rcpt, server.smtp_port, "gone"))[0] == 550
 
 
+@pytest.mark.sqlite_alone
 async def test_the_first_account_stays_and_names_are_there_once(server: Server) -> None:
     account = await second_account(server)
     first = (await server.resources.db.read(accounts.list_all))[0]

@@ -23,6 +23,7 @@ from tests.conftest import Server
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself
+@pytest.mark.sqlite_alone
 async def test_the_stream_tells_what_is_asked_for_and_nothing_else(
     server: Server, api: AsyncAgentMail
 ) -> None:

@@ -52,9 +52,21 @@ def key_request(name: str, **permissions: bool) -> CreateBearerApiKeyRequest:
     return CreateBearerApiKeyRequest(name=name, permissions=ApiKeyPermissions(**permissions))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself
-@pytest.mark.parametrize("kind", [AgentMail, AsyncAgentMail])
-async def test_every_method_in_scope_does_its_work(server: Server, kind: type[Client]) -> None:
+OF_THE_PACKAGE = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@OF_THE_PACKAGE
+async def test_every_method_in_scope_does_its_work(server: Server) -> None:
+    await use_everything(server, AgentMail)
+
+
+@OF_THE_PACKAGE
+@pytest.mark.sqlite_alone
+async def test_every_method_of_the_client_with_async_does_its_work(server: Server) -> None:
+    await use_everything(server, AsyncAgentMail)
+
+
+async def use_everything(server: Server, kind: type[Client]) -> None:
     async with driving(server, kind) as drive:
         await use_inboxes(drive)
         await use_messages(server, drive)

@@ -223,6 +223,7 @@ async def check_files(api: AsyncAgentMail, server: Server, inbox: str) -> None:
         await api.inboxes.messages.get_attachment(inbox, three.message_id, "msg_1.0", request_options=ONCE)
 
 
+@pytest.mark.sqlite_alone
 async def test_sends_answers_and_forwards(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id
     other = (await new(api, username="other")).inbox_id

@@ -31,6 +31,7 @@ async def refusal(asked: Any) -> tuple[int | None, str]:
     return refused.value.status_code, getattr(refused.value.body, "code", None) or refused.value.body["code"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_may_do_what_it_was_given_and_nothing_else(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id
     await received(server, mail("One", message_id="<one@there.example>"))
@@ -63,6 +64,7 @@ async def test_a_key_may_do_what_it_was_given_and_nothing_else(server: Server, a
     assert await refusal(key_with(api, calendar_read=True)) == (400, "validation_error")
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_key_may_not_see_is_not_there(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id
     await received(server, mail("Kept"), mail("Thrown", message_id="<thrown@there.example>"))
@@ -87,6 +89,7 @@ async def test_what_a_key_may_not_see_is_not_there(server: Server, api: AsyncAge
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself
+@pytest.mark.sqlite_alone
 async def test_the_stream_is_for_keys_that_read_messages(server: Server, api: AsyncAgentMail) -> None:
     await new(api, username="support")
     reading, writing = await key_with(api, message_read=True), await key_with(api, inbox_read=True)

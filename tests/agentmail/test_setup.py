@@ -158,6 +158,7 @@ async def test_pods_keys_domains_and_who_asks(server: Server) -> None:
         assert refused.value.status_code == 403
 
 
+@pytest.mark.sqlite_alone
 async def test_lists_are_rules_and_metrics_count(server: Server, api: AsyncAgentMail) -> None:
     inbox = (await new(api, username="support")).inbox_id
     await api.lists.create("send", "block", entry="@bad.example", reason="rude")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from httpx2 import AsyncClient, Response
 
 from postroom.web.agentmail.routes import ROUTES
@@ -71,6 +72,7 @@ async def ask(
     return await api.request(route.method, path, params=query, **body)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_foreign_is_answered_as_what_is_unknown_before_query_and_body_are_judged(
     server: Server,
 ) -> None:
@@ -89,6 +91,7 @@ async def test_what_is_foreign_is_answered_as_what_is_unknown_before_query_and_b
             assert (await stranger.get(listed)).json()["count"] == 0
 
 
+@pytest.mark.sqlite_alone
 async def test_no_route_ignores_a_boundary_or_takes_what_nobody_may(server: Server) -> None:
     names = await names_of_everything(server)
     made = await server.api.post("/v1/api-keys", json={"permissions": ["draft"]})
@@ -109,6 +112,7 @@ async def test_no_route_ignores_a_boundary_or_takes_what_nobody_may(server: Serv
             assert (answer.status_code, answer.json()["name"]) == (401, "UnauthorizedError"), route.name
 
 
+@pytest.mark.sqlite_alone
 async def test_what_has_no_counterpart_is_said_before_anybody_is_asked_who_he_is(server: Server) -> None:
     async with http_client(server.base_url) as nobody:
         for path in (

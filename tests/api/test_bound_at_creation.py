@@ -56,7 +56,6 @@ async def test_what_a_new_key_cannot_be_bound_to_makes_none(server: Server) -> N
         assert (await server.api.get(path)).json()["total"] == before
 
 
-@pytest.mark.both_databases
 async def test_the_first_send_of_a_key_made_with_approval_waits(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     body = {"approval": {"when": ["always"]}}

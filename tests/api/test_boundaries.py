@@ -92,7 +92,6 @@ async def test_no_boundary_stands_twice_where_one_of_them_would_count(server: Se
             assert (answer.status_code, answer.json()["field"]) == (400, name), route.name
 
 
-@pytest.mark.both_databases
 async def test_what_is_unknown_or_foreign_is_not_found_before_query_and_body_are_judged(
     server: Server,
 ) -> None:

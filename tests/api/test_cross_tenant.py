@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from httpx2 import AsyncClient
 
 from postroom.web.routes import ROUTES
@@ -133,6 +134,7 @@ def scoped_probes(victim: Victim) -> Iterator[Probe]:
         yield route, {}, {"podId": victim.ids["pod_id"]}
 
 
+@pytest.mark.sqlite_alone
 async def test_no_door_tells_foreign_from_unknown(server: Server) -> None:
     victim = await settle(server.api, server, "victim")
     clients = await intruders(server)
@@ -198,6 +200,7 @@ async def call_tool(client: AsyncClient, name: str, arguments: dict[str, str]) -
     return text
 
 
+@pytest.mark.sqlite_alone
 async def test_an_expired_key_ends_its_stream(server: Server) -> None:
     body = {"expiresAt": "2026-11-14T11:00:00Z"}
     token = (await server.api.post("/v1/api-keys", json=body)).json()["token"]

@@ -116,7 +116,6 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
         assert next_page < 20_000
 
 
-@pytest.mark.both_databases
 async def test_a_link_opens_the_office_once(server: Server) -> None:
     link = await new_link(server)
     async with browser(server) as first, browser(server) as second:

@@ -57,7 +57,6 @@ async def test_another_accounts_inbox_does_not_exist(server: Server) -> None:
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()["displayName"] is None
 
 
-@pytest.mark.both_databases
 async def test_a_scoped_key_is_shown_once_listed_and_revoked_at_once(server: Server) -> None:
     inbox_id = await new_inbox(server)
     created = await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "reader"})

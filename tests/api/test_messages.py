@@ -108,7 +108,6 @@ async def test_lists_show_a_message_as_it_is_shown_alone(server: Server) -> None
     assert listed == alone == thread["data"][0]
 
 
-@pytest.mark.both_databases
 async def test_the_mail_is_given_back_as_it_came_behind_our_trace(server: Server) -> None:
     await server.new_inbox("hello")
     mails = [letter("dots\r\n..\r\n.x"), letter("x" * 300_000), b"no header, just words\r\n"]

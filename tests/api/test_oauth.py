@@ -298,6 +298,7 @@ async def test_what_is_wrong_with_a_request_is_told_to_the_program(server: Serve
         )
 
 
+@pytest.mark.sqlite_alone
 async def test_a_code_is_good_once_for_a_minute_and_for_whom_it_was_given(server: Server) -> None:
     async with person(server) as page:
         client_id, other = await register(server), await register(server, name="Other")

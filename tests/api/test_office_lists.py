@@ -137,7 +137,6 @@ async def test_an_event_is_posted_again_to_the_webhook_that_was_chosen(server: S
         ).status_code == 404
 
 
-@pytest.mark.both_databases
 async def test_what_waits_becomes_a_draft_of_ones_own_with_its_files(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})

@@ -126,7 +126,6 @@ async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_sever
     assert (await message_of(server, sent[4]))["hold"]["note"] == "not now"
 
 
-@pytest.mark.both_databases
 async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Server) -> None:
     async with signed_in(server) as page:
         form = {

@@ -214,7 +214,6 @@ async def test_an_unknown_scope_is_not_found_also_before_the_body(server: Server
     assert (await server.api.get("/v1/policy")).json()["inbound"]["rules"] == []
 
 
-@pytest.mark.both_databases
 async def test_a_blocked_message_can_be_deleted_and_counts_stay_right(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await block(server, "inbound", "spam.example")

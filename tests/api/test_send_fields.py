@@ -295,7 +295,6 @@ async def test_a_moment_that_does_not_lie_ahead_is_never_taken_for_now(server: S
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
 
 
-@pytest.mark.both_databases
 async def test_a_scheduled_send_waits_and_its_repetition_is_answered_after_its_moment(server: Server) -> None:
     bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
     moment = to_iso(server.clock.now() + HOUR)

@@ -123,7 +123,6 @@ async def test_subscriptions_add_up_and_filter(server: Server) -> None:
         assert three
 
 
-@pytest.mark.both_databases
 async def test_foreign_and_unknown_ids_are_an_error_and_change_nothing(server: Server) -> None:
     await server.new_inbox("hello")
     async with open_stream(server) as stream:

@@ -138,6 +138,7 @@ async def test_a_send_says_what_its_template_misses(server: Server) -> None:
         assert (answer.status_code, answer.json().get("field")) == (status, field), asked
 
 
+@pytest.mark.sqlite_alone
 async def test_values_are_text_in_both_forms(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await new_template(server, bob, name="html", body="<p>Hello {{name}}</p>", subject="s")

@@ -36,6 +36,7 @@ async def until_done(server: Server) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_deleted_is_hidden_at_once_and_comes_back_when_taken_back(server: Server) -> None:
     await server.new_inbox("bob")
     message = await first_mail(server, "bob")
@@ -134,6 +135,7 @@ async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
     assert (await server.api.get(path)).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_a_recipient_is_always_allowed_from_the_page_of_what_waits(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["strangers"]}})

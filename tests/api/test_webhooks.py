@@ -77,7 +77,6 @@ async def test_the_body_is_the_stored_event_and_the_signature_is_over_it(
     assert (attempt["status"], attempt["answer"]) == (200, "ok")
 
 
-@pytest.mark.both_databases
 async def test_the_secret_is_shown_once_and_after_a_rotation_both_are_valid_for_a_day(
     server: Server, endpoint: Endpoint
 ) -> None:

@@ -422,6 +422,7 @@ def is_answering() -> bool:
     return any("answer_once" in repr(task.get_coro()) for task in asyncio.all_tasks())
 
 
+@pytest.mark.sqlite_alone
 async def test_a_client_that_leaves_ends_its_wait(server: Server) -> None:
     inbox_id = await server.new_inbox("waiting")
     call = {"name": "wait_for_message", "arguments": {"inbox_id": inbox_id, "timeout_seconds": 100}}
