@@ -224,7 +224,6 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
     assert await subjects(server.api, new_id) == (["Files"], 1)
 
 
-@pytest.mark.both_databases
 async def test_a_large_mail_of_two_inboxes_outlives_one_of_them(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.new_inbox("kept")

@@ -74,7 +74,6 @@ async def test_what_was_refused_can_be_mended_without_writing_it_again(server: S
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
 
 
-@pytest.mark.both_databases
 async def test_a_mail_waits_for_its_time_as_the_reader_chose_it(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     later = {**NEW, "inboxId": inbox_id, "action": "schedule", "sendAt": "2026-11-20T10:00"}

@@ -85,7 +85,6 @@ async def test_a_policy_is_set_changed_and_emptied(server: Server) -> None:
         assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-@pytest.mark.both_databases
 async def test_a_blocked_recipient_is_refused_before_suppression_and_audited(server: Server) -> None:
     inbox_id = await server.new_inbox("own")
     await block(server, "outbound", "*.example.com")

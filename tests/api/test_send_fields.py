@@ -46,7 +46,6 @@ async def thread_of(server: Server, raw: bytes) -> str:
     return thread_id
 
 
-@pytest.mark.both_databases
 async def test_an_answer_to_all_goes_to_reply_to_and_copies_everybody_else_once(server: Server) -> None:
     bob = await server.new_inbox("bob")
     thread_id = await thread_of(server, TO_MANY)

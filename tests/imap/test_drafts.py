@@ -62,6 +62,7 @@ async def test_a_draft_of_the_interface_is_a_mail_and_changes_with_it(server: Se
     await aside(is_gone)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_program_writes_and_deletes_drafts(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.deliver(letter("Question", subject="Asked", message_id="<q@x>"), "agent")

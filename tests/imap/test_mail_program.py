@@ -33,6 +33,7 @@ async def threads_of(server: Server, inbox_id: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sqlite_alone
 async def test_a_program_reads_an_inbox(server: Server) -> None:
     inbox_id = await three_mails(server)
     listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
@@ -66,6 +67,7 @@ async def test_a_program_reads_an_inbox(server: Server) -> None:
     await aside(look)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_read_here_is_read_there(server: Server) -> None:
     inbox_id = await three_mails(server)
 
@@ -283,6 +285,7 @@ async def test_nothing_of_an_inbox_reaches_a_program_of_another(server: Server) 
     ]
 
 
+@pytest.mark.sqlite_alone
 async def test_wrong_names_and_keys_are_refused_alike_and_a_revoked_key_ends_its_session(
     server: Server,
 ) -> None:

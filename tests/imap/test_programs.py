@@ -392,6 +392,7 @@ PLAYS = {
 
 
 @pytest.mark.needs(*PLAYS)
+@pytest.mark.sqlite_alone
 async def test_programs_do_what_they_do_elsewhere(server: Server, tmp_path: Path) -> None:
     for program, play in PLAYS.items():
         home = tmp_path / program

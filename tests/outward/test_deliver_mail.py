@@ -70,6 +70,7 @@ async def test_the_return_path_is_signed_and_says_whom_a_bounce_is_about(
         assert [b"a@there", b"b@there"][path.recipient_index] in mail.rcpt_line
 
 
+@pytest.mark.sqlite_alone
 async def test_a_deferred_mail_is_tried_at_the_scheduled_times_and_fails_after_two_days(
     sender: Server, peer: SmtpPeer
 ) -> None:

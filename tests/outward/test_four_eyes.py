@@ -62,6 +62,7 @@ async def user_id(server: Server, name: str) -> str:
     return next(str(user["id"]) for user in listed if user["name"] == name)
 
 
+@pytest.mark.sqlite_alone
 async def test_two_different_people_have_to_approve(server: Server) -> None:
     sent = await held_mail(server)
     async with person(server, "ann") as ann, person(server, "ben") as ben:
