@@ -112,6 +112,10 @@ def with_generators(folder: Path) -> str:
     return f"{folder}:{':'.join(path for path in sys.path if path)}:{generators.PYTHON_FOLDER}"
 
 
+def with_ruff() -> str:
+    return f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+
 def test_typescript_compiles_strictly_against_it_and_calls_a_server(
     description: Path, live: LiveServer
 ) -> None:
@@ -119,7 +123,7 @@ def test_typescript_compiles_strictly_against_it_and_calls_a_server(
     run(folder, generators.node_program("openapi-typescript"), description.name, "-o", "api.d.ts")
     (folder / "call.ts").write_text(TYPESCRIPT)
     options = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes"]
-    options += ["--target", "es2022", "--module", "commonjs", "--lib", "es2022,dom"]
+    options += ["--target", "es2022", "--module", "commonjs", "--lib", "es2022,dom", "--skipDefaultLibCheck"]
     run(folder, generators.node_program("tsc"), *options, "call.ts")
     said = json.loads(run(folder, "node", "call.js", URL=live.base_url, KEY=API_KEY))
     assert said["event"] == "Typed"
@@ -137,9 +141,10 @@ def test_openapi_python_client_makes_a_client_that_sends(description: Path, live
 def test_datamodel_code_generator_makes_models_that_read_answers(description: Path, live: LiveServer) -> None:
     folder = description.parent
     options = ["--input-file-type", "openapi", "--output-model-type", "msgspec.Struct"]
+    options += ["--formatters", "ruff-format"]  # as good as the usual ones, in a tenth of their time
     arguments = ["--input", description.name, "--output", "models.py", *options]
-    path = with_generators(folder)
-    run(folder, sys.executable, "-m", "datamodel_code_generator", *arguments, PYTHONPATH=path)
+    environment = {"PYTHONPATH": with_generators(folder), "PATH": with_ruff()}
+    run(folder, sys.executable, "-m", "datamodel_code_generator", *arguments, **environment)
     assert run_python(folder, MODELS, live).strip() == "InboxPage"
 
 
