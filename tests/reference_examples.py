@@ -68,7 +68,7 @@ CHECK_OF_MX = {
 def record(folder: Path) -> dict[str, Any]:
     """By operation, the request and the answer of a run of the guide."""
     with (
-        desk(folder, with_curl=has_curl(), POSTROOM_WORKERS="0") as reader,
+        desk(folder, has_curl()) as reader,
         recording(int(reader.ports["http"])) as (port, exchanges),
     ):
         script = "\n".join(blocks(GUIDE, "sh"))

@@ -12,13 +12,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import typer.main
@@ -30,11 +30,14 @@ from postroom.config import SETTINGS
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT
 from postroom_client.cli import app
+from tests import warm_start
+from tests.warm_start import Process
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "postroom"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TOKEN = "pr_the_key_that_make_run_printed"  # as the documents write it
+Start = Callable[[Path, dict[str, str], IO[str]], Process]
 WRITTEN_PORTS = {"http": "8025", "smtp": "2525", "endpoint": "8026"}
 
 
@@ -68,7 +71,7 @@ class Desk:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
 
 
@@ -103,8 +106,8 @@ def put_command(path: Path, *command: str) -> None:
     path.chmod(0o755)
 
 
-def lay_out_commands(folder: Path, with_curl: bool) -> None:
-    put_command(folder / ".venv/bin/postroom", sys.executable, "-m", "postroom")
+def lay_out_commands(folder: Path, with_curl: bool, *postroom: str) -> None:
+    put_command(folder / ".venv/bin/postroom", sys.executable, *postroom)
     put_command(folder / ".venv/bin/python", sys.executable)
     bare = (python_of_the_system(), "-I", "-S")  # a reader's python3 has the standard library alone
     put_command(folder / "bin/python3", *bare)
@@ -119,11 +122,10 @@ def python_of_the_system() -> str:
     return found if found and is_new else sys.executable
 
 
-def read_welcome(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    lines = [process.stdout.readline()]
+def read_welcome(printed: IO[str]) -> str:
+    lines = [printed.readline()]
     while lines[-1] and not lines[-1].startswith("    -d "):
-        lines.append(process.stdout.readline())
+        lines.append(printed.readline())
     return "".join(lines)
 
 
@@ -135,9 +137,37 @@ def ports_in(welcome: str) -> dict[str, str]:
     return {"http": http[1], "smtp": smtp[1]}
 
 
+def start_whole(folder: Path, environment: dict[str, str], log: IO[str]) -> Process:
+    return subprocess.Popen(
+        [".venv/bin/postroom", "serve"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+
+
+def start_forked(folder: Path, environment: dict[str, str], log: IO[str]) -> Process:
+    settings = {"POSTROOM_DATA_DIR": "data", "POSTROOM_WORKERS": "0"}
+    with chdir(folder):
+        return warm_start.start({**environment, **settings}, log)
+
+
 @contextmanager
-def desk(folder: Path, with_curl: bool, **settings: str) -> Iterator[Desk]:
-    lay_out_commands(folder, with_curl)
+def desk(folder: Path, with_curl: bool, is_whole: bool = not warm_start.CAN_FORK) -> Iterator[Desk]:
+    """Its reader sees no difference where all is forked and no worker runs; a newcomer starts it whole."""
+    with ExitStack() as stack:
+        command = ["-m", "postroom"]
+        if not is_whole:
+            door = stack.enter_context(warm_start.commands_at_a_door())
+            command = ["-I", "-S", str(ROOT / "tests" / "postroom_at_door.py"), door]
+        lay_out_commands(folder, with_curl, *command)
+        yield stack.enter_context(desk_beside(folder, start_whole if is_whole else start_forked))
+
+
+@contextmanager
+def desk_beside(folder: Path, start: Start) -> Iterator[Desk]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")} | {
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
@@ -146,20 +176,18 @@ def desk(folder: Path, with_curl: bool, **settings: str) -> Iterator[Desk]:
         "POSTROOM_HTTP": "127.0.0.1:0",
         "POSTROOM_SMTP": "127.0.0.1:0",
         "POSTROOM_API_KEY": TOKEN,
-        **settings,
     }
-    command = [".venv/bin/postroom", "serve"]
     with listening_endpoint() as endpoint, open(folder / "log.txt", "w") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
-        )
-        try:
-            welcome = read_welcome(process)
-            assert welcome, (folder / "log.txt").read_text()
-            yield Desk(folder, environment, {**ports_in(welcome), "endpoint": endpoint}, welcome)
-        finally:
-            process.terminate()
-            process.communicate()
+        process = start(folder, environment, log)
+        assert process.stdout is not None
+        with process.stdout:
+            try:
+                welcome = read_welcome(process.stdout)
+                assert welcome, (folder / "log.txt").read_text()
+                yield Desk(folder, environment, {**ports_in(welcome), "endpoint": endpoint}, welcome)
+            finally:
+                process.terminate()
+                process.wait()
 
 
 def run_examples(document: Path, reader: Desk) -> str:
@@ -179,14 +207,13 @@ FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in R
 
 @pytest.mark.parametrize("document", FOR_ITSELF, ids=named)
 def test_the_examples_of_a_document_run_from_top_to_bottom_and_again(document: Path, tmp_path: Path) -> None:
-    # Its reader sees no difference without workers; the newcomer starts all of it.
-    with desk(tmp_path, with_curl=has_curl(), POSTROOM_WORKERS="0") as reader:
+    with desk(tmp_path, has_curl()) as reader:
         for _ in range(2):
             run_examples(document, reader)
 
 
 def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp_path: Path) -> None:
-    with desk(tmp_path, has_curl()) as reader:
+    with desk(tmp_path, has_curl(), is_whole=True) as reader:
         for document in (*FOR_NEWCOMERS, ROOT / "README.md"):
             shown = run_examples(document, reader)
             if document.name == "README.md":
@@ -196,7 +223,7 @@ def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp
 
 def test_the_quickstart_can_be_followed_first_and_again(tmp_path: Path) -> None:
     # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
-    with desk(tmp_path, with_curl=False, POSTROOM_WORKERS="0") as reader:
+    with desk(tmp_path, with_curl=False) as reader:
         for _ in range(2):
             assert run_examples(ROOT / "docs" / "quickstart.md", reader).count("answered Broken lamp") == 1
 

@@ -1,8 +1,8 @@
 """Servers and commands that begin where their imports end: forked from a process that has loaded them once.
 
 Nearly all of a start is to load the program. What is forked has its own environment, output and bounds, and
-is killed like any other. The tests of the documents start `postroom` whole, whatever it is to do; so a server
-makes its own key there, which takes longer than all else of a start.
+is killed like any other. The test of what a newcomer reads starts `postroom` whole, whatever it is to do; so
+a server makes its own key there, which takes longer than all else of a start.
 """
 
 import atexit
@@ -20,7 +20,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -30,10 +31,12 @@ from postroom_client.profiles import is_locked
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 PATIENCE_SECONDS = 120
+CAN_FORK = hasattr(os, "pidfd_open")
 SERVERS, COMMANDS = "servers", "commands"
+OF_COMMANDS = ("postroom.commands.operator", "postroom_client.client", "typer._adapters", "rich.table")
 MODULES = {  # all that is loaded before the first request, whatever the settings; and by nearly every command
-    SERVERS: ("postroom.assembly", "postroom.commands.server", "postroom.welcome"),
-    COMMANDS: ("postroom.commands.operator", "postroom_client.client", "typer._adapters", "rich.table"),
+    SERVERS: ("postroom.assembly", "postroom.commands.server", "postroom.welcome", *OF_COMMANDS),
+    COMMANDS: OF_COMMANDS,
 }
 
 
@@ -53,7 +56,7 @@ class Process(Protocol):
 def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None = None) -> Process:
     """`postroom serve` in the current folder; what it prints is in `stdout`."""
     _wait_until_let_go(Path(environment["POSTROOM_DATA_DIR"]) / LOCK_NAME)
-    if hasattr(os, "pidfd_open"):
+    if CAN_FORK:
         return _loaded(SERVERS).start(environment, log, descriptors)
 
     def bound() -> None:
@@ -71,7 +74,7 @@ def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None 
 
 def start_in_terminal(arguments: list[str], environment: Mapping[str, str], terminal: int) -> Process:
     """`postroom` in the current folder, in a session of its own whose input and output are the terminal."""
-    if hasattr(os, "pidfd_open"):
+    if CAN_FORK:
         return _loaded(COMMANDS).start_in_terminal(arguments, environment, terminal)
     return subprocess.Popen(
         [sys.executable, "-m", "postroom", *arguments],
@@ -82,6 +85,35 @@ def start_in_terminal(arguments: list[str], environment: Mapping[str, str], term
         start_new_session=True,
         text=True,
     )
+
+
+@contextlib.contextmanager
+def commands_at_a_door() -> Iterator[str]:
+    """Its name; who runs `postroom_at_door.py` with it gets a command with their files and settings."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, ThreadPoolExecutor() as waiting:
+        door.bind("")
+        door.listen()
+        waiting.submit(_open_until_shut, door, waiting)
+        try:
+            yield door.getsockname()[1:].decode()
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+
+
+def _open_until_shut(door: socket.socket, waiting: ThreadPoolExecutor) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            waiting.submit(_run_for, door.accept()[0])
+
+
+def _run_for(caller: socket.socket) -> None:
+    with caller:
+        message, files, _, _ = socket.recv_fds(caller, MAX_MESSAGE_BYTES, 3)
+        loaded = _loaded(SERVERS)  # an operator's command needs most of what a server does
+        command = Forked(loaded.ask(json.loads(message), files), None, loaded)
+        for file in files:
+            os.close(file)
+        caller.send(str(command.wait()).encode())
 
 
 def _wait_until_let_go(lock: Path) -> None:
@@ -144,7 +176,7 @@ class Loaded:
         reading, writing = os.pipe()
         request = _request(["serve"], environment) | {"descriptors": descriptors}
         try:
-            pid = self._ask(request, [writing, log.fileno()])
+            pid = self.ask(request, [writing, log.fileno()])
         finally:
             os.close(writing)
         return Forked(pid, os.fdopen(reading), self)
@@ -152,16 +184,16 @@ class Loaded:
     def start_in_terminal(
         self, arguments: list[str], environment: Mapping[str, str], terminal: int
     ) -> Forked:
-        return Forked(self._ask(_request(arguments, environment), [terminal] * 3), None, self)
+        return Forked(self.ask(_request(arguments, environment), [terminal] * 3), None, self)
 
     def bury(self, pid: int) -> int:
-        return self._ask({"bury": pid}, [])
+        return self.ask({"bury": pid}, [])
 
     def close(self) -> None:
         self._line.close()
         self.process.wait()
 
-    def _ask(self, request: dict[str, Any], files: list[int]) -> int:
+    def ask(self, request: dict[str, Any], files: list[int]) -> int:
         with self._lock:
             socket.send_fds(self._line, [json.dumps(request).encode()], files)
             return int(self._line.recv(MAX_MESSAGE_BYTES))
