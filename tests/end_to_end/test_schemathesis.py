@@ -38,6 +38,14 @@ include-name = [
 ]
 checks.positive_data_acceptance.enabled = false
 
+# Each field of their bodies is asked for where the same body has its first operation: keys of an account, and
+# new drafts. What is invented for every operation is sent to these too.
+[[operations]]
+include-name = [
+  "POST /v1/inboxes/{inbox_id}/api-keys", "POST /v1/pods/{pod_id}/api-keys", "PATCH /v1/drafts/{draft_id}",
+]
+phases.coverage.enabled = false
+
 [phases.coverage]
 unexpected-methods = ["DELETE", "PUT"]
 
