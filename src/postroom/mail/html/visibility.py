@@ -35,7 +35,6 @@ NEVER_SHOWN = names("title script style template iframe noembed noframes audio v
 _NOT_DISPLAYED = names("datalist rp")
 _CONTROLS = names("button select textarea")
 _SPECIAL = NEVER_SHOWN | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
-_LOOKING_OTHERWISE = NEVER_SHOWN | {"details", "summary"}
 _VARIABLE = re.compile(
     r"var\(\s*+(--[^\s,()]++)\s*+(?:,((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+))?\)", re.IGNORECASE
 )
@@ -64,7 +63,7 @@ class ElementKind:
         self.parent: PlacedElement | None = None
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
-        self.is_plain = False  # it looks as what it stands in
+        self.is_plain = False  # it looks as what it stands in, whatever that is
 
 
 _NO_CLASSES: frozenset[str] = frozenset()
@@ -164,8 +163,7 @@ class Wardrobe:
                     kind.rules.append(rule)
                 elif fits is not False:
                     kind.doubts.append(rule)
-        declared = kind.own or kind.presented or kind.rules or kind.doubts or kind.around
-        kind.is_plain = not declared and kind.name not in _LOOKING_OTHERWISE
+        kind.is_plain = not (tag.attributes or self.sheet.count or tag.name in _SPECIAL)
         return kind
 
     def _made(
@@ -175,7 +173,8 @@ class Wardrobe:
             return looks.removed(parent)
         if parent.folded is not None and kind.name == "summary":
             parent = parent.folded
-        if not (rules or doubts or kind.own or kind.presented) and kind.name != "details":
+        declared = kind.own or kind.presented or kind.around or rules or doubts
+        if not declared and kind.name != "details":
             return parent.inside
         if len(self._known) >= MAX_LOOKS:
             return looks.removed(parent)
