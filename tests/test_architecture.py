@@ -60,7 +60,7 @@ ROOMS: dict[str, list[str]] = {
             "documents",
             "holds",
         ),
-        *("messages", "labels", "message_json", "raw_mails", "drafts", "writing", "search"),
+        *("raw_mails", "messages", "labels", "message_json", "drafts", "writing", "search"),
     ],
     "mailbox/folders": ["places", "flags", "views", "label_changes"],
     "mailbox/search": [

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
-from postroom.storage import packing
 from postroom.storage.database import Row
+from postroom.storage.packed import packing
 
 AS_GIVEN = "As it came, where that holds characters which show nothing; they are left out of the other."
 AS_IT_CAME = "The message that this one passes on as it came, in the name of its author."

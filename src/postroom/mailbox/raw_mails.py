@@ -18,9 +18,9 @@ from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.storage import packing
 from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
 from postroom.storage.database import Tx, one_of
+from postroom.storage.packed import packing
 
 T = TypeVar("T")
 

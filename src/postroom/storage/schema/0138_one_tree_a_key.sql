@@ -1,1 +1,0 @@
--- SQLite keeps a row that is little more than its key where the key is; PostgreSQL has no such tables.
