@@ -1,3 +1,15 @@
+create table participants_by_key (
+    thread_id text not null,
+    address text not null,
+    primary key (thread_id, address)
+) without rowid;
+
+insert into participants_by_key (thread_id, address) select thread_id, address from participants order by thread_id, address;
+
+drop table participants;
+
+alter table participants_by_key rename to participants;
+
 create table attempts_by_key (
     delivery_id text not null,
     number integer not null,
