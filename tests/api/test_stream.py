@@ -14,6 +14,7 @@ from postroom import ids
 from postroom.assembly import serving
 from postroom.events import events
 from postroom.storage.database import Tx
+from postroom.storage.packed import packing
 from postroom.web.connection import BoundedConnection
 from tests.conftest import Server, settings
 from tests.mail.keys import signing_key
@@ -248,7 +249,7 @@ def repeat_last_event(tx: Tx, now: int) -> str:
         " created_at, text_files) select :new, account_id, position + 1, pod_id, inbox_id, kind, :payload,"
         " message_id, created_at, text_files from events where id = :id",
         new=event_id,
-        payload=bytes(last["payload"]).replace(last["id"].encode(), event_id.encode()),
+        payload=packing.unpack_json(bytes(last["payload"])).replace(last["id"].encode(), event_id.encode()),
         id=last["id"],
     )
     return event_id
