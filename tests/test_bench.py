@@ -87,9 +87,13 @@ def test_what_a_send_costs_is_told_tree_by_tree() -> None:
     assert results["written to the log"] == pytest.approx(pages * 4.12)
 
 
-def test_what_the_index_costs_is_measured_for_both_sizes() -> None:
+def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:
     results = index_costs.measure(20_000)
-    assert [result.name for result in results[2::3]] == ["5 kB: kept", "100 kB: kept"]
+    assert [result.name for result in results[2::3]] == [
+        "5 kB: kept",
+        "100 kB: kept",
+        "5 kB with accents: kept",
+    ]
     assert all(result.value > 0 for result in results[2::3])
 
 
