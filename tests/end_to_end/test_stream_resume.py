@@ -142,7 +142,7 @@ class Log:
         return len({event["message"]["subject"] for event in self.events}) == MAILS
 
 
-async def listen(life: Life, log: Log, most: int | None) -> None:
+async def listen(life: Life, log: Log, most: int | None, is_subscribed: asyncio.Event | None = None) -> None:
     """Until the client leaves without a word after so many events, or the server dies."""
     url = f"ws://{life.http}/v1/ws?token={TOKEN}"
     async with connect(url, proxy=None, close_timeout=1) as stream:
@@ -151,6 +151,8 @@ async def listen(life: Life, log: Log, most: int | None) -> None:
         heard = 0
         while (most is None or heard < most) and not log.is_complete():
             message = json.loads(await stream.recv())
+            if is_subscribed is not None:
+                is_subscribed.set()
             if "event_id" in message:
                 log.note(message)
                 heard += 1
@@ -189,11 +191,11 @@ async def make_inboxes(life: Life) -> None:
 
 async def hear_the_first(life: Life, log: Log) -> None:
     """Who has no event yet has nothing to resume from: the run begins with one."""
-    listening = asyncio.create_task(listen(life, log, 1))
-    while not listening.done():
-        await asyncio.to_thread(hand_over, life, 0, 1)
-        await asyncio.sleep(0.1)
-    await listening
+    is_subscribed = asyncio.Event()
+    async with asyncio.timeout(DEADLINE_SECONDS), asyncio.TaskGroup() as tasks:
+        tasks.create_task(listen(life, log, 1, is_subscribed))
+        await is_subscribed.wait()  # a mail that comes before is told to nobody, nor when it comes again
+        assert await asyncio.to_thread(hand_over, life, 0, 1) == 1
 
 
 async def test_after_disconnects_and_kills_every_event_was_seen_once_and_in_order(tmp_path: Path) -> None:
