@@ -29,13 +29,14 @@ def of_family(*pids: int) -> Use:
 
 
 def settle(*pids: int) -> None:
-    """Waits until what was taken has been copied, indexed and forwarded: the next turn is somebody else's."""
+    """Waits until what was taken is copied, indexed, forwarded and on the disk: then it is another's turn."""
     end = time.monotonic() + SETTLE_AT_MOST_SECONDS
     used, before = 1.0, of_family(*pids).cpu_seconds
     while used > IDLE_SHARE * SETTLE_SECONDS and time.monotonic() < end:
         time.sleep(SETTLE_SECONDS)
         now = of_family(*pids).cpu_seconds
         used, before = now - before, now
+    os.sync()
 
 
 def family(pid: int) -> Iterable[int]:
