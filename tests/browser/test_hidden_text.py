@@ -17,6 +17,10 @@ WRITE = """async ([pages, style]) => {
     frame.contentDocument.write(pages[at]);
     frame.contentDocument.close();
   });
+  const animations = frames.flatMap(frame => frame.contentDocument.getAnimations());
+  const short = animations.filter(each => each.effect.getComputedTiming().endTime < 100);
+  await Promise.all(short.map(each => each.finished));
+  await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
 }"""
 # In which of the frames two pictures differ by as much as an eye sees.
 DIFFERENT = """async ([one, other, size, count, least]) => {
