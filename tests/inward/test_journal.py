@@ -327,7 +327,8 @@ async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
 
     monkeypatch.setattr(depositing, "gather_seconds", noted)
     folder, inbox_id = journal_of(server), await server.new_inbox("hello")
-    arrivals = [arrival(inbox_id, str(number)) for number in range(depositing.FEW + 3)]
+    many = depositing.FEW + 1
+    arrivals = [arrival(inbox_id, str(number)) for number in range(2 * many + 3)]
     ends = put(folder, arrivals)
     starts = [SegmentPlace(), *ends[:-1]]
     mails = [
@@ -336,7 +337,16 @@ async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
     ]
     depositor = Depositor(server.resources, folder, SegmentPlace())
     task = asyncio.create_task(depositor.run())
-    for count, expected in ((1, []), (depositing.FEW + 1, []), (1, [depositing.FEW + 1])):
+    # Of each: how many come, whether the last came long ago, and the batches whose size made these wait.
+    rounds: tuple[tuple[int, float, list[int]], ...] = (
+        (1, 0.0, []),
+        (many, 0.0, []),
+        (1, 1e9, [many]),
+        (many, 1e9, [many]),
+        (1, 0.0, [many]),
+    )
+    for count, lately_seconds, expected in rounds:
+        monkeypatch.setattr(depositing, "LONGEST_GATHER_SECONDS", lately_seconds)
         for _ in range(count):
             depositor.add(mails.pop(0))
         async with asyncio.timeout(120):

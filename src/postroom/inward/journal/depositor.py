@@ -62,14 +62,15 @@ class Depositor:
 
     async def run(self) -> None:
         """Until cancelled."""
-        last = 0
+        loop, last, done_at = asyncio.get_running_loop(), 0, 0.0
         while True:
             await self._has_mail.wait()
-            if last > FEW:
+            if last > FEW and loop.time() - done_at < LONGEST_GATHER_SECONDS:
                 await self._wait_for_batch(gather_seconds(last))
             batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
             last = len(batch)
             await self._deposit(batch)
+            done_at = loop.time()
             if not self._mails:
                 self._has_mail.clear()
                 self._is_at_rest.set()
