@@ -1,7 +1,7 @@
 """PostgreSQL ends badly, and the tables of the search index are empty: the index is made anew by itself."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
@@ -69,57 +69,58 @@ async def until_it_is_back(db: Database) -> None:
     raise AssertionError("the database never came back")
 
 
-async def test_the_index_is_made_anew_after_a_crash_and_kept_over_a_restart(
-    engine: Engine, tmp_path: Path
-) -> None:
+@pytest.fixture
+async def indexed(engine: Engine, tmp_path: Path) -> AsyncIterator[tuple[Database, Inbox]]:
+    """With mails that are all in the index."""
     db = await open_database(settings(tmp_path, DATABASE_URL=engine.url), START)
     try:
         inbox = await db.write(make_inbox)
         await db.write(put_mails, inbox, START)
         await index_all(db, START)
-        assert await find(db) == await newest_first(db)
-
-        engine.stop()
-        engine.start()
-        await until_it_is_back(db)
-        assert await find(db) == await newest_first(db)
-        assert not await indexing.step(db, "node", START)
-
-        engine.crash()
-        engine.start()
-        await until_it_is_back(db)
-        assert not await db.read(indexing.is_whole)
-        assert (await db.read(indexing.progress)).earlier_percent == 0
-        await db.write(put_mails, inbox, START + 1_000)
-        await index_all(db, START + 1_000)
-        assert await db.read(indexing.is_whole)
-        assert await find(db) == await newest_first(db)
-        assert len(await newest_first(db)) == 2 * MAILS
+        yield db, inbox
     finally:
         await db.close()
+
+
+async def test_the_index_is_made_anew_after_a_crash_and_kept_over_a_restart(
+    engine: Engine, indexed: tuple[Database, Inbox]
+) -> None:
+    db, inbox = indexed
+    assert await find(db) == await newest_first(db)
+
+    engine.stop()
+    engine.start()
+    await until_it_is_back(db)
+    assert await find(db) == await newest_first(db)
+    assert not await indexing.step(db, "node", START)
+
+    engine.crash()
+    engine.start()
+    await until_it_is_back(db)
+    assert not await db.read(indexing.is_whole)
+    assert (await db.read(indexing.progress)).earlier_percent == 0
+    await db.write(put_mails, inbox, START + 1_000)
+    await index_all(db, START + 1_000)
+    assert await db.read(indexing.is_whole)
+    assert await find(db) == await newest_first(db)
+    assert len(await newest_first(db)) == 2 * MAILS
 
 
 async def test_a_batch_that_was_made_before_a_crash_is_not_put_into_the_empty_index(
-    engine: Engine, tmp_path: Path
+    engine: Engine, indexed: tuple[Database, Inbox]
 ) -> None:
-    db = await open_database(settings(tmp_path, DATABASE_URL=engine.url), START)
-    try:
-        inbox = await db.write(make_inbox)
-        await db.write(put_mails, inbox, START)
-        await index_all(db, START)
-        await db.write(put_mails, inbox, START + 1_000)
-        batch = await db.read(indexing.prepare)
-        assert batch is not None
+    db, inbox = indexed
+    await db.write(put_mails, inbox, START + 1_000)
+    batch = await db.read(indexing.prepare)
+    assert batch is not None
 
-        engine.crash()
-        engine.start()
-        await until_it_is_back(db)
-        assert not await db.write_index(indexing.store, batch, "node", START + 1_000)
-        assert await db.read(lambda tx: tx.all("select doc from search_words")) == []
-        await index_all(db, START + 1_000)
-        assert await find(db) == await newest_first(db)
-    finally:
-        await db.close()
+    engine.crash()
+    engine.start()
+    await until_it_is_back(db)
+    assert not await db.write_index(indexing.store, batch, "node", START + 1_000)
+    assert await db.read(lambda tx: tx.all("select doc from search_words")) == []
+    await index_all(db, START + 1_000)
+    assert await find(db) == await newest_first(db)
 
 
 def test_all_tables_of_the_index_are_empty_together(engine: Engine, tmp_path: Path) -> None:
