@@ -37,6 +37,9 @@ from tests.own_home import Homes, UserFiles
 from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
+from tests.side_by_side import cores, is_side_by_side
+from tests.side_by_side import pytest_addoption as pytest_addoption
+from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
@@ -76,9 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["UV_USE_IO_URING"] = "0"  # else a thread of the kernel turns in vain for 10 ms a new loop
     if folder := memory_folder.choose():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)  # where pytest makes every `tmp_path`
-    if not hasattr(config, "workerinput"):
-        config.stash[USER_FILES] = UserFiles(os.environ, _homes.folder)
-        config.stash[USER_FILES].watch_this_process()
+    config.stash[USER_FILES] = UserFiles(os.environ, _homes.folder)
+    config.stash[USER_FILES].watch_this_process()
     _homes.move_into_a_new_one(os.environ)
     if POSTGRES_URL not in os.environ:
         shared = running_postgres(folder, settings=OF_TESTS, source="wheel")
@@ -108,28 +110,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """More than there are cores, since tests that kill, restart or deliver wait more than they work."""
-    return cores() + 3
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Before any worker starts; this process collects nothing."""
-    prepared.prepare(config, cores())
-    signing_key()
-    gc.enable()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Every worker collects all tests, so one of them tells the first process what was left out."""
-    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+def pytest_collection(session: pytest.Session) -> None:
+    """What every process of the run needs is made before they are copied from this one."""
+    if is_side_by_side(session.config):
+        prepared.prepare(session.config, cores())
+        signing_key()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -140,9 +125,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Whatever else they did: tests that wrote into the user's own folders have failed."""
-    if hasattr(session.config, "workeroutput"):
-        left_out = session.config.stash.get(LEFT_OUT, Counter())
-        session.config.workeroutput["left_out"] = dict(left_out)
     user_files = session.config.stash.get(USER_FILES, None)
     for path in user_files.written() if user_files else []:
         print(f"\nwrote into a folder of the user: {path}")

@@ -27,7 +27,7 @@ class Homes:
         for name in [name for name in environment if is_of_the_user(name)]:
             del environment[name]
         self._count += 1
-        home = self.folder / str(self._count)
+        home = self.folder / f"{os.getpid()}-{self._count}"
         home.mkdir(mode=0o700)
         environment["HOME"] = str(home)
         return home

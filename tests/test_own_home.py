@@ -39,7 +39,7 @@ def test_that_waits() -> None:
 
 def run_pytest(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "HOME": str(home), "POSTROOM_API_KEY": "pr_of-the-user"}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-c", "pyproject.toml"]
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml"]
     return subprocess.run(
         [*command, *arguments], cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
     )

@@ -13,7 +13,7 @@ LINE = "left out: 6 tests need swaks (apt-get install swaks)"
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_run_names_the_programs_that_it_lacks(workers: str) -> None:
-    arguments = ["-q", "-n", workers, "tests/smtp/test_peers.py", "-k", "swaks"]
+    arguments = ["-q", "--processes", workers, "tests/smtp/test_peers.py", "-k", "swaks"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],
         cwd=CHECKOUT,

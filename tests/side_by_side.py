@@ -1,0 +1,217 @@
+"""Runs tests in several processes, which are copies of the one that collected them.
+
+pytest-xdist would collect them anew in each process, a tenth of the processor time of a whole run. A process
+gets a few tests of one module at a time, and asks for the next ones before it runs the last of them, since
+that decides which fixtures are torn down.
+"""
+
+import atexit
+import multiprocessing
+import os
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import pytest
+
+AT_A_TIME = 16
+FORK = multiprocessing.get_context("fork")
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def number_of_processes(value: str) -> int:
+    """`auto` is more than there are cores: tests that kill, restart or deliver wait more than they work."""
+    return cores() + 3 if value == "auto" else int(value)
+
+
+def is_side_by_side(config: pytest.Config) -> bool:
+    processes: int = config.option.processes
+    return processes > 0 and not config.option.collectonly
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--processes", type=number_of_processes, default=0, help="run tests in so many processes, or 'auto'"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    if not is_side_by_side(session.config) or session.testsfailed:
+        return None
+    run = Run(session)
+    try:
+        run.run()
+    finally:
+        run.stop()
+    return True
+
+
+@dataclass
+class Worker:
+    process: BaseProcess
+    connection: Connection
+    held: list[int] = field(default_factory=list)  # the places of tests that it has not finished
+
+
+class Run:
+    """Hands out tests, and tells pytest of their results as if they had run here."""
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        self._hook = session.config.hook
+        self._waiting = deque(by_module(session.items))
+        self._workers: dict[Connection, Worker] = {}
+
+    def run(self) -> None:
+        for _ in range(self._session.config.option.processes):
+            self._start()
+        while self._workers:
+            for connection in wait(list(self._workers)):
+                assert isinstance(connection, Connection)
+                self._hear(self._workers[connection])
+            if self._session.shouldfail:
+                raise self._session.Failed(self._session.shouldfail)
+            if self._session.shouldstop:
+                raise self._session.Interrupted(self._session.shouldstop)
+
+    def stop(self) -> None:
+        for worker in self._workers.values():
+            worker.process.terminate()
+            worker.process.join()
+
+    def _start(self) -> None:
+        here, there = FORK.Pipe()
+        inherited = [*self._workers, here]
+        process = FORK.Process(target=work, args=(self._session, there, inherited))
+        process.start()
+        there.close()
+        worker = self._workers[here] = Worker(process, here)
+        self._hand_out(worker)
+
+    def _hand_out(self, worker: Worker) -> None:
+        places = self._next_places()
+        worker.held += places
+        worker.connection.send(places)
+
+    def _next_places(self) -> list[int]:
+        """Fewer towards the end, so that all processes end together."""
+        if not self._waiting:
+            return []
+        module = self._waiting.popleft()
+        left = len(module) + sum(map(len, self._waiting))
+        most = max(1, min(AT_A_TIME, left // (4 * self._session.config.option.processes)))
+        if module[most:]:
+            self._waiting.appendleft(module[most:])
+        return module[:most]
+
+    def _hear(self, worker: Worker) -> None:
+        try:
+            kind, value = worker.connection.recv()
+        except EOFError:
+            self._forget(worker)
+            return
+        match kind:
+            case "ask":
+                self._hand_out(worker)
+            case "start":
+                self._hook.pytest_runtest_logstart(**self._named(value))
+            case "finish":
+                worker.held.remove(value)
+                self._hook.pytest_runtest_logfinish(**self._named(value))
+            case "report":
+                config = self._session.config
+                report = self._hook.pytest_report_from_serializable(config=config, data=value)
+                self._hook.pytest_runtest_logreport(report=report)
+            case "warning":
+                self._hook.pytest_warning_recorded.call_historic(kwargs=value)
+
+    def _named(self, place: int) -> dict[str, Any]:
+        item = self._session.items[place]
+        return {"nodeid": item.nodeid, "location": item.location}
+
+    def _forget(self, worker: Worker) -> None:
+        """It has run all, or it died in the first test that it held: then another one runs what is left."""
+        del self._workers[worker.connection]
+        worker.process.join()
+        if not worker.held:
+            return
+        place, *left = worker.held
+        why = f"the process that ran it ended with exit code {worker.process.exitcode}"
+        report = pytest.TestReport(
+            **self._named(place), keywords={}, outcome="failed", longrepr=why, when="call"
+        )
+        self._hook.pytest_runtest_logreport(report=report)
+        if left:
+            self._waiting.appendleft(left)
+        self._start()
+
+
+def by_module(items: list[pytest.Item]) -> Iterator[list[int]]:
+    places = range(len(items))
+    for _, group in groupby(places, key=lambda place: items[place].path):
+        yield list(group)
+
+
+def work(session: pytest.Session, connection: Connection, inherited: list[Connection]) -> None:
+    """All of a process: it runs what it is given, until it is given nothing."""
+    atexit._clear()  # what the first process is to do at its end
+    for other in inherited:
+        other.close()  # else nobody would see that one has ended
+    begin(session.config, connection)
+    places: list[int] = connection.recv()
+    while places:
+        for place, following in pairwise(places):
+            run_test(session, connection, place, following)
+        last = places[-1]
+        connection.send(("ask", None))
+        places = connection.recv()
+        run_test(session, connection, last, places[0] if places else None)
+    atexit._run_exitfuncs()
+
+
+def begin(config: pytest.Config, connection: Connection) -> None:
+    """With its own captured output and its own folder; what happens is told to the first process."""
+    plugins = config.pluginmanager
+    plugins.unregister(name="terminalreporter")
+    plugins.register(Reporter(config, connection))
+    if capture := plugins.getplugin("capturemanager"):
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+    folders = config._tmp_path_factory  # type: ignore[attr-defined]  # pytest has no other way to move it
+    folders._given_basetemp, folders._basetemp = folders.getbasetemp() / f"process-{os.getpid()}", None
+
+
+def run_test(session: pytest.Session, connection: Connection, place: int, following: int | None) -> None:
+    item = session.items[place]
+    connection.send(("start", place))
+    next_item = None if following is None else session.items[following]
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
+    connection.send(("finish", place))
+
+
+class Reporter:
+    """Sends on what a plugin of pytest may see of a run."""
+
+    def __init__(self, config: pytest.Config, connection: Connection) -> None:
+        self._config = config
+        self._connection = connection
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._connection.send(("report", data))
+
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any
+    ) -> None:
+        warning_message.source = None  # an object of this process
+        told = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
+        self._connection.send(("warning", told))

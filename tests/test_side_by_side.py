@@ -1,0 +1,62 @@
+"""A run in several processes tells what a run in one would, and goes on when one of them dies."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
+MODULES = {
+    "test_sound.py": """
+        import os, warnings
+        def test_one(tmp_path): (tmp_path / "one").touch()
+        def test_two(tmp_path): assert os.listdir(tmp_path) == []
+        def test_told():
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                warnings.warn("look here")
+    """,
+    "test_failing.py": """
+        import os
+        def test_three():
+            print("printed by the failing one")
+            os.write(1, b"written by the failing one")
+            assert "left" == "right"
+        def test_four(): print("printed by the sound one")
+    """,
+    "test_dying.py": """
+        import os, pytest
+        @pytest.mark.parametrize("number", range(6))
+        def test_five(number):
+            if number == 2: os._exit(77)
+    """,
+}
+
+
+def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    for name, source in MODULES.items():
+        (folder / name).write_text("\n".join(line[8:] for line in source.splitlines()))
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-p", "tests.conftest"]
+    return subprocess.run(
+        [*command, "--processes", "2", *arguments, folder],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_every_result_output_and_warning_is_told(tmp_path: Path) -> None:
+    done = run_tests(tmp_path)
+    assert "2 failed, 9 passed, 1 warning" in done.stdout, done.stdout + done.stderr
+    assert "assert 'left' == 'right'" in done.stdout
+    assert "look here" in done.stdout
+    assert done.stdout.count("by the failing one") == 2 + 2  # in the source of the test, and in its output
+    assert "printed by the sound one" not in done.stdout
+    assert "ended with exit code 77" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_run_stops_at_the_first_failure_where_it_is_told_to(tmp_path: Path) -> None:
+    done = run_tests(tmp_path, "-x", "-k", "dying or sound")
+    assert "1 failed" in done.stdout, done.stdout + done.stderr
+    assert "stopping after 1 failures" in done.stdout
