@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -170,15 +171,17 @@ NEEDS = {
 }
 
 
-def missing(item: pytest.Item) -> str | None:
-    """The first thing that this test needs and the machine lacks."""
-    named = [name for marker in item.iter_markers(MARKER) for name in marker.args]
-    return next((name for name in named if not NEEDS[name].is_there()), None)
+def needs_of(item: pytest.Item) -> list[str]:
+    return [name for marker in item.iter_markers(MARKER) for name in marker.args]
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> Counter[str]:
-    """Takes the tests out of the list that cannot run here, and counts them by what they lack."""
-    lacks = {item: missing(item) for item in items}
+    """Takes the tests out of the list that cannot run here, and counts them by the first thing they lack."""
+    needs = {item: needs_of(item) for item in items}
+    names = sorted({name for named in needs.values() for name in named})
+    with ThreadPoolExecutor() as pool:  # some are installed, which mostly waits
+        is_there = dict(zip(names, pool.map(lambda name: NEEDS[name].is_there(), names), strict=True))
+    lacks = {item: next((name for name in needs[item] if not is_there[name]), None) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if lacks[item]])
     items[:] = [item for item in items if not lacks[item]]
     return Counter(name for name in lacks.values() if name)
