@@ -1,11 +1,16 @@
 """No query walks a table: each runs beside thousands of rows that are not meant, and its work is counted."""
 
+import contextlib
 import json
 import uuid
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
+import pytest_asyncio
 from msgspec.structs import replace
 
 from postroom.accounts import keys
@@ -36,11 +41,16 @@ from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.api.test_front_office import new_link
-from tests.conftest import Server
-from tests.doubles import post_intake
-from tests.filled_inbox import NUMBERS, document
+from tests.conftest import ENGINES, Server, new_postgres_database, running_server, settings
+from tests.doubles import FakeClock, post_intake
+from tests.filled_inbox import NUMBERS, document, write_at_leisure
 from tests.first_pages import put_audit
+from tests.postgres_databases import MIGRATED
 from tests.watched_database import WatchedDatabase, Work
+
+T = TypeVar("T")
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ROWS = 4_000
 # A walk through the rows above takes SQLite some 20,000 steps at least, and PostgreSQL shows all of them.
@@ -238,32 +248,70 @@ def without(values: dict[str, object], name: str) -> dict[str, object]:
     return {key: value for key, value in values.items() if key != name}
 
 
+@dataclass(frozen=True)
+class Crowded:
+    server: Server
+    database_url: str
+    account_id: str
+    hello: dict[str, Any]
+
+
+@contextlib.asynccontextmanager
+async def crowded_server(folder: Path, database_url: str, is_analysed: bool) -> AsyncIterator[Crowded]:
+    async with running_server(settings(folder, DATABASE_URL=database_url), FakeClock()) as server:
+        account_id = (await server.api.get("/v1/me")).json()["accountId"]
+        hello = (await server.api.get(f"/v1/inboxes/{await server.new_inbox('hello')}")).json()
+        crowded = Crowded(server, database_url, account_id, hello)
+        await fill_in(crowded, crowd, account_id, hello["id"], crowded.server.clock.now(), is_analysed)
+        yield crowded
+
+
+async def fill_in(crowded: Crowded, work: Callable[..., T], *given: object) -> T:
+    write = crowded.server.resources.db.write
+    return await write_at_leisure(write, crowded.database_url, work, *given)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=ENGINES)
+async def crowded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Crowded]:
+    """One for all: what a test leaves are a few rows among thousands."""
+    with contextlib.ExitStack() as stack:
+        is_postgres = request.param == "postgres"
+        database_url = stack.enter_context(new_postgres_database(MIGRATED)) if is_postgres else ""
+        async with crowded_server(tmp_path_factory.mktemp("crowded"), database_url, True) as made:
+            yield made
+
+
+def watch(crowded: Crowded, work: Work) -> Resources:
+    resources = crowded.server.resources
+    return replace(resources, db=WatchedDatabase(resources.db, work))
+
+
+@contextlib.asynccontextmanager
+async def client_of(crowded: Crowded, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
+    """The same server by a door whose every statement is watched."""
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
+    headers = {"Authorization": f"Bearer {crowded.server.token}"}
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
+    ) as client:
+        yield client
+
+
 @pytest.fixture
-async def work(server: Server, database_url: str) -> Work:
+def work() -> Work:
     return Work()
 
 
 @pytest.fixture
-def is_analysed() -> bool:
-    return True
+def watched(crowded: Crowded, work: Work) -> Resources:
+    return watch(crowded, work)
 
 
-@pytest.fixture
-async def watched(server: Server, work: Work, is_analysed: bool) -> Resources:
-    account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    inbox_id = await server.new_inbox("hello")
-    await server.resources.db.write(crowd, account_id, inbox_id, server.clock.now(), is_analysed)
-    return replace(server.resources, db=WatchedDatabase(server.resources.db, work))
-
-
-@pytest.fixture
-async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
-    """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
-    headers = {"Authorization": f"Bearer {server.token}"}
-    async with httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
-    ) as client:
+@pytest_asyncio.fixture(loop_scope="module")
+async def api(crowded: Crowded, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(crowded, watched) as client:
         yield client
 
 
@@ -276,134 +324,11 @@ def is_counted(sql: str) -> bool:
     return COUNTED in sql or (sql.startswith("select count(*)") and sql.endswith(COUNTED_THREADS))
 
 
-def require_short(work: Work, database_url: str) -> None:
-    most = MOST_ROWS if database_url else MOST_STEPS
+def require_short(work: Work, crowded: Crowded) -> None:
+    most = MOST_ROWS if crowded.database_url else MOST_STEPS
     walks = {sql: amount for sql, amount in work.of.items() if amount > most and not is_counted(sql)}
     assert not walks, "\n".join(f"{amount}: {sql}" for sql, amount in walks.items())
     assert work.of
-
-
-async def test_no_request_walks_a_table(
-    server: Server, api: httpx2.AsyncClient, work: Work, database_url: str
-) -> None:
-    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    event = f"/v1/events?after=evt_{'0' * 32}"
-    for path in (
-        "/v1/inboxes?limit=100&offset=500",
-        f"/v1/inboxes/{hello}/threads?is_read=false",
-        f"/v1/inboxes/{hello}/threads?is_read=true&offset=100",
-        f"/v1/inboxes/{hello}/messages?direction=outbound",
-        f"/v1/inboxes/{hello}/messages?direction=inbound&offset=900",
-        f"/v1/inboxes/{hello}/wait?timeout=0&after=evt_{'0' * 32}",
-        f"/v1/inboxes/{hello}/wait?timeout=0&after=msg_{'0' * 32}",
-        f"/v1/inboxes/{hello}/api-keys",
-        event,
-        "/v1/events",
-        "/v1/events?event_types=message.bounced",
-        f"/v1/events?event_types={','.join(kind for kind in kinds.KINDS if kind not in OTHERS)}",
-        f"/v1/events?event_types=message.bounced&inbox_ids={hello}",
-        f"/v1/events?inbox_ids={hello},inb_{'0' * 32}",
-        "/v1/suppressions?offset=100",
-        "/v1/domains",
-        "/v1/webhook",
-        "/v1/webhook/deliveries?state=failed",
-        "/v1/webhook/deliveries?state=pending",
-        "/v1/webhook/deliveries?offset=100",
-        "/v1/me",
-        "/metrics",
-        "/ready",
-    ):
-        assert (await api.get(path)).status_code in (200, 204, 404), path
-    since = {"since": "2020-01-01T00:00:00Z"}
-    assert (await api.post("/v1/webhook/deliveries/retry", json=since)).status_code == 200
-    assert (await api.post("/v1/suppressions", json={"address": "x@y.example"})).status_code == 201
-    assert (await api.delete("/v1/suppressions/x@y.example")).status_code == 204
-    assert (await api.post("/v1/inboxes", json={"mailboxName": "another"})).status_code == 201
-    made = await api.post(f"/v1/inboxes/{hello}/api-keys", json={"name": "k"})
-    assert (await api.delete(f"/v1/inboxes/{hello}/api-keys/{made.json()['id']}")).status_code == 204
-    require_short(work, database_url)
-
-
-async def test_neither_sending_nor_the_queue_walks_a_table(
-    server: Server, api: httpx2.AsyncClient, watched: Resources, work: Work, database_url: str
-) -> None:
-    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    for number in range(3):
-        mail = {"to": [f"a{number}@x.example", f"b{number}@x.example"], "subject": "Hello", "body": "Hello"}
-        sent = await api.post(
-            f"/v1/inboxes/{hello}/send", json=mail, headers={"Idempotency-Key": uuid.uuid4().hex}
-        )
-        assert sent.status_code == 200, sent.text
-    message_id = sent.json()["id"]
-    assert (await api.get(f"/v1/messages/{message_id}")).status_code == 200
-    thread_id = sent.json()["threadId"]
-    assert (await api.get(f"/v1/threads/{thread_id}/messages")).status_code == 200
-    assert (await api.patch(f"/v1/threads/{thread_id}", json={"is_read": False})).status_code == 200
-    reply = {"to": "a1@x.example", "threadId": thread_id, "body": "And?"}
-    key = {"Idempotency-Key": uuid.uuid4().hex}
-    assert (await api.post(f"/v1/inboxes/{hello}/send", json=reply, headers=key)).status_code == 200
-    later = server.clock.now() + 60_000
-    claimed = await watched.db.write(Claims(deliveries.MAIL).claim, [], 64, later)
-    await watched.db.write(deliveries.renew, claimed, later)
-    for delivery in claimed:
-        job = await watched.db.read(mail_job.look_up, delivery, "postroom.localhost")
-        if job is not None:
-            outcome = to_outcome(Receipt(250, "ok"), later, later)
-            await watched.db.write(deliver_mail.record_tried, [TriedMail(job, outcome, "http://x")])
-    await watched.db.write(Claims(deliveries.WEBHOOK).claim, [], 100, later)
-    assert (await api.post(f"/v1/messages/{message_id}/cancel")).status_code in (200, 409)
-    await watched.db.read(deliveries.oldest_due_at, later)
-    require_short(work, database_url)
-
-
-async def test_mail_in_walks_no_table(
-    server: Server, watched: Resources, work: Work, database_url: str
-) -> None:
-    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    directory = DatabaseDirectory(watched, b"secret")
-    for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
-        verdict = directory.check_recipient(address)
-        assert isinstance(verdict, Awaitable)
-        await verdict
-    for number in range(2):
-        raw = (
-            f"From: Bob {number} <bob{number}@x.example>\r\nMessage-ID: <n{number}@x>\r\n"
-            "To: hello@postroom.localhost\r\n"
-            "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
-        ).encode()
-        arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
-        await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
-    due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
-    await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_allowed, [f"key_{'0' * 32}"], READING, server.clock.now())
-    assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
-    require_short(work, database_url)
-
-
-@pytest.mark.sqlite_alone
-@pytest.mark.parametrize("is_analysed", [False])
-async def test_sqlite_finds_its_way_before_it_has_looked_at_its_tables(
-    server: Server, api: httpx2.AsyncClient, watched: Resources, work: Work, database_url: str
-) -> None:
-    """It looks at them every ten minutes."""
-    await test_mail_in_walks_no_table(server, watched, work, database_url)
-    await test_neither_sending_nor_the_queue_walks_a_table(server, api, watched, work, database_url)
-
-
-async def test_a_backlog_in_a_full_lane_is_walked_through_once(
-    server: Server, watched: Resources, work: Work, database_url: str
-) -> None:
-    account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    now = server.clock.now()
-    await server.resources.db.write(put_backlog, account_id, hello, now)
-    for claims in map(Claims, deliveries.BELLS):
-        running = await server.resources.db.write(claims.claim, [], 10, now)
-        assert [delivery.lane for delivery in running] == ["slow.example"] * deliveries.LANE_WIDTH
-        assert await watched.db.write(claims.claim, running, 10, now + 1) == []
-        more = await watched.db.write(claims.claim, running[1:], 10, now + 2)
-        assert [delivery.lane for delivery in more] == ["slow.example"]
-        require_short(work, database_url)
 
 
 OLD = 1_577_750_400_000  # the last day of 2019
@@ -445,9 +370,7 @@ def put_words(tx: Tx, inbox: Inbox, now: int) -> None:
         scopes = [contents.inbox_scope(inbox.id), *days.words_of(moment)]
         mail = Searchable(subject="Words", sender="", recipients=[], text="")
         entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
-        if len(entries) == 500 or number == ROWS:  # else PostgreSQL would take us for dead
-            tx.words.put_all(entries)
-            entries = []
+    tx.words.put_all(entries)
     tx.run(
         f"insert into search_documents (doc, message_id, version) {NUMBERS}"
         " select :count - n, 'msg_' || n, 2 from numbers",
@@ -463,13 +386,14 @@ def find_ids(tx: Tx, reach: Reach, q: str) -> list[str]:
 
 
 async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
-    server: Server, watched: Resources, work: Work, database_url: str
+    crowded: Crowded, watched: Resources, work: Work
 ) -> None:
-    account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]
+    """The first of all: no mail has been put into the index yet."""
+    account_id, hello = crowded.account_id, crowded.hello
     whole, own = Reach(account_id), Reach(account_id, hello["podId"], hello["id"])
-    inbox = await server.resources.db.write(tell_apart, own, hello["address"])
-    await server.resources.db.write_index(put_words, inbox, server.clock.now())
+    inbox = await fill_in(crowded, tell_apart, own, hello["address"])
+    write = crowded.server.resources.db.write_index
+    await write_at_leisure(write, crowded.database_url, put_words, inbox, crowded.server.clock.now())
     for filters, wanted in {
         "is:unread": UNREAD,
         "label:Urgent": LABELLED,
@@ -479,14 +403,117 @@ async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
         for reach in (whole, own):
             work.total = 0
             assert await watched.db.read_long(find_ids, 60, reach, f"words {filters}") == [wanted]
-            assert work.total < (MOST_ROWS if database_url else MOST_STEPS), (filters, work.of)
+            assert work.total < (MOST_ROWS if crowded.database_url else MOST_STEPS), (filters, work.of)
+
+
+async def test_no_request_walks_a_table(crowded: Crowded, api: httpx2.AsyncClient, work: Work) -> None:
+    hello = crowded.hello["id"]
+    event = f"/v1/events?after=evt_{'0' * 32}"
+    for path in (
+        "/v1/inboxes?limit=100&offset=500",
+        f"/v1/inboxes/{hello}/threads?is_read=false",
+        f"/v1/inboxes/{hello}/threads?is_read=true&offset=100",
+        f"/v1/inboxes/{hello}/messages?direction=outbound",
+        f"/v1/inboxes/{hello}/messages?direction=inbound&offset=900",
+        f"/v1/inboxes/{hello}/wait?timeout=0&after=evt_{'0' * 32}",
+        f"/v1/inboxes/{hello}/wait?timeout=0&after=msg_{'0' * 32}",
+        f"/v1/inboxes/{hello}/api-keys",
+        event,
+        "/v1/events",
+        "/v1/events?event_types=message.bounced",
+        f"/v1/events?event_types={','.join(kind for kind in kinds.KINDS if kind not in OTHERS)}",
+        f"/v1/events?event_types=message.bounced&inbox_ids={hello}",
+        f"/v1/events?inbox_ids={hello},inb_{'0' * 32}",
+        "/v1/suppressions?offset=100",
+        "/v1/domains",
+        "/v1/webhook",
+        "/v1/webhook/deliveries?state=failed",
+        "/v1/webhook/deliveries?state=pending",
+        "/v1/webhook/deliveries?offset=100",
+        "/v1/me",
+        "/metrics",
+        "/ready",
+    ):
+        assert (await api.get(path)).status_code in (200, 204, 404), path
+    since = {"since": "2020-01-01T00:00:00Z"}
+    assert (await api.post("/v1/webhook/deliveries/retry", json=since)).status_code == 200
+    assert (await api.post("/v1/suppressions", json={"address": "x@y.example"})).status_code == 201
+    assert (await api.delete("/v1/suppressions/x@y.example")).status_code == 204
+    assert (await api.post("/v1/inboxes", json={"mailboxName": "another"})).status_code == 201
+    made = await api.post(f"/v1/inboxes/{hello}/api-keys", json={"name": "k"})
+    assert (await api.delete(f"/v1/inboxes/{hello}/api-keys/{made.json()['id']}")).status_code == 204
+    require_short(work, crowded)
+
+
+async def test_neither_sending_nor_the_queue_walks_a_table(
+    crowded: Crowded, api: httpx2.AsyncClient, watched: Resources, work: Work
+) -> None:
+    hello = crowded.hello["id"]
+    for number in range(3):
+        mail = {"to": [f"a{number}@x.example", f"b{number}@x.example"], "subject": "Hello", "body": "Hello"}
+        sent = await api.post(
+            f"/v1/inboxes/{hello}/send", json=mail, headers={"Idempotency-Key": uuid.uuid4().hex}
+        )
+        assert sent.status_code == 200, sent.text
+    message_id = sent.json()["id"]
+    assert (await api.get(f"/v1/messages/{message_id}")).status_code == 200
+    thread_id = sent.json()["threadId"]
+    assert (await api.get(f"/v1/threads/{thread_id}/messages")).status_code == 200
+    assert (await api.patch(f"/v1/threads/{thread_id}", json={"is_read": False})).status_code == 200
+    reply = {"to": "a1@x.example", "threadId": thread_id, "body": "And?"}
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    assert (await api.post(f"/v1/inboxes/{hello}/send", json=reply, headers=key)).status_code == 200
+    later = crowded.server.clock.now() + 60_000
+    claimed = await watched.db.write(Claims(deliveries.MAIL).claim, [], 64, later)
+    await watched.db.write(deliveries.renew, claimed, later)
+    for delivery in claimed:
+        job = await watched.db.read(mail_job.look_up, delivery, "postroom.localhost")
+        if job is not None:
+            outcome = to_outcome(Receipt(250, "ok"), later, later)
+            await watched.db.write(deliver_mail.record_tried, [TriedMail(job, outcome, "http://x")])
+    await watched.db.write(Claims(deliveries.WEBHOOK).claim, [], 100, later)
+    assert (await api.post(f"/v1/messages/{message_id}/cancel")).status_code in (200, 409)
+    await watched.db.read(deliveries.oldest_due_at, later)
+    require_short(work, crowded)
+
+
+async def test_mail_in_walks_no_table(crowded: Crowded, watched: Resources, work: Work) -> None:
+    hello = crowded.hello["id"]
+    directory = DatabaseDirectory(watched, b"secret")
+    for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
+        verdict = directory.check_recipient(address)
+        assert isinstance(verdict, Awaitable)
+        await verdict
+    for number in range(2):
+        raw = (
+            f"From: Bob {number} <bob{number}@x.example>\r\nMessage-ID: <n{number}@x>\r\n"
+            "To: hello@postroom.localhost\r\n"
+            "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
+        ).encode()
+        arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
+        await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
+    now = crowded.server.clock.now()
+    due = await watched.db.write(examine.claim_due, [], 8, now)
+    await watched.db.write(examine.renew, due, now)
+    await watched.db.read(keys.find_allowed, [f"key_{'0' * 32}"], READING, now)
+    assert await watched.db.write(duties.take, "a test", "me", now + 1, now)
+    require_short(work, crowded)
+
+
+async def test_sqlite_finds_its_way_before_it_has_looked_at_its_tables(tmp_path: Path, work: Work) -> None:
+    """It looks at them every ten minutes."""
+    async with crowded_server(tmp_path, "", is_analysed=False) as crowded:
+        watched = watch(crowded, work)
+        await test_mail_in_walks_no_table(crowded, watched, work)
+        async with client_of(crowded, watched) as api:
+            await test_neither_sending_nor_the_queue_walks_a_table(crowded, api, watched, work)
 
 
 async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
-    server: Server, watched: Resources, work: Work, database_url: str
+    crowded: Crowded, watched: Resources, work: Work
 ) -> None:
-    account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    await server.resources.db.write(put_audit, account_id, ROWS, server.clock.now())
+    server = crowded.server
+    await fill_in(crowded, put_audit, crowded.account_id, ROWS, crowded.server.clock.now())
     door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
     headers = {"Origin": "http://inside", "Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
     async with httpx2.AsyncClient(
@@ -499,4 +526,19 @@ async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
         page.headers["Authorization"] = f"Bearer {server.token}"
         for path in ("/v1/audit", "/v1/audit?action=key.created", "/v1/threads"):
             assert (await page.get(path)).status_code == 200, path
-    require_short(work, database_url)
+    require_short(work, crowded)
+
+
+async def test_a_backlog_in_a_full_lane_is_walked_through_once(
+    crowded: Crowded, watched: Resources, work: Work
+) -> None:
+    """The last of all: the server tries to deliver what is put there."""
+    db, now = crowded.server.resources.db, crowded.server.clock.now()
+    await fill_in(crowded, put_backlog, crowded.account_id, crowded.hello["id"], now)
+    for claims in map(Claims, deliveries.BELLS):
+        running = await db.write(claims.claim, [], 10, now)
+        assert [delivery.lane for delivery in running] == ["slow.example"] * deliveries.LANE_WIDTH
+        assert await watched.db.write(claims.claim, running, 10, now + 1) == []
+        more = await watched.db.write(claims.claim, running[1:], 10, now + 2)
+        assert [delivery.lane for delivery in more] == ["slow.example"]
+        require_short(work, crowded)

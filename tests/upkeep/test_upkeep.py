@@ -18,7 +18,7 @@ from postroom.upkeep.orphans import sweep_orphans
 from postroom.upkeep.upkeep import MOST_ROWS, one_round
 from tests.api.test_stream import mail
 from tests.conftest import Server
-from tests.filled_inbox import fill
+from tests.filled_inbox import fill, write_at_leisure
 
 
 def age(folder: Path) -> None:
@@ -57,11 +57,10 @@ async def test_events_are_kept_for_thirty_days(server: Server) -> None:
     assert (await server.api.get("/v1/events")).json() == {"data": [], "next": None}
 
 
-async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server) -> None:
+async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server, database_url: str) -> None:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    inbox_id = await server.resources.db.write(
-        fill, account_id, "large", "postroom.localhost", 3 * MOST_ROWS, server.clock.now()
-    )
+    given = (account_id, "large", "postroom.localhost", 3 * MOST_ROWS, server.clock.now())
+    inbox_id = await write_at_leisure(server.resources.db.write, database_url, fill, *given)
     await server.api.delete(f"/v1/inboxes/{inbox_id}")
     steps = 0
     while (
