@@ -19,6 +19,10 @@ class Running:
     http_port: int
     smtp_port: int
 
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
     def kill(self) -> None:
         """As a power cut would: nothing is finished, nothing is said."""
         os.kill(self.process.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import signal
 import smtplib
 import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,6 +26,13 @@ from tests.mail.keys import signing_key
 from tests.net.test_certificate import trusting
 
 PATIENCE_SECONDS = 120
+
+
+def until(is_so: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.1)
 
 
 def ask(running: Running, path: str) -> int:
@@ -57,19 +65,15 @@ def test_a_process_renews_its_certificate_drains_and_can_be_hurried(tmp_path: Pa
     files = own_files(tmp_path / "tls", "one.example")
     more = {"TLS_CERT": str(files.certificate), "TLS_KEY": str(files.key), "DRAIN_SECONDS": "3600"}
     with serving_process(tmp_path / "data", more=more) as running:
-        assert ask(running, "/ready") == 200
+        until(lambda: ask(running, "/ready") == 200, "its worker never started")
         assert (web_name(running), mail_name(running)) == ("CN=one.example", "CN=one.example")
         make_certificate(files.certificate, files.key, "two.example")
         os.kill(running.process.pid, signal.SIGHUP)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while (web_name(running), mail_name(running)) != ("CN=two.example", "CN=two.example"):
-            assert time.monotonic() < deadline, "the certificate was not renewed"
-            time.sleep(0.05)
+        until(lambda: web_name(running) == "CN=two.example", "the certificate was not renewed")
+        until(lambda: mail_name(running) == "CN=two.example", "the worker keeps its certificate")
 
         os.kill(running.process.pid, signal.SIGTERM)
-        while ask(running, "/ready") != 503:
-            assert time.monotonic() < deadline, "it is still ready"
-            time.sleep(0.05)
+        until(lambda: ask(running, "/ready") == 503, "it is still ready")
         assert ask(running, "/v1/me") == 200
         assert mail_name(running) == "CN=two.example"
         os.kill(running.process.pid, signal.SIGTERM)
@@ -84,8 +88,8 @@ async def test_after_the_wait_streams_are_closed_while_requests_are_still_answer
         base_url = postroom.resources.config.base_url
         url = f"{base_url.replace('http', 'ws', 1)}/v1/ws?token={postroom.first_token}"
         async with (
-            connect(url) as one,
-            connect(url) as two,
+            connect(url, open_timeout=PATIENCE_SECONDS) as one,
+            connect(url, open_timeout=PATIENCE_SECONDS) as two,
             api_client(base_url, postroom.first_token) as api,
         ):
             for stream in (one, two):
@@ -94,11 +98,11 @@ async def test_after_the_wait_streams_are_closed_while_requests_are_still_answer
             assert (await api.get("/ready")).status_code == 200
             draining = asyncio.create_task(postroom.drain())
             while (await api.get("/ready")).status_code != 503:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.05)
             for stream in (one, two):
                 assert await code_of_end(stream) == 1001
             await draining
-            async with connect(url) as late:
+            async with connect(url, open_timeout=PATIENCE_SECONDS) as late:
                 assert await code_of_end(late) == 1001
             assert (await api.get("/v1/me")).status_code == 200
 

@@ -12,9 +12,9 @@ import pytest
 from postroom.processes import descriptors
 from tests.end_to_end.process import Running, log_path, serving_process
 
-DESCRIPTORS = 512
-FLOOD = 200
-PATIENCE_SECONDS = 30
+DESCRIPTORS = 256
+FLOOD = 100  # more than either door lets in then
+PATIENCE_SECONDS = 120
 
 
 @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ from tests.letters import assert_is_message, assert_is_payload
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import mutated
 
-MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_SMTP_MAILS", "60"))
+MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_SMTP_MAILS", "24"))
 INBOXES = 4
 PATIENCE_SECONDS = 180
 BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")

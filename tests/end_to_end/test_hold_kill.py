@@ -31,6 +31,7 @@ from tests.end_to_end.test_send_kill import (
     send_until_accepted,
 )
 from tests.outbound import relay_to
+from tests.plain_transport import http_client
 
 KILLS = int(os.environ.get("POSTROOM_TEST_HOLD_KILLS", "2"))
 SENDS = 20
@@ -90,7 +91,7 @@ async def test_kills_while_mails_are_held_and_approved_lose_none_and_approve_non
         server = Process(tmp_path, relay_to(peer))
         await server.start()
         try:
-            async with httpx2.AsyncClient(base_url=server.base_url, timeout=20, verify=False) as client:
+            async with http_client(server.base_url) as client:
                 await play(server, peer, tmp_path, client, agent, person, inbox_ids)
         finally:
             await server.kill()

@@ -5,38 +5,30 @@ POSTROOM_TEST_KILLS sets how often: 50 take half a minute.
 
 import asyncio
 import itertools
-import multiprocessing
 import os
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import httpx2
-import uvloop
 
 from postroom.accounts import accounts, keys
 from postroom.accounts.rules.limits import INBOX_CREATIONS_PER_DAY
-from postroom.assembly import open_database, serving
+from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx
 from tests.conftest import settings
-from tests.mail.keys import signing_key
+from tests.end_to_end.process import Running, serving_process
 from tests.plain_transport import http_client
 
-KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "5"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
 ACCOUNTS = 6
-LONGEST_LIFE_ANSWERS = 150
+LONGEST_LIFE_ANSWERS = 100
 LONGEST_AGONY_SECONDS = 0.005
 SEED = 20_261_114
-
-# The fork server imports everything once, so that a start costs milliseconds.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 
 @dataclass(frozen=True)
@@ -156,40 +148,23 @@ class Author:
             assert answer.status_code == status
 
 
-def serve(folder: Path, pipe: Connection) -> None:
-    """The life of one server process."""
-
-    async def main() -> None:
-        async with serving(settings(folder), make_key=signing_key) as postroom:
-            pipe.send(postroom.resources.config.base_url)
-            await asyncio.Event().wait()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main())
-
-
 @contextmanager
-def running_server(folder: Path) -> Iterator[tuple[ForkServerProcess, str]]:
-    ours, theirs = processes.Pipe()
-    process = processes.Process(target=serve, args=(folder, theirs))
-    process.start()
-    theirs.close()
-    try:
-        with ours:
-            yield process, ours.recv()
-    finally:
-        process.kill()
-        process.join()
+def running_server(folder: Path) -> Iterator[Running]:
+    with serving_process(folder, workers=0) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
-def killer(process: ForkServerProcess, dice: random.Random) -> Callable[[], None]:
+def killer(server: Running, dice: random.Random) -> Callable[[], None]:
     """Counts answers, for a busy machine gives fewer in a second, and kills a moment after one of them."""
     left = itertools.count(dice.randrange(LONGEST_LIFE_ANSWERS), -1)
     agony_seconds = dice.uniform(0, LONGEST_AGONY_SECONDS)
 
     def note_answer() -> None:
         if next(left) == 0:
-            asyncio.get_running_loop().call_later(agony_seconds, process.kill)
+            asyncio.get_running_loop().call_later(agony_seconds, server.kill)
 
     return note_answer
 
@@ -235,35 +210,37 @@ async def make_authors(folder: Path) -> list[Author]:
 
 async def live_and_die(folder: Path, authors: list[Author], dice: random.Random) -> None:
     """Begins with what the life before has left."""
-    with running_server(folder) as (process, base_url):
-        await require_all_that_was_answered(folder, base_url, authors)
-        note_answer = killer(process, dice)
+    with running_server(folder) as server:
+        await require_all_that_was_answered(folder, server, authors)
+        note_answer = killer(server, dice)
         async with (
-            http_client(base_url) as api,
+            http_client(server.base_url) as api,
             asyncio.TaskGroup() as tasks,
         ):
             for author in authors:
                 tasks.create_task(author.write_until_the_end(api, note_answer))
 
 
-async def require_all_that_was_answered(folder: Path, base_url: str, authors: list[Author]) -> None:
+async def require_all_that_was_answered(folder: Path, server: Running, authors: list[Author]) -> None:
     with closing(sqlite3.connect(folder / "postroom.db")) as rows:
         require_nothing_half_done(rows)
         for author in authors:
             author.compare(find_boxes(rows, author.account_id))
-    async with http_client(base_url) as api:
+    async with http_client(server.base_url) as api:
         for author in authors:
             await author.try_keys(api)
 
 
 async def test_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
     dice = random.Random(SEED)
-    authors = await make_authors(tmp_path)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    authors = await make_authors(folder)
     for _ in range(KILLS):
-        await live_and_die(tmp_path, authors, dice)
-    with running_server(tmp_path) as (_, base_url):
-        await require_all_that_was_answered(tmp_path, base_url, authors)
+        await live_and_die(folder, authors, dice)
+    with running_server(folder) as server:
+        await require_all_that_was_answered(folder, server, authors)
     assert all(author.answers for author in authors)
-    with closing(sqlite3.connect(tmp_path / "postroom.db")) as connection:
+    with closing(sqlite3.connect(folder / "postroom.db")) as connection:
         assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
         assert connection.execute("pragma foreign_key_check").fetchall() == []

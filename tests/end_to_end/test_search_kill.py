@@ -16,14 +16,14 @@ from tests.end_to_end.process import TOKEN, Running, serving_process
 from tests.letters import letter
 
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
-MAILS_OF_A_LIFE = 60
+MAILS_OF_A_LIFE = 30
 PATIENCE_SECONDS = 180
 
 
 def api(running: Running) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     base_url = f"http://127.0.0.1:{running.http_port}"
-    return httpx2.Client(base_url=base_url, headers=headers, timeout=60, verify=False)
+    return httpx2.Client(base_url=base_url, headers=headers, timeout=PATIENCE_SECONDS, verify=False)
 
 
 def hand_over(running: Running, first: int, count: int) -> None:

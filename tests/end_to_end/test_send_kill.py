@@ -28,6 +28,7 @@ from tests import warm_start
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import relay_to
+from tests.plain_transport import http_client
 from tests.ports import free_port
 
 SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "40"))
@@ -107,13 +108,13 @@ async def send_until_accepted(client: httpx2.AsyncClient, token: str, inbox_id: 
     """As a client should: the same key again for as long as there is no answer."""
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"send-{number}"}
     body = {"to": f"p{number}@d{number % 7}.example", "subject": f"Mail {number}", "body": "Hello"}
-    for _ in range(2000):
-        with contextlib.suppress(httpx2.TransportError):
-            answer = await client.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
-            assert answer.status_code == 200, answer.text
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"mail {number} was never accepted")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            with contextlib.suppress(httpx2.TransportError):
+                answer = await client.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
+                assert answer.status_code == 200, answer.text
+                return
+            await asyncio.sleep(0.05)
 
 
 def known_as_delivered(folder: Path) -> set[bytes]:
@@ -130,18 +131,26 @@ def ids_of(peer: SmtpPeer, since: int = 0) -> list[bytes]:
     return [found[1] for mail in peer.mails[since:] if (found := _message_id.search(mail.raw))]
 
 
-async def kill_while_delivering(server: Process, peer: SmtpPeer, folder: Path, is_held: bool) -> set[bytes]:
+async def kill_while_delivering(
+    server: Process, peer: SmtpPeer, folder: Path, sends: list["asyncio.Task[None]"], is_held: bool
+) -> set[bytes]:
     """Held: the peer has mails whole and has not answered. Gives what must never come again."""
-    gate = peer.hold
+    gate, held = peer.hold, peer.held
     assert gate is not None
+
+    async def some_wait() -> bool:
+        return peer.held > held or all(send.done() for send in sends)
+
+    async def all_ended() -> bool:
+        return peer.open_now == 0
+
     if is_held:
         gate.clear()
-        await asyncio.sleep(0.5)
+        await eventually(some_wait, "the peer has a mail whole")
     await asyncio.sleep(random.uniform(0, 0.3))
     await server.kill()
     gate.set()
-    await asyncio.sleep(0.1)
-    await peer.hang_up()
+    await eventually(all_ended, "the peer noticed the death")
     return known_as_delivered(folder)
 
 
@@ -161,17 +170,14 @@ async def test_kills_during_delivery_lose_no_mail_and_repeat_only_lost_answers(t
 async def run_with_kills(
     server: Process, peer: SmtpPeer, folder: Path, senders: list[tuple[str, str]]
 ) -> None:
-    limits = httpx2.Limits(max_connections=20)
-    async with httpx2.AsyncClient(
-        base_url=server.base_url, timeout=20, limits=limits, verify=False
-    ) as client:
+    async with http_client(server.base_url) as client:
         sends = [
             asyncio.create_task(send_paced(client, *senders[number // SENDS_OF_AN_INBOX], number))
             for number in range(SENDS)
         ]
         lives: list[tuple[set[bytes], int]] = []
         for number in range(KILLS):
-            finished = await kill_while_delivering(server, peer, folder, is_held=number % 2 == 0)
+            finished = await kill_while_delivering(server, peer, folder, sends, is_held=number % 2 == 0)
             lives.append((finished, len(peer.mails)))
             await server.start()
             await asyncio.sleep(random.uniform(0.2, 1))
@@ -202,10 +208,7 @@ async def send_paced(client: httpx2.AsyncClient, token: str, inbox_id: str, numb
 async def statuses_of_all(server: Server, bodies: Callable[[int], dict[str, object]]) -> Counter[int]:
     inbox_id = await server.new_inbox("bob")
     headers = {"Authorization": f"Bearer {server.token}"}
-    limits = httpx2.Limits(max_connections=AT_ONCE)
-    async with httpx2.AsyncClient(
-        base_url=server.base_url, headers=headers, timeout=60, limits=limits, verify=False
-    ) as api:
+    async with http_client(server.base_url, headers) as api:
 
         async def send(number: int) -> int:
             key = {"Idempotency-Key": f"key-{number}"}

@@ -5,50 +5,30 @@ POSTROOM_TEST_DISCONNECTS, POSTROOM_TEST_MAILS and POSTROOM_TEST_KILLS set how m
 
 import asyncio
 import json
-import multiprocessing
 import os
 import random
+import signal
 import smtplib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import uvloop
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from postroom.assembly import serving
-from tests.conftest import settings
-from tests.mail.keys import signing_key
+from tests import warm_start
 from tests.plain_transport import http_client
 from tests.ports import free_port
 
 DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "8"))
-MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "120"))
+MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "60"))
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
 DEADLINE_SECONDS = 180 + MAILS / 20 + 2 * DISCONNECTS
 INBOXES = ("one", "two", "three")
 TOKEN = "pr_" + "t" * 43
 SEED = 20_261_115
-
-# The fork server imports everything once, so that a start costs milliseconds.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
-
-
-def serve(folder: Path, http: str, smtp: str, pipe: Connection) -> None:
-    """The life of one server process; each one has the same ports."""
-
-    async def main() -> None:
-        async with serving(settings(folder, HTTP=http, SMTP=smtp, API_KEY=TOKEN), make_key=signing_key):
-            pipe.send("ready")
-            await asyncio.Event().wait()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main())
 
 
 def free_address() -> str:
@@ -64,16 +44,24 @@ class Life:
     smtp: str = field(default_factory=free_address)
 
     def start(self) -> None:
-        ours, theirs = processes.Pipe()
-        self._process = processes.Process(target=serve, args=(self.folder, self.http, self.smtp, theirs))
-        self._process.start()
-        theirs.close()
-        with ours:
-            assert ours.recv() == "ready"
+        settings = {
+            "POSTROOM_DATA_DIR": str(self.folder),
+            "POSTROOM_HTTP": self.http,
+            "POSTROOM_SMTP": self.smtp,
+            "POSTROOM_API_KEY": TOKEN,
+            "POSTROOM_WORKERS": "0",
+        }
+        log_path = self.folder.parent / "log"
+        with log_path.open("a") as log:
+            self._process = warm_start.start(os.environ | settings, log)
+        assert self._process.stdout is not None
+        assert "is ready" in self._process.stdout.readline(), log_path.read_text()
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 @contextmanager
@@ -97,7 +85,10 @@ def hand_over(life: Life, start: int, end: int) -> int:
     """Mails from `start` on, one after the other, until the server is gone. Gives the first without a 250."""
     host, _, port = life.smtp.partition(":")
     number = start
-    with suppress(smtplib.SMTPException, OSError), smtplib.SMTP(host, int(port), timeout=10) as smtp:
+    with (
+        suppress(smtplib.SMTPException, OSError),
+        smtplib.SMTP(host, int(port), timeout=DEADLINE_SECONDS) as smtp,
+    ):
         while number < end:
             name = INBOXES[number % len(INBOXES)]
             smtp.sendmail("alice@example.com", [f"{name}@postroom.localhost"], raw_mail(number, name))
@@ -109,7 +100,7 @@ async def send_all(life: Life) -> None:
     """A mail without its 250 goes again, as a mail server would send it."""
     number = 0
     while number < MAILS:
-        number = await asyncio.to_thread(hand_over, life, number, min(number + 20, MAILS))
+        number = await asyncio.to_thread(hand_over, life, number, min(number + 10, MAILS))
         await asyncio.sleep(0.02)
 
 
@@ -117,7 +108,7 @@ async def kill_now_and_then(life: Life, log: "Log", dice: random.Random) -> None
     """Spread over the run: after each part of the disconnects."""
     for kill in range(KILLS):
         while log.disconnects < DISCONNECTS * (kill + 1) // (KILLS + 1):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
         await asyncio.sleep(dice.uniform(0, 0.2))
         life.kill()
         await asyncio.to_thread(life.start)
@@ -145,7 +136,7 @@ class Log:
 async def listen(life: Life, log: Log, most: int | None, is_subscribed: asyncio.Event | None = None) -> None:
     """Until the client leaves without a word after so many events, or the server dies."""
     url = f"ws://{life.http}/v1/ws?token={TOKEN}"
-    async with connect(url, proxy=None, close_timeout=1) as stream:
+    async with connect(url, proxy=None, open_timeout=None, close_timeout=1) as stream:
         resume = {} if log.last_event_id is None else {"last_event_id": log.last_event_id}
         await stream.send(json.dumps({"type": "subscribe", **resume}))
         heard = 0
@@ -200,7 +191,7 @@ async def hear_the_first(life: Life, log: Log) -> None:
 
 async def test_after_disconnects_and_kills_every_event_was_seen_once_and_in_order(tmp_path: Path) -> None:
     log, dice = Log(), random.Random(SEED)
-    with living(tmp_path) as life:
+    with living(tmp_path / "data") as life:
         await make_inboxes(life)
         await hear_the_first(life, log)
         first = log.events[0]["event_id"]
