@@ -36,7 +36,7 @@ def first_event(live: LiveServer, default: Inbox) -> str:
 
 def test_wait_shows_the_mail_that_comes(live: LiveServer, shell: Shell, default: Inbox) -> None:
     with live.client() as client, ThreadPoolExecutor() as pool:
-        waiting = pool.submit(client.wait, default.id, timeout=20, subject="wanted")
+        waiting = pool.submit(client.wait, default.id, timeout=120, subject="wanted")
         while not waiting.done():
             live.deliver(mail(default, "Wanted indeed"), default.address)
         found = waiting.result()
@@ -48,8 +48,8 @@ def test_wait_finds_what_arrived_after_a_message(live: LiveServer, shell: Shell,
     for subject in ("one", "two", "three"):
         live.deliver(mail(default, subject), default.address)
     first = live.arrived(default, 3)[0]
-    assert shell.json("wait", "--after", first.id, "--timeout", "20")["subject"] == "two"
-    filtered = ("wait", "--after", first.id, "--subject", "THREE", "--from", "ann@", "--timeout", "20")
+    assert shell.json("wait", "--after", first.id, "--timeout", "120")["subject"] == "two"
+    filtered = ("wait", "--after", first.id, "--subject", "THREE", "--from", "ann@", "--timeout", "120")
     assert "three" in shell.human(*filtered)
 
 

@@ -102,7 +102,7 @@ class Machine:
 
     def run(self, code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [str(self.python), "-I", "-c", code, *arguments]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
 
 
 @contextmanager
@@ -303,7 +303,7 @@ def test_the_checksums_of_a_release_are_what_sha256sum_reads(tmp_path: Path) -> 
         (tmp_path / name).write_bytes(name.encode())
     (tmp_path / release.CHECKSUMS).write_text(release.checksums(tmp_path))
     command = ["sha256sum", "--check", "--strict", release.CHECKSUMS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.stdout == "a.whl: OK\nb.tar.gz: OK\n"
 
 

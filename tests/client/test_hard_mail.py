@@ -223,7 +223,7 @@ def test_a_run_that_raises_sets_its_thread_aside(day: Day) -> None:
     desk = day.desks["tools"]
     day.live.deliver(letter("one", subject="Breaks"), desk.inbox.address)
     with Client(desk.key, day.live.base_url) as client:
-        client.wait(desk.inbox.id, unread=True, timeout=20)
+        client.wait(desk.inbox.id, unread=True, timeout=120)
 
         def run(thread_id: str) -> None:
             raise ValueError(thread_id)

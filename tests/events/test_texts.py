@@ -91,7 +91,7 @@ async def test_an_event_of_a_deleted_message_comes_without_its_texts(server: Ser
 
 
 async def events_of(server: Server, count: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while len(json.loads(await served(server))["data"]) < count:
             await asyncio.sleep(0.05)
 

@@ -29,7 +29,7 @@ class Stumbling:
 
 async def run_until_it_works(supervisor: LoopSupervisor, loop: Stumbling) -> None:
     task = asyncio.create_task(supervisor.supervise("mail", loop))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await loop.works.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -63,7 +63,7 @@ async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFi
         runs.release()
 
     task = asyncio.create_task(LoopSupervisor(FakeClock()).supervise("mail", end_at_once))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await runs.acquire()
         await runs.acquire()
     task.cancel()

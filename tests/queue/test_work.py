@@ -163,7 +163,7 @@ async def test_a_row_that_is_locked_puts_work_off_and_is_no_bug(
         raise Unavailable("Another request is changing this. Try again.")
 
     async with working(resources, Shelf([1]), handle, at_once=1):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await tried.wait()
         await asyncio.sleep(0)
     logged = capsys.readouterr().err

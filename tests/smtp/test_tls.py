@@ -1,5 +1,6 @@
 """STARTTLS with a real handshake (RFC 3207)."""
 
+import asyncio
 import ssl
 
 from msgspec.structs import replace
@@ -73,9 +74,11 @@ async def test_stop_does_not_wait_for_a_handshake(server_tls: ssl.SSLContext) ->
 
 
 async def test_a_timeout_over_tls_is_told(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
-    limits = replace(LIMITS, command_timeout_seconds=0.3)
-    async with running(tls=server_tls, limits=limits) as server, connected(server) as client:
+    async with running(tls=server_tls) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.command("STARTTLS")
         await client.writer.start_tls(client_tls, server_hostname="localhost")
+        await client.command("NOOP")
+        (connection,) = server._connections.open_connections()
+        connection.check_time(asyncio.get_running_loop().time() + LIMITS.command_timeout_seconds + 1)
         assert (await client.rest()).startswith("421 4.4.2")

@@ -63,7 +63,7 @@ def commit_on_both(primary: Engine) -> None:
     with psycopg.connect(primary.url, autocommit=True) as connection:
         connection.execute("alter system set synchronous_standby_names = '*'")
         connection.execute("select pg_reload_conf()")
-        for _ in range(600):
+        for _ in range(2400):
             row = connection.execute("select sync_state from pg_stat_replication").fetchone()
             if row == ("sync",):
                 return
@@ -75,7 +75,7 @@ def promote(replica: Engine) -> None:
     with psycopg.connect(replica.url, autocommit=True) as connection:
         connection.execute("alter system reset synchronous_standby_names")
         connection.execute("select pg_reload_conf()")
-        connection.execute("select pg_promote(true, 60)")
+        connection.execute("select pg_promote(true, 120)")
 
 
 @contextlib.asynccontextmanager

@@ -43,11 +43,11 @@ async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -
     def look_twice(tx: Tx) -> tuple[list[int], list[int]]:
         first = numbers(tx)
         has_begun.set()
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(120)
         return first, numbers(tx)
 
     reading = asyncio.create_task(node.read(look_twice))
-    assert await asyncio.to_thread(has_begun.wait, 20)
+    assert await asyncio.to_thread(has_begun.wait, 120)
     await node.write(count, "a")
     may_go_on.set()
     assert await reading == ([0, 0, 0], [0, 0, 0])
