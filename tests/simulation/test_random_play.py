@@ -40,7 +40,7 @@ from postroom.queue.deliveries import MAIL, Delivery
 from tests.letters import letter
 from tests.stepped import House, Mood, stepped
 
-PLAYS = int(os.environ.get("POSTROOM_TEST_PLAYS", "5"))
+PLAYS = int(os.environ.get("POSTROOM_TEST_PLAYS", "3"))
 STEPS = int(os.environ.get("POSTROOM_TEST_PLAY_STEPS", "30"))
 
 T = TypeVar("T")

@@ -5,11 +5,11 @@ import contextlib
 
 
 class BellEar:
-    def __init__(self, ears: set["BellEar"]) -> None:
+    def __init__(self, ears: dict["BellEar", None]) -> None:
         self._rung = asyncio.Event()
         self.hear = self._rung.set  # without a call between: ten thousand may be rung at once
         self._ears = ears
-        ears.add(self)
+        ears[self] = None
 
     async def wait(self, timeout: float) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -20,17 +20,17 @@ class BellEar:
         return heard
 
     def close(self) -> None:
-        self._ears.discard(self)
+        self._ears.pop(self, None)
 
 
 class Bells:
     """The bells of one process. Used from its event loop only."""
 
     def __init__(self) -> None:
-        self._ears: dict[str, set[BellEar]] = {}
+        self._ears: dict[str, dict[BellEar, None]] = {}  # rung in their order, so that a run can be repeated
 
     def listen(self, bell: str) -> BellEar:
-        return BellEar(self._ears.setdefault(bell, set()))
+        return BellEar(self._ears.setdefault(bell, {}))
 
     def ring(self, *bells: str) -> None:
         for bell in bells:
