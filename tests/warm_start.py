@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -85,6 +86,24 @@ def start_in_terminal(arguments: list[str], environment: Mapping[str, str], term
         start_new_session=True,
         text=True,
     )
+
+
+def run(arguments: list[str], environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """An operator's command in the current folder, and what it printed."""
+    if not CAN_FORK:
+        command = [sys.executable, "-m", "postroom", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+    with (
+        open(os.devnull) as nothing,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        loaded = _loaded(SERVERS)
+        files = [file.fileno() for file in (nothing, out, err)]
+        code = Forked(loaded.ask(_request(arguments, environment), files), None, loaded).wait()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from tests.ports import free_port
 from tests.programs import path_of
 
 KILLS = int(os.environ.get("POSTROOM_TEST_SYNC_KILLS", "2"))
-MAILS = 40
+MAILS = 16
 SECONDS = 300
 LONGEST_BEFORE_A_KILL = 0.4
 

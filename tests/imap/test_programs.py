@@ -23,7 +23,7 @@ from tests.programs import path_of
 from tests.stored import SERVICE
 
 OWN = "agent@postroom.localhost"
-SYNCED = int(os.environ.get("POSTROOM_TEST_SYNCED_MAILS", "60"))
+SYNCED = int(os.environ.get("POSTROOM_TEST_SYNCED_MAILS", "24"))
 SECONDS = 300
 
 

@@ -25,7 +25,7 @@ from postroom.upkeep.verification import counters
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
-PLAYS = int(os.environ.get("POSTROOM_TEST_FOLDER_PLAYS", "3"))
+PLAYS = int(os.environ.get("POSTROOM_TEST_FOLDER_PLAYS", "2"))
 STEPS = 60
 WORK = places.of_label("work")
 FOLDERS = (INBOX, TRASH, WORK)

@@ -100,14 +100,14 @@ class Load:
         self._tasks = [
             asyncio.create_task(self._repeat(client, pause))
             for client, pause in (
-                (self._hand_in, 0.0),
-                (self._hand_in, 0.0),
-                (self._send, 0.05),
-                (self._send_held, 0.1),
-                (self._approve_all, 0.1),
-                (self._post, 0.05),
-                (self._put_elsewhere, 0.3),
-                (self._read_by_imap, 0.1),
+                (self._hand_in, 0.05),
+                (self._hand_in, 0.05),
+                (self._send, 0.1),
+                (self._send_held, 0.2),
+                (self._approve_all, 0.2),
+                (self._post, 0.1),
+                (self._put_elsewhere, 0.4),
+                (self._read_by_imap, 0.3),
             )
         ]
         self._listening = asyncio.create_task(self._listen())
@@ -262,7 +262,9 @@ class Load:
     async def _hear(self, most: int | None = None) -> None:
         url = f"ws://{HOST}:{self._server.http_port}/v1/ws?token={TOKEN}"
         events = self.known.events
-        async with connect(url, proxy=None, close_timeout=1, max_size=None) as stream:
+        async with connect(
+            url, proxy=None, open_timeout=PATIENCE_SECONDS, close_timeout=1, max_size=None
+        ) as stream:
             resume = {"last_event_id": events[-1]} if events else {}
             await stream.send(json.dumps({"type": "subscribe", **resume}))
             while most is None or len(events) < most:

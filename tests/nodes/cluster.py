@@ -54,8 +54,6 @@ frontend mail
 backend nodes_mail
     mode tcp
     balance roundrobin
-    option httpchk GET /ready
-    default-server check inter 200ms fall 1 rise 1
 {mail_servers}
 """
 
@@ -209,7 +207,7 @@ def new_node(number: int, folder: Path, shared: dict[str, str]) -> Node:
 def running_haproxy(folder: Path, ports: dict[str, int], nodes: list[Node]) -> Iterator[None]:
     web = [f"    server n{node.number} 127.0.0.1:{node.ports['http']}" for node in nodes]
     mail = [
-        f"    server n{node.number} 127.0.0.1:{node.ports['smtp']} port {node.ports['http']}"
+        f"    server n{node.number} 127.0.0.1:{node.ports['smtp']} track nodes_web/n{node.number}"
         for node in nodes
     ]
     path = folder / "haproxy.cfg"
@@ -227,7 +225,12 @@ def wait_until_it_carries(port: int) -> None:
     ends = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < ends:
         with contextlib.suppress(httpx2.HTTPError):
-            if httpx2.get(f"http://127.0.0.1:{port}/ready", timeout=5, verify=False).status_code == 200:
+            if (
+                httpx2.get(
+                    f"http://127.0.0.1:{port}/ready", timeout=PATIENCE_SECONDS, verify=False
+                ).status_code
+                == 200
+            ):
                 return
         time.sleep(0.05)
     raise AssertionError("HAProxy carries nothing")

@@ -24,10 +24,11 @@ from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_ove
 from tests.postgres_engine import Engine
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
-MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "40"))
-LARGE = int(os.environ.get("POSTROOM_TEST_NODE_LARGE", "4"))
+MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "24"))
+LARGE = int(os.environ.get("POSTROOM_TEST_NODE_LARGE", "2"))
 SENDERS = 4
 SENDS_PER_MINUTE = 10
+SHORT_TURNS = 2  # in which a write waits for a row, before those that last
 LARGE_TEXT = "x" * 300_000
 
 pytestmark = pytest.mark.needs("haproxy")
@@ -62,33 +63,30 @@ async def all_work(cluster: Cluster) -> None:
 # A node that stands still
 
 
-def is_in_transaction(url: str) -> bool:
-    with psycopg.connect(url) as connection:
-        row = connection.execute(
-            "select count(*) from pg_stat_activity where state = 'idle in transaction'"
-            " and datname = current_database() and pid <> pg_backend_pid()"
-        ).fetchone()
-    return row is not None and row[0] > 0
+def began(watcher: "psycopg.Connection[Any]", state: str) -> set[Any]:
+    """When the statements were begun of those who are in this state."""
+    rows = watcher.execute(
+        f"select query_start from pg_stat_activity where {state}"
+        " and datname = current_database() and pid <> pg_backend_pid()"
+    )
+    return {row[0] for row in rows}
 
 
-async def freeze_in_mid_transaction(cluster: Cluster, node: Node, inbox_id: str) -> "asyncio.Task[int]":
+async def freeze_in_mid_transaction(
+    cluster: Cluster, watcher: "psycopg.Connection[Any]", node: Node, inbox_id: str
+) -> "asyncio.Task[int]":
     """A write of the node waits for a row; the row is free the moment the node stands still."""
     with psycopg.connect(cluster.database_url) as other:
         other.execute("select 1 from inboxes where id = %s for update", (inbox_id,))
         stuck = asyncio.create_task(rename(node, inbox_id, "by the frozen node"))
-        await until(lambda: asyncio.to_thread(waits_for_a_row, cluster.database_url))
+        turns: set[Any] = set()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(turns) < SHORT_TURNS + 1:
+                await asyncio.sleep(0.005)
+                turns |= began(watcher, "wait_event_type = 'Lock'")
         node.freeze()
         other.rollback()
     return stuck
-
-
-def waits_for_a_row(url: str) -> bool:
-    with psycopg.connect(url) as connection:
-        row = connection.execute(
-            "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
-            " and datname = current_database()"
-        ).fetchone()
-    return row is not None and row[0] > 0
 
 
 async def rename(node: Node, inbox_id: str, name: str) -> int:
@@ -105,12 +103,13 @@ async def test_a_node_frozen_in_mid_transaction_stops_nobody_else(cluster: Clust
     frozen, second, third = cluster.nodes
     held = await cluster.new_inbox("held")
     free = {node.number: await cluster.new_inbox(f"free-{node.number}") for node in (second, third)}
-    while True:
-        stuck = await freeze_in_mid_transaction(cluster, frozen, held)
-        if await asyncio.to_thread(is_in_transaction, cluster.database_url):
-            break
-        frozen.thaw()
-        await stuck
+    with psycopg.connect(cluster.database_url, autocommit=True) as watcher:
+        while True:
+            stuck = await freeze_in_mid_transaction(cluster, watcher, frozen, held)
+            if began(watcher, "state = 'idle in transaction'"):
+                break
+            frozen.thaw()
+            await stuck
     try:
         own = asyncio.create_task(until(lambda: is_renamed(second, held)))
         others = [
@@ -239,7 +238,7 @@ async def strike(cluster: Cluster, post: Post) -> None:
     chosen = list(blows(cluster, random.Random(20261115)))
     for number, blow in enumerate(chosen):
         while len(post.accepted) < MAILS * (number + 1) // (len(chosen) + 1):
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
         await asyncio.to_thread(blow)
 
 
@@ -299,7 +298,7 @@ async def ask_all_the_time(cluster: Cluster, done: asyncio.Event) -> Counter[int
                 answers[(await api.get("/v1/inboxes")).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.03)
+            await asyncio.sleep(0.1)
     return answers
 
 
@@ -312,7 +311,7 @@ async def write_all_the_time(cluster: Cluster, inbox_id: str, done: asyncio.Even
                 answers[(await api.patch(f"/v1/inboxes/{inbox_id}", json=name)).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.03)
+            await asyncio.sleep(0.1)
     return answers
 
 

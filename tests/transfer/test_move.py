@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from postroom.storage.database_copy import list_tables
 from postroom.storage.engines.postgres import UNFINISHED_MOVE, open_postgres
 from postroom.storage.segments import SegmentWriter
 from postroom.transfer import backup_file, move_server
+from tests import warm_start
 from tests.api.test_deletion import mail
 from tests.conftest import (
     Server,
@@ -40,19 +40,6 @@ from tests.transfer.test_backup import back_up
 
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 MAILS = 5
-# In batches of three rows, until so many rows are copied and compared; then it is killed.
-KILLED = """
-import os, pathlib, signal, sys
-from postroom.transfer import backup_file, move_server
-move_server.BATCH_ROWS = 3
-left = int(sys.argv[3])
-def tell(by):
-    global left
-    left -= by
-    if left <= 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-move_server.move_rows(pathlib.Path(sys.argv[1]), sys.argv[2], 1_800_000_000_000, tell)
-"""
 
 
 @pytest.fixture
@@ -81,18 +68,32 @@ def leave_in_journal(folder: Path, inbox_id: str, raw: bytes) -> None:
 
 
 def kill_after(rows: int, folder: Path, target: str) -> None:
-    command = [sys.executable, "-c", KILLED, str(folder / "postroom.db"), target, str(rows)]
-    assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+    """In a copy of this process, which needs nothing loaded."""
+    copy = os.fork()
+    if copy == 0:
+        try:
+            move_until_killed(rows, folder, target)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGKILL
+
+
+def move_until_killed(rows: int, folder: Path, target: str) -> None:
+    """In batches of three rows, until so many rows are copied and compared."""
+    reached = 0
+
+    def tell(by: int) -> None:
+        nonlocal reached
+        reached += by
+        if reached >= rows:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    move_server.BATCH_ROWS = 3
+    move_server.move_rows(folder / "postroom.db", target, 1_800_000_000_000, tell)
 
 
 def move(folder: Path, target: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "postroom", "move", "--to", target],
-        env=os.environ | {"POSTROOM_DATA_DIR": str(folder)} | more,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return warm_start.run(["move", "--to", target], os.environ | {"POSTROOM_DATA_DIR": str(folder)} | more)
 
 
 def refusal(folder: Path, target: str, **more: str) -> str:
