@@ -49,7 +49,7 @@ def hand_over(running: Running) -> int:
 async def test_a_crowd_at_the_web_door_keeps_nobody_out(
     tmp_path: Path, database_url: str, first_words: bytes
 ) -> None:
-    with serving_process(tmp_path / "data", database_url, descriptors=DESCRIPTORS) as running:
+    with serving_process(tmp_path / "data", database_url, workers=0, descriptors=DESCRIPTORS) as running:
         async with crowd(running.http_port, first_words):
             for _ in range(5):
                 assert await asyncio.to_thread(health, running) == 200

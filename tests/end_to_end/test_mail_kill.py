@@ -181,10 +181,14 @@ def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
     assert kept.threads == len(kept.subjects)
 
 
-@pytest.mark.parametrize("victim", KILL)
+@pytest.mark.parametrize(
+    ("engine", "victim"), [*(("sqlite", victim) for victim in KILL), ("postgres", "both")]
+)
 async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moments(
-    database_url: str, tmp_path: Path, victim: str
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, victim: str
 ) -> None:
+    """On PostgreSQL the others are killed in `tests/mixed_kills`."""
+    database_url = request.getfixturevalue("postgres_url") if engine == "postgres" else ""
     chance, post, folder = random.Random(20261114), Post(), tmp_path / "data"
     for _ in range(KILLS):
         await asyncio.to_thread(live_and_die, folder, database_url, post, chance, KILL[victim])

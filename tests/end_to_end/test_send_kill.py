@@ -79,7 +79,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while not await condition():
         assert asyncio.get_running_loop().time() < deadline, f"never happened: {what}"
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
 
 
 async def seed(folder: Path, inbox_count: int) -> list[tuple[str, str]]:
