@@ -1,6 +1,6 @@
 """One-time codes are found in many languages and forms, and other numbers are not taken for them."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postroom.mail.codes import words as code_words
@@ -231,6 +231,17 @@ fillers = st.sampled_from(["important", "codex", "x" * 90, "pass", "one time", "
 pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
 
 
+@example(
+    [
+        ("engangskode", " "),
+        ("einweg-code", ""),
+        ("einweg-code", "_"),
+        ("codex", ", "),
+        ("x" * 90, " "),
+        ("einweg-code", ""),  # ends where nobody looks any farther, and a letter follows
+        ("codi de seguretat", " "),
+    ]
+)
 @given(st.lists(st.tuples(pieces, st.sampled_from([" ", "\n", ", ", "-", "", "  ", "_"])), max_size=30))
 def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)

@@ -87,8 +87,13 @@ def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.M
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
     told = _tellers_near_codes(text) if tellers is None else tellers
     places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
-    found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
+    found = (word for start, end in places for word in _whole_words(folded, start, end))
     return list(islice(found, _MAX_WORDS))
+
+
+def _whole_words(folded: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Of what ends at the last place nobody sees whether a letter follows: so that is one farther on."""
+    return (word for word in _ASCII_WORD.finditer(folded, start, end + 1) if word.end() <= end)
 
 
 def _tellers_near_codes(text: str) -> frozenset[str]:
