@@ -25,12 +25,13 @@ from postroom.assembly import open_database, serving
 from postroom.config import Config
 from postroom.events import events
 from postroom.net.dns import Resolver
+from postroom.processes import child_processes
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase, SqliteSession
 from postroom.storage.migrate import migrate
-from tests import memory_folder, prepared, programs
+from tests import memory_folder, prepared, programs, warm_children
 from tests.doubles import START, FakeClock
 from tests.mail.keys import signing_key as signing_key
 from tests.own_home import Homes, UserFiles
@@ -97,6 +98,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _homes.move_into_a_new_one(os.environ)
+    is_whole = item.get_closest_marker("whole_children") is not None
+    child_processes.start_python = warm_children.start_whole if is_whole else warm_children.start_python
 
 
 @pytest.hookimpl(trylast=True)

@@ -17,6 +17,7 @@ from tests.mail import files
 
 HELLO = Extraction("text", "hello")
 
+whole_children = pytest.mark.whole_children  # its bounds are tried on a child as users have it
 needs_proc = pytest.mark.needs("/proc")
 needs_tesseract = pytest.mark.needs("tesseract")
 
@@ -80,6 +81,7 @@ async def hello(pool: ExtractionPool) -> Extraction:
     return await pool.extract("text/plain", "a.txt", b"hello", 60.0)
 
 
+@whole_children
 async def test_a_child_answers_job_after_job(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool()
     assert await hello(pool) == HELLO
@@ -120,12 +122,14 @@ async def test_the_wait_for_a_child_counts_towards_the_deadline(
     assert await slow == Extraction("timed_out", None)
 
 
+@whole_children
 async def test_a_file_that_eats_the_processor_is_given_up(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(cpu_seconds=1)
     assert await pool.extract("", "", slow_file(), 60.0) == Extraction("timed_out", None)
     assert await hello(pool) == HELLO
 
 
+@whole_children
 @needs_proc
 async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1, cpu_seconds=1)
@@ -137,6 +141,7 @@ async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[...
         assert (await pool.extract("", "", busy, 60.0)).method == "office"
 
 
+@whole_children
 async def test_a_file_that_eats_memory_fails_alone(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1, memory_bytes=160 * 1024 * 1024)
     assert await hello(pool) == HELLO
@@ -155,6 +160,7 @@ async def test_a_child_that_died_while_idle_is_replaced(start_pool: Callable[...
     assert await hello(pool) == HELLO
 
 
+@whole_children
 @needs_proc
 async def test_a_child_that_crashes_at_work_costs_its_job_only(
     start_pool: Callable[..., ExtractionPool],
@@ -169,6 +175,7 @@ async def test_a_child_that_crashes_at_work_costs_its_job_only(
     assert await hello(pool) == HELLO
 
 
+@whole_children
 @needs_proc
 async def test_closing_ends_every_child_and_fails_what_is_under_way(
     start_pool: Callable[..., ExtractionPool],
@@ -214,6 +221,7 @@ async def test_pictures_too_large_or_too_small_are_not_tried(
     assert await pool.extract("image/png", "a.png", files.blank_png(1, 1), 60.0) == Extraction("ocr", "")
 
 
+@whole_children
 @needs_proc
 @needs_tesseract
 async def test_tesseract_ends_with_its_child(start_pool: Callable[..., ExtractionPool]) -> None:

@@ -79,6 +79,7 @@ async def own_supervisor(
         await supervisor.stop()
 
 
+@pytest.mark.whole_children
 async def test_mail_over_tls_is_read_by_a_worker(one_engine: Server) -> None:
     await one_engine.new_inbox("hello")
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -105,6 +106,7 @@ async def test_who_was_not_found_is_asked_for_again_and_who_is_gone_is_forgotten
         assert [await reply_to_rcpt(server, "hello") for _ in range(4)] == [550] * 4
 
 
+@pytest.mark.whole_children
 async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> None:
     await one_engine.new_inbox("hello")
     await until(lambda: one_engine.resources.workers.running == 2)

@@ -76,16 +76,8 @@ class ChildSupervisor:
         if self.is_stopping:
             raise ChildNotStarted("the server is stopping")
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                *arguments,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=child_environment(),
-                pass_fds=pass_fds,
-                start_new_session=True,
+            process = await start_python(
+                arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr
             )
         except OSError as error:
             self._note_failure()
@@ -140,6 +132,23 @@ class ChildSupervisor:
             self._pause_seconds = 0.0
         doubled = 2 * self._pause_seconds or self._pauses.first
         self._pause_seconds, self._failed_at = min(doubled, self._pauses.longest), now
+
+
+async def start_python(
+    arguments: Sequence[str], *, pass_fds: Sequence[int], stdin: int, stdout: int | None, stderr: int | None
+) -> asyncio.subprocess.Process:
+    """In a session of its own, and with no file of ours but those passed."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        *arguments,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=child_environment(),
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
 
 
 def child_environment() -> dict[str, str]:
