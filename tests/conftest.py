@@ -2,13 +2,11 @@
 
 import asyncio
 import contextlib
-import functools
 import gc
 import os
 import signal
 import smtplib
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,11 +27,11 @@ from postroom.processes import child_processes
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from postroom.storage.engines.postgres import PostgresDatabase
-from postroom.storage.engines.sqlite import SqliteDatabase, SqliteSession
-from postroom.storage.migrate import migrate
+from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import memory_folder, prepared, programs, warm_children
-from tests.doubles import START, FakeClock
+from tests.doubles import FakeClock
 from tests.mail.keys import signing_key as signing_key
+from tests.migrated import migrated_sqlite
 from tests.own_home import Homes, UserFiles
 from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
@@ -176,17 +174,6 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
-
-
-@functools.cache
-def migrated_sqlite() -> bytes:
-    """The file of a new database: to migrate one takes longer than all else in the start of a server."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "postroom.db"
-        session = SqliteSession(path)
-        migrate(session, START)
-        session.close()
-        return path.read_bytes()
 
 
 def settings(folder: Path, **values: str) -> Config:

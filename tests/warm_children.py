@@ -23,9 +23,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from postroom.processes import child_processes
 from postroom.processes.child_processes import child_environment
@@ -184,8 +185,7 @@ def copy_until_told_to_end(line: socket.socket) -> None:
         if _copy_as_sibling() == 0:
             request = json.loads(message)
             _become(request, files, line)
-            _run(request["arguments"])
-            return
+            end_after(functools.partial(_run, request["arguments"]))
         for file in files:
             os.close(file)
 
@@ -248,6 +248,26 @@ def _run(arguments: list[str]) -> None:
     if module in MODULES:
         del sys.modules[module]  # it is run again, as a whole start would
     runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def end_after(run: Callable[[], object]) -> NoReturn:
+    """As an interpreter ends, but for the memory, which takes longer to free than most of them ran."""
+    code: object = 0
+    try:
+        run()
+    except SystemExit as ending:
+        code = ending.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter waits for threads
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)
 
 
 def main() -> None:

@@ -26,17 +26,38 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from postroom.storage.data_folder import LOCK_NAME
+from postroom.storage.data_folder import DATABASE_NAME, LOCK_NAME
 from postroom_client.profiles import is_locked
+from tests import warm_children
 
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 PATIENCE_SECONDS = 120
 CAN_FORK = hasattr(os, "pidfd_open")
 SERVERS, COMMANDS = "servers", "commands"
-OF_COMMANDS = ("postroom.commands.operator", "postroom_client.client", "typer._adapters", "rich.table")
-MODULES = {  # all that is loaded before the first request, whatever the settings; and by nearly every command
-    SERVERS: ("postroom.assembly", "postroom.commands.server", "postroom.welcome", *OF_COMMANDS),
+OF_COMMANDS = (
+    "postroom.commands.operator",
+    "postroom_client.client",
+    "typer._adapters",
+    "rich.console",
+    "rich.table",
+    "httpcore2",
+    "anyio._backends._asyncio",
+    "encodings.idna",
+    "platformdirs",
+)
+MODULES = {  # what a server may load before its first request, or nearly every command
+    SERVERS: (
+        "postroom.assembly",
+        "postroom.commands.server",
+        "postroom.welcome",
+        "postroom.imap.server",
+        "postroom.storage.engines.postgres",
+        "cryptography.x509",
+        "cryptography.hazmat.backends.openssl",
+        "uvicorn.lifespan.off",
+        *OF_COMMANDS,
+    ),
     COMMANDS: OF_COMMANDS,
 }
 
@@ -54,11 +75,20 @@ class Process(Protocol):
     def wait(self, timeout: float | None = None) -> int: ...
 
 
-def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None = None) -> Process:
+def start(
+    environment: Mapping[str, str],
+    log: IO[Any],
+    descriptors: int | None = None,
+    has_whole_children: bool = False,
+    makes_database: bool = False,
+) -> Process:
     """`postroom serve` in the current folder; what it prints is in `stdout`."""
-    _wait_until_let_go(Path(environment["POSTROOM_DATA_DIR"]) / LOCK_NAME)
+    folder = Path(environment["POSTROOM_DATA_DIR"])
+    _wait_until_let_go(folder / LOCK_NAME)
+    if not makes_database and not environment.get("POSTROOM_DATABASE_URL"):
+        _make_database(folder)
     if CAN_FORK:
-        return _loaded(SERVERS).start(environment, log, descriptors)
+        return _loaded(SERVERS).start(environment, log, descriptors, has_whole_children)
 
     def bound() -> None:
         _bound(descriptors)
@@ -143,6 +173,15 @@ def _wait_until_let_go(lock: Path) -> None:
         time.sleep(0.01)
 
 
+def _make_database(folder: Path) -> None:
+    """As a start makes a new one."""
+    from tests.migrated import migrated_sqlite
+
+    if not (folder / DATABASE_NAME).exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / DATABASE_NAME).write_bytes(migrated_sqlite())
+
+
 class Forked:
     """Dead it keeps its number until it is waited for, as every child does."""
 
@@ -183,17 +222,28 @@ class Loaded:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         with theirs:
+            arguments = [str(theirs.fileno()), what, warm_children.ROOM_FOR_COMMAND]
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm_start", str(theirs.fileno()), what],
+                [sys.executable, "-m", "tests.warm_start", *arguments],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
         atexit.register(self.close)
 
-    def start(self, environment: Mapping[str, str], log: IO[Any], descriptors: int | None) -> Forked:
+    def start(
+        self,
+        environment: Mapping[str, str],
+        log: IO[Any],
+        descriptors: int | None,
+        has_whole_children: bool,
+    ) -> Forked:
         reading, writing = os.pipe()
-        request = _request(["serve"], environment) | {"descriptors": descriptors}
+        copies_children = not has_whole_children and environment.get("POSTROOM_WORKERS") != "0"
+        request = _request(["serve"], environment) | {
+            "descriptors": descriptors,
+            "copies children": copies_children and warm_children.CLONE is not None,
+        }
         try:
             pid = self.ask(request, [writing, log.fileno()])
         finally:
@@ -233,12 +283,11 @@ def _load(what: str) -> None:
         importlib.import_module(name)
     if what == SERVERS:
         from postroom import assembly
-        from postroom.inward.receive import warm_up
         from tests.mail.keys import signing_key
 
         signing_key()
         assembly.serving = functools.partial(assembly.serving, make_key=signing_key)
-        warm_up()  # what a server without workers makes before its first mail
+        warm_children.load()  # among it what a server without workers makes before its first mail
 
 
 def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -278,6 +327,19 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     _bound(request.get("descriptors"))
+    if request.get("copies children"):
+        _keep_a_copy_for_children()
+
+
+def _keep_a_copy_for_children() -> None:
+    """Workers are copied from it. It ends with the server, whose files it does not have."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        os.setsid()  # what is typed at the terminal is for the server
+        warm_children.end_after(lambda: warm_children.copy_until_told_to_end(theirs))
+    theirs.close()
+    warm_children.start_from(ours)
 
 
 def _bound(descriptors: int | None) -> None:
@@ -295,7 +357,7 @@ def main() -> None:
         served = _fork_until_told_to_end(line)
     if served is not None:
         _become(*served)
-        postroom(served[0]["arguments"])
+        warm_children.end_after(lambda: postroom(served[0]["arguments"]))
 
 
 if __name__ == "__main__":

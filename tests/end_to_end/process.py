@@ -43,6 +43,7 @@ def serving_process(
     workers: int = 1,
     descriptors: int | None = None,
     more: Mapping[str, str] | None = None,
+    has_whole_children: bool = False,
 ) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
@@ -57,7 +58,7 @@ def serving_process(
     }
 
     with log_path(folder).open("a") as log:
-        process = warm_start.start(os.environ | settings, log, descriptors)
+        process = warm_start.start(os.environ | settings, log, descriptors, has_whole_children)
     assert process.stdout is not None
     try:
         assert "is ready" in process.stdout.readline(), log_path(folder).read_text()

@@ -24,7 +24,8 @@ from postroom.__main__ import main
 from postroom_client import profiles
 from postroom_client.profiles import Profile
 from tests import warm_start
-from tests.conftest import migrated_sqlite, new_postgres_database
+from tests.conftest import new_postgres_database
+from tests.migrated import migrated_sqlite
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,11 @@ class Operator:
         return json.loads(done.stdout)
 
     @contextmanager
-    def serving(self, **settings: str) -> Iterator["Running"]:
+    def serving(self, *, makes_database: bool = False, **settings: str) -> Iterator["Running"]:
         for name, value in settings.items():
             self.set_environment(f"POSTROOM_{name}", value)
         with os.fdopen(os.dup(2), "w") as log:
-            process = warm_start.start(os.environ, log)
+            process = warm_start.start(os.environ, log, makes_database=makes_database)
         assert process.stdout is not None
         with process.stdout:
             try:
@@ -146,7 +147,7 @@ def run_as_printed(command: str) -> dict[str, object]:
 def test_serve_prints_a_key_and_a_curl_that_work_as_printed(
     operator: Operator, settings: dict[str, str]
 ) -> None:
-    with operator.serving(**settings) as running:
+    with operator.serving(makes_database=True, **settings) as running:
         inbox = run_as_printed(printed_curl(running.welcome))
         assert inbox["address"] == "hello@postroom.localhost"
         assert (

@@ -24,8 +24,8 @@ from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.journal import Journal
 from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
 from postroom.transfer import backup_file
-from tests.conftest import migrated_sqlite
 from tests.doubles import START
+from tests.migrated import migrated_sqlite
 from tests.power_loss.disk import ANSWERED, FOLDER_SYNCED, SYNCED, Change, Disk, read_log
 from tests.power_loss.scenario import TOKEN
 from tests.programs import path_of

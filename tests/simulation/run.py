@@ -20,8 +20,8 @@ from postroom.queue import work
 from postroom.queue.recording import Recorder
 from postroom.storage.database import Tx
 from tests import memory_folder
-from tests.conftest import migrated_sqlite
 from tests.doubles import START
+from tests.migrated import migrated_sqlite
 from tests.simulation import promises
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster
