@@ -21,16 +21,14 @@ from threading import Thread
 from typing import IO, Any
 
 import pytest
-import typer.main
 
-import postroom.commands.operator  # noqa: F401 (adds the operator's commands to the app)
 from bench import catalogue
 from postroom import errors
 from postroom.config import SETTINGS
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT
-from postroom_client.cli import app
 from tests import warm_start
+from tests.command_tree import command_tree
 from tests.warm_start import Process
 
 ROOT = Path(__file__).parent.parent
@@ -320,7 +318,7 @@ def flags_of_serve() -> dict[str, str]:
 @functools.cache
 def commands() -> dict[str, Any]:
     """Every command by the words that call it."""
-    return dict(commands_below("", typer.main.get_command(app)))
+    return dict(commands_below("", command_tree()))
 
 
 def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:

@@ -4,17 +4,17 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
 from postroom.accounts import accounts
-from postroom.commands.operator import app
 from postroom.storage.database import Database
 from postroom_client.cli.command import in_order
 from postroom_client.cli.words.examples import EXAMPLES, OF_THE_SERVER
 from postroom_client.cli.words.help_text import SECTIONS
 from tests.client.live import Shell
 from tests.client.test_cli_rules import leaves
+from tests.command_tree import command_called, command_tree
 from tests.doubles import START
+from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -67,24 +67,25 @@ def test_help_has_sections_and_words_that_everybody_tries(shell: Shell) -> None:
     assert "\nOthers:" not in shown
 
 
-@pytest.mark.parametrize("name", sorted(ALL))
-def test_the_example_of_a_command_is_one_that_it_takes(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def folder_of_the_examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for file in ("pyproject.toml", "question.toml", "mails.mbox", "postroom.tar"):
         (tmp_path / file).write_text("x")
     for folder in ("Maildir", "acme-mail"):
         (tmp_path / folder).mkdir()
-    command, path = typer.main.get_command(app), name.split()
-    for word in path:
-        command = command.commands[word]  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("folder_of_the_examples")
+@samples("name", sorted(ALL))
+def test_the_example_of_a_command_is_one_that_it_takes(name: str) -> None:
+    command = command_called(*name.split())
     command.make_context("postroom", shlex.split(ALL[name]))
     assert command.epilog == f"Example: postroom {name} {ALL[name]}".rstrip()
 
 
 def test_every_command_has_an_example() -> None:
-    assert set(leaves(typer.main.get_command(app))) == ALL.keys()
+    assert set(leaves(command_tree())) == ALL.keys()
 
 
 def test_words_that_everybody_tries_are_understood(shell: Shell) -> None:

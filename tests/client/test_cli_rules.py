@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from postroom_client.cli import app
 from postroom_client.results import Inbox
 from tests.client.live import Shell, plain_environment
 from tests.client.peers import Answer, http_peer
+from tests.command_tree import command_tree
 
 AWAY = ("--base-url", "http://127.0.0.1:1", "--api-key", "pr_1")
 INBOX = ("--inbox-id", "inb_1")
@@ -167,7 +166,7 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def test_every_command_is_known_to_these_tests() -> None:
-    found = {name for name in leaves(typer.main.get_command(app)) if name.split()[0] not in TESTED_ELSEWHERE}
+    found = {name for name in leaves(command_tree()) if name.split()[0] not in TESTED_ELSEWHERE}
     assert found == CALLS.keys() | LOCAL
 
 

@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from postroom_client.cli import app
+from tests.command_tree import command_tree
 from tests.samples import samples
 
 SKILL = (Path(__file__).parents[2] / "skills" / "postroom" / "SKILL.md").read_text()
@@ -14,7 +12,7 @@ COMMANDS = sorted(set(re.findall(r"postroom ([a-z]+(?: [a-z]+)?)((?: [^`\n|]*)?)
 
 
 def leaf(words: list[str]) -> Any:
-    command: Any = typer.main.get_command(app)
+    command = command_tree()
     while words and hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
     return command

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from msgspec import Struct, structs
 
 import postroom.errors
@@ -21,10 +20,10 @@ from postroom.web.routes import ROUTES
 from postroom_client import AsyncClient, Client, results
 from postroom_client import errors as client_errors
 from postroom_client.calls import calls
-from postroom_client.cli import app
 from postroom_client.mcp.send_fields import LEFT_OUT
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.transport.exchange import Call
+from tests.command_tree import command_called
 from tests.samples import samples
 
 SOURCE = Path(postroom_client.__file__).parent
@@ -144,10 +143,7 @@ SET_BY_A_REPLY = {"to", "subject", "thread_id", "forward_of"}
 
 
 def options_of(*words: str) -> set[str]:
-    command: Any = typer.main.get_command(app)
-    for word in words:
-        command = command.commands[word]
-    return {each.name for each in command.params}
+    return {each.name for each in command_called(*words).params}
 
 
 def test_every_field_of_a_send_is_an_option_of_the_commands_that_write() -> None:
