@@ -156,10 +156,7 @@ def start_forked(folder: Path, environment: dict[str, str], log: IO[str]) -> Pro
 def desk(folder: Path, with_curl: bool, is_whole: bool = not warm_start.CAN_FORK) -> Iterator[Desk]:
     """Its reader sees no difference where all is forked and no worker runs; a newcomer starts it whole."""
     with ExitStack() as stack:
-        command = ["-m", "postroom"]
-        if not is_whole:
-            door = stack.enter_context(warm_start.commands_at_a_door())
-            command = ["-I", "-S", str(ROOT / "tests" / "postroom_at_door.py"), door]
+        command = warm_start.WHOLE if is_whole else stack.enter_context(warm_start.commands_at_a_door())
         lay_out_commands(folder, with_curl, *command)
         yield stack.enter_context(desk_beside(folder, start_whole if is_whole else start_forked))
 

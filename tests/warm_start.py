@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -31,6 +31,8 @@ from postroom_client.profiles import is_locked
 from tests import warm_children
 
 ROOT = Path(__file__).parent.parent
+AT_DOOR = ROOT / "tests" / "postroom_at_door.py"
+WHOLE = ["-m", "postroom"]
 MAX_MESSAGE_BYTES = 128 * 1024
 PATIENCE_SECONDS = 120
 CAN_FORK = hasattr(os, "pidfd_open")
@@ -63,12 +65,14 @@ MODULES = {  # what a server may load before its first request, or nearly every 
 
 
 class Process(Protocol):
-    """What a test may ask of a server's process."""
+    """What a test may ask of a server's process, or of a command's."""
 
     @property
     def pid(self) -> int: ...
     @property
     def stdout(self) -> IO[str] | None: ...
+    @property
+    def stderr(self) -> IO[str] | None: ...
     def send_signal(self, sig: int) -> None: ...
     def terminate(self) -> None: ...
     def poll(self) -> int | None: ...
@@ -94,7 +98,7 @@ def start(
         _bound(descriptors)
 
     return subprocess.Popen(
-        [sys.executable, "-m", "postroom", "serve"],
+        [sys.executable, *WHOLE, "serve"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -108,7 +112,7 @@ def start_in_terminal(arguments: list[str], environment: Mapping[str, str], term
     if CAN_FORK:
         return _loaded(COMMANDS).start_in_terminal(arguments, environment, terminal)
     return subprocess.Popen(
-        [sys.executable, "-m", "postroom", *arguments],
+        [sys.executable, *WHOLE, *arguments],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -121,7 +125,7 @@ def start_in_terminal(arguments: list[str], environment: Mapping[str, str], term
 def run(arguments: list[str], environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     """An operator's command in the current folder, and what it printed."""
     if not CAN_FORK:
-        command = [sys.executable, "-m", "postroom", *arguments]
+        command = [sys.executable, *WHOLE, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
     with (
         open(os.devnull) as nothing,
@@ -130,36 +134,51 @@ def run(arguments: list[str], environment: Mapping[str, str]) -> "subprocess.Com
     ):
         loaded = _loaded(SERVERS)
         files = [file.fileno() for file in (nothing, out, err)]
-        code = Forked(loaded.ask(_request(arguments, environment), files), None, loaded).wait()
+        code = Forked(loaded.ask(_request(arguments, environment), files), loaded).wait()
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
+def start_command(arguments: list[str], environment: Mapping[str, str]) -> Process:
+    """`postroom` in the current folder; what it says is in `stderr`."""
+    if CAN_FORK:
+        return _loaded(SERVERS).start_command(arguments, environment)
+    return subprocess.Popen(
+        [sys.executable, *WHOLE, *arguments], stderr=subprocess.PIPE, env=environment, text=True
+    )
+
+
 @contextlib.contextmanager
-def commands_at_a_door() -> Iterator[str]:
-    """Its name; who runs `postroom_at_door.py` with it gets a command with their files and settings."""
+def commands_at_a_door(*modules: str) -> Iterator[list[str]]:
+    """What Python is called with for `postroom`, with the files and settings of whoever calls it.
+
+    The modules are those that the command needs beside what a server does.
+    """
+    if not CAN_FORK:
+        yield WHOLE
+        return
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, ThreadPoolExecutor() as waiting:
         door.bind("")
         door.listen()
-        waiting.submit(_open_until_shut, door, waiting)
+        waiting.submit(_open_until_shut, door, waiting, modules)
         try:
-            yield door.getsockname()[1:].decode()
+            yield ["-I", "-S", str(AT_DOOR), door.getsockname()[1:].decode()]
         finally:
             door.shutdown(socket.SHUT_RDWR)
 
 
-def _open_until_shut(door: socket.socket, waiting: ThreadPoolExecutor) -> None:
+def _open_until_shut(door: socket.socket, waiting: ThreadPoolExecutor, modules: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):
         while True:
-            waiting.submit(_run_for, door.accept()[0])
+            waiting.submit(_run_for, door.accept()[0], modules)
 
 
-def _run_for(caller: socket.socket) -> None:
+def _run_for(caller: socket.socket, modules: tuple[str, ...]) -> None:
     with caller:
         message, files, _, _ = socket.recv_fds(caller, MAX_MESSAGE_BYTES, 3)
         loaded = _loaded(SERVERS)  # an operator's command needs most of what a server does
-        command = Forked(loaded.ask(json.loads(message), files), None, loaded)
+        command = Forked(loaded.ask(json.loads(message) | {"modules": modules}, files), loaded)
         for file in files:
             os.close(file)
         caller.send(str(command.wait()).encode())
@@ -185,9 +204,12 @@ def _make_database(folder: Path) -> None:
 class Forked:
     """Dead it keeps its number until it is waited for, as every child does."""
 
-    def __init__(self, pid: int, stdout: IO[str] | None, loaded: "Loaded") -> None:
+    def __init__(
+        self, pid: int, loaded: "Loaded", stdout: IO[str] | None = None, stderr: IO[str] | None = None
+    ) -> None:
         self.pid = pid
         self.stdout = stdout
+        self.stderr = stderr
         self._loaded = loaded
         self._end = os.pidfd_open(pid)
         self._code: int | None = None
@@ -248,12 +270,20 @@ class Loaded:
             pid = self.ask(request, [writing, log.fileno()])
         finally:
             os.close(writing)
-        return Forked(pid, os.fdopen(reading), self)
+        return Forked(pid, self, stdout=os.fdopen(reading))
+
+    def start_command(self, arguments: list[str], environment: Mapping[str, str]) -> Forked:
+        reading, writing = os.pipe()
+        try:
+            pid = self.ask(_request(arguments, environment), [0, 1, writing])
+        finally:
+            os.close(writing)
+        return Forked(pid, self, stderr=os.fdopen(reading))
 
     def start_in_terminal(
         self, arguments: list[str], environment: Mapping[str, str], terminal: int
     ) -> Forked:
-        return Forked(self.ask(_request(arguments, environment), [terminal] * 3), None, self)
+        return Forked(self.ask(_request(arguments, environment), [terminal] * 3), self)
 
     def bury(self, pid: int) -> int:
         return self.ask({"bury": pid}, [])
@@ -290,6 +320,13 @@ def _load(what: str) -> None:
         warm_children.load()  # among it what a server without workers makes before its first mail
 
 
+def _load_more(modules: Iterable[str]) -> None:
+    for name in modules:
+        if name not in sys.modules:
+            importlib.import_module(name)
+            gc.freeze()
+
+
 def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """In a new process what to serve with, and where to print; None when nobody asks any more."""
     children: set[int] = set()
@@ -304,6 +341,7 @@ def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[i
             children.remove(request["bury"])
             answer = os.waitstatus_to_exitcode(os.waitpid(request["bury"], 0)[1])
         else:
+            _load_more(request.get("modules", ()))
             answer = os.fork()
             if answer == 0:
                 return request, files
@@ -314,12 +352,12 @@ def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[i
 
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
-    """A server is given its output, a command the three files of a terminal."""
-    is_in_terminal = len(files) == 3
-    for place, file in zip((0, 1, 2) if is_in_terminal else (1, 2), files, strict=True):
+    """A server is given its output, a command all three files."""
+    is_command = len(files) == 3
+    for place, file in zip((0, 1, 2) if is_command else (1, 2), files, strict=True):
         os.dup2(file, place)
         os.close(file)
-    if is_in_terminal:
+    if is_command:
         os.setsid()
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
     os.chdir(request["folder"])

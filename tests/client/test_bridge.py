@@ -3,7 +3,6 @@
 import contextlib
 import json
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,11 +16,12 @@ import pytest
 from postroom_client.bridge import files
 from postroom_client.bridge.files import Place
 from postroom_client.results import Inbox
+from tests import warm_start
 from tests.client.live import LiveServer, Shell, plain_environment
 from tests.client.peers import Answer, http_peer
 from tests.ports import free_port
+from tests.warm_start import Process
 
-SOURCE = Path(__file__).parents[2] / "src"
 PROFILE = "local"
 PATIENCE_SECONDS = 120
 
@@ -51,23 +51,20 @@ def until(is_true: Callable[[], object], what: str) -> None:
 
 
 @contextlib.contextmanager
-def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator["subprocess.Popen[str]"]:
-    environment = plain_environment() | shell.environment(PYTHONPATH=str(SOURCE), **more)
-    with subprocess.Popen(
-        [sys.executable, "-m", "postroom_client", "bridge", "run", *arguments],
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        end = threading.Timer(
-            2 * PATIENCE_SECONDS, process.kill
-        )  # so that no test waits for its words for ever
-        end.start()
+def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator[Process]:
+    environment = plain_environment() | shell.environment(**more)
+    process = warm_start.start_command(["bridge", "run", *arguments], environment)
+    assert process.stderr is not None
+    kill = partial(process.send_signal, signal.SIGKILL)
+    end = threading.Timer(2 * PATIENCE_SECONDS, kill)  # so that no test waits for its words for ever
+    end.start()
+    with process.stderr:
         try:
             yield process
         finally:
             end.cancel()
-            process.kill()
+            kill()
+            process.wait()
 
 
 def started() -> None:
@@ -75,7 +72,7 @@ def started() -> None:
     until(lambda: files.find_place(PROFILE), "the bridge has not found its place")
 
 
-def said(process: "subprocess.Popen[str]", text: str) -> str:
+def said(process: Process, text: str) -> str:
     """Reads what the bridge says, up to a line with `text`."""
     assert process.stderr is not None
     for line in process.stderr:
@@ -99,7 +96,7 @@ def log_of(live: LiveServer, inbox: Inbox, count: int) -> list[str]:
 def script(folder: Path, text: str, *arguments: Path) -> str:
     place = folder / "handler.py"
     place.write_text(text)
-    return " ".join(map(str, (sys.executable, place, *arguments)))
+    return " ".join(map(str, (sys.executable, "-I", "-S", place, *arguments)))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ import pytest
 
 from postroom.web.mcp import PARTS_LIMIT
 from postroom_client.results import Inbox, Message
+from tests import warm_start
 from tests.client.live import API_KEY, LiveServer, Shell, plain_environment
 from tests.conftest import Server
 from tests.ports import free_port
@@ -53,6 +54,7 @@ FENCE = re.compile(
     r"^(?:Judged [^\n]*\n)?\[untrusted (?P<mark>[0-9a-f]{16})\]\n(?P<text>.*)\n\[end (?P=mark)\]$", re.DOTALL
 )
 SOURCE = Path(__file__).parents[2] / "src"
+WHOLE = ["-m", "postroom_client"]
 
 
 class Agent:
@@ -77,13 +79,19 @@ class Agent:
 
 
 @asynccontextmanager
-async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> AsyncIterator[Agent]:
+async def stdio_agent(live: LiveServer) -> AsyncIterator[Agent]:
+    """Of a command that is forked where it is loaded."""
+    with warm_start.commands_at_a_door("postroom_client.mcp.server", "mcp.server.stdio") as postroom:
+        async with agent_of(postroom, live) as agent:
+            yield agent
+
+
+@asynccontextmanager
+async def agent_of(postroom: list[str], live: LiveServer, **more: str) -> AsyncIterator[Agent]:
     from mcp import Client, StdioServerParameters, stdio_client  # to load them takes a second of every worker
 
-    settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": key, "POSTROOM_BASE_URL": live.base_url}
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings | more
-    )
+    settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}
+    command = StdioServerParameters(command=sys.executable, args=[*postroom, "mcp"], env=settings | more)
     # Its own default is what stood in place of stderr when it was loaded.
     with open(os.devnull, "w") as nowhere:
         async with Client(stdio_client(command, errlog=nowhere)) as client:
@@ -359,7 +367,7 @@ def test_the_command_needs_a_key(shell: Shell) -> None:
 async def test_the_default_inbox_of_the_command_is_used_when_none_is_named(
     live: LiveServer, inbox: Inbox
 ) -> None:
-    async with stdio_agent(live, POSTROOM_INBOX_ID=inbox.id) as agent:
+    async with agent_of(WHOLE, live, POSTROOM_INBOX_ID=inbox.id) as agent:
         assert (await agent.call("get_inbox"))["inbox_id"] == inbox.id
         assert (await agent.call("auth_me"))["inbox_id"] == inbox.id
 
