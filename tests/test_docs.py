@@ -208,9 +208,14 @@ def test_the_examples_of_a_document_run_from_top_to_bottom_and_again(document: P
 
 
 def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp_path: Path) -> None:
-    with desk(tmp_path, has_curl(), is_whole=True) as reader:
+    """The server is a whole one, and so are the commands of the first page; the others are forked."""
+    with (
+        desk(tmp_path, has_curl(), is_whole=True) as reader,
+        warm_start.commands_at_a_door() as forked,
+    ):
         for document in (*FOR_NEWCOMERS, ROOT / "README.md"):
             shown = run_examples(document, reader)
+            put_command(tmp_path / ".venv/bin/postroom", sys.executable, *forked)
             if document.name == "README.md":
                 assert "someone@example.com wrote: Are you there? Your code is 482913. ['482913']" in shown
         assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
@@ -377,6 +382,7 @@ def links(document: Path) -> list[str]:
     return [link for link in found if not link.startswith("https://")]
 
 
+@functools.cache
 def anchors(document: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}

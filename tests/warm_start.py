@@ -1,8 +1,8 @@
 """Servers and commands that begin where their imports end: forked from a process that has loaded them once.
 
 Nearly all of a start is to load the program. What is forked has its own environment, output and bounds, and
-is killed like any other. The test of what a newcomer reads starts `postroom` whole, whatever it is to do; so
-a server makes its own key there, which takes longer than all else of a start.
+is killed like any other. The test of what a newcomer reads starts the server and the commands of the first
+page whole; so a server makes its own key there, which takes longer than all else of a start.
 """
 
 import atexit

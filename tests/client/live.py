@@ -1,6 +1,7 @@
 """A real server in a process of its own, as `make run` starts it, and the command in this one."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from postroom_client import Client
@@ -103,6 +106,15 @@ def plain_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(OWN_SETTINGS)}
 
 
+@functools.cache
+def called_by(word: str) -> typer.Typer:
+    return narrowed(app, [word])
+
+
+# Built once for each: that takes longer than most calls do.
+typer.testing._get_command = functools.cache(get_command)  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """Runs commands with a configuration folder of its own."""
@@ -117,7 +129,7 @@ class Shell:
         } | more
 
     def run(self, *arguments: str, stdin: str | bytes | None = None, **more: str) -> Result:
-        called = narrowed(app, arguments)
+        called = called_by(arguments[0]) if arguments else app
         return CliRunner().invoke(called, list(arguments), input=stdin, env=self.environment(**more))
 
     def human(self, *arguments: str, **more: str) -> str:

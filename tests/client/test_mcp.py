@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ import pytest
 from postroom.web.mcp import PARTS_LIMIT
 from postroom_client.results import Inbox, Message
 from tests import warm_start
-from tests.client.live import API_KEY, LiveServer, Shell, plain_environment
+from tests.client.live import API_KEY, LiveServer, Shell
 from tests.conftest import Server
 from tests.ports import free_port
 
@@ -417,13 +416,6 @@ async def test_a_body_over_the_limit_is_refused(live: LiveServer) -> None:
     key = {"Authorization": f"Bearer {API_KEY}", "Content-Type": "application/json"}
     answer = await ask(live, "POST", key, content=b" " * (4 * 1024 * 1024 + 1))
     assert (answer.status_code, answer.json()["error"]) == (413, "payload_too_large")
-
-
-@pytest.mark.parametrize("module", ["postroom.assembly", "postroom_client.cli"])
-def test_the_mcp_library_is_loaded_only_when_it_is_used(module: str) -> None:
-    program = f"import {module}, sys; sys.exit('mcp' in sys.modules or 'pydantic' in sys.modules)"
-    environment = plain_environment() | {"PYTHONPATH": str(SOURCE)}
-    assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 0
 
 
 def is_answering() -> bool:
