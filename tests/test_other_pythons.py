@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests import installed
-from tests.client.test_distribution import (  # noqa: F401 (two are fixtures)
+from tests.client.test_distribution import (  # noqa: F401 (three are fixtures)
     Wheel,
     client_wheel,
     exchange_mail,
+    released,
     server_wheel,
     serving,
 )

@@ -167,44 +167,51 @@ def closure(requirements: list[Requirement], extra: str = "") -> set[str]:
     return found
 
 
-def build(project: Path, folder: Path) -> Wheel:
-    run_hatchling(project, "wheel", folder)
-    [path] = folder.glob("*.whl")
+def build_release(folder: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shutil.which", lambda name: None)  # npm has a test of its own
+        release.build(folder)
+    return folder
+
+
+def wheel_in(folder: Path, name: str) -> Wheel:
+    [path] = folder.glob(f"{name}-*.whl")
     return Wheel(path)
 
 
-def run_hatchling(project: Path, kind: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=300)
-
-
-def build_from_archive(project: Path, folder: Path) -> Wheel:
+def build_from_archive(archives: Path, name: str, folder: Path) -> Wheel:
     """As pip does with a source archive: unpacked somewhere else, without the history of a checkout."""
-    run_hatchling(project, "sdist", folder)
-    [archive] = folder.glob("*.tar.gz")
+    [archive] = archives.glob(f"{name}-*.tar.gz")
     subprocess.run(["tar", "-xzf", archive, "-C", folder], check=True, timeout=300)
-    [unpacked] = [path for path in folder.iterdir() if path.is_dir()]
-    return build(unpacked, folder)
+    [unpacked] = folder.iterdir()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=unpacked, check=True, capture_output=True, timeout=300)
+    return wheel_in(folder, name)
 
 
 @pytest.fixture(scope="module")
-def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
-    return build(CLIENT, tmp_path_factory.mktemp("client"))
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_release(tmp_path_factory.mktemp("release"))
 
 
 @pytest.fixture(scope="module")
-def server_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
-    return build(ROOT, tmp_path_factory.mktemp("server"))
+def client_wheel(released: Path) -> Wheel:
+    return wheel_in(released, "postroom_client")
 
 
 @pytest.fixture(scope="module")
-def archived_client(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
-    return build_from_archive(CLIENT, tmp_path_factory.mktemp("archived-client"))
+def server_wheel(released: Path) -> Wheel:
+    return wheel_in(released, "postroom")
 
 
 @pytest.fixture(scope="module")
-def archived_server(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
-    return build_from_archive(ROOT, tmp_path_factory.mktemp("archived-server"))
+def archived_client(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build_from_archive(released, "postroom_client", tmp_path_factory.mktemp("archived-client"))
+
+
+@pytest.fixture(scope="module")
+def archived_server(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build_from_archive(released, "postroom", tmp_path_factory.mktemp("archived-server"))
 
 
 @pytest.fixture(scope="module")
@@ -291,15 +298,13 @@ def test_what_is_installed_by_name_serves_pages_and_takes_mail(
         exchange_mail(base_url, smtp_port, token)
 
 
-def test_a_release_is_built_of_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)  # npm has a test of its own
-    for folder in ("one", "other"):
-        release.build(tmp_path / folder)
-    release.require_same(tmp_path / "one", tmp_path / "other")
-    assert len(list((tmp_path / "one").iterdir())) == 4
-    (tmp_path / "other" / "more").touch()
+def test_a_release_is_built_of_the_same_bytes_twice(released: Path, tmp_path: Path) -> None:
+    other = build_release(tmp_path / "other")
+    release.require_same(released, other)
+    assert len(list(released.iterdir())) == 4
+    (other / "more").touch()
     with pytest.raises(SystemExit, match="more"):
-        release.require_same(tmp_path / "one", tmp_path / "other")
+        release.require_same(released, other)
 
 
 def test_the_checksums_of_a_release_are_what_sha256sum_reads(tmp_path: Path) -> None:
