@@ -1,12 +1,16 @@
-"""Runs an example twice with a scripted model, in a Python that has its framework: NAME URL KEY INBOX.
+"""Runs examples twice with a scripted model, and the kits, in a Python that has their frameworks.
 
-The model reads the thread, answers with the words that it was shown, and ends.
+The model reads the thread, answers with the words that it was shown, and ends. All are played in one process,
+since frameworks load much that others have loaded: `{"url": …, "plays": {NAME: [ARGUMENT, …]}}` on stdin, and
+on stdout what each came to.
 """
 
+import gc
 import importlib.util
 import json
 import re
 import sys
+import traceback
 from pathlib import Path
 
 from postroom_client import Client
@@ -165,20 +169,38 @@ MODELS = {
 }
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def main(name, base_url, key, inbox_id):
-    example = load(name)
+def play_example(name, base_url, key, inbox_id):
+    example = load(EXAMPLES / f"{name}.py")
     with Client(key, base_url) as client:
         agent = example.build(client, inbox_id, MODELS[name]())
-        done = [example.answer_all(client, inbox_id, agent) for _ in range(2)]
-    print(*done)
+        return [example.answer_all(client, inbox_id, agent) for _ in range(2)]
+
+
+def play_toolkits(base_url, key):
+    return load(Path(__file__).with_name("play_toolkits.py")).use_all(base_url, key)
+
+
+def play(name, *arguments):
+    """What fails is told, and the next one is played."""
+    try:
+        return play_toolkits(*arguments) if name == "toolkits" else play_example(name, *arguments)
+    except Exception:
+        return traceback.format_exc()
+
+
+def main():
+    gc.disable()  # nothing of what is loaded goes again
+    given = json.load(sys.stdin)
+    found = {name: play(name, given["url"], *arguments) for name, arguments in given["plays"].items()}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

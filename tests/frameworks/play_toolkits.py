@@ -1,7 +1,6 @@
-"""Calls every tool of agentmail-toolkit and those of langchain-agentmail that have a counterpart: URL KEY."""
+"""Calls every tool of agentmail-toolkit and those of langchain-agentmail that have a counterpart."""
 
 import json
-import sys
 
 from agentmail import AgentMail
 from agentmail.environment import AgentMailEnvironment
@@ -53,5 +52,5 @@ def use_other(base_url, key):
     return len(tools)
 
 
-if __name__ == "__main__":
-    print(use_toolkit(*sys.argv[1:]), use_other(*sys.argv[1:]))
+def use_all(base_url, key):
+    return [use_toolkit(base_url, key), use_other(base_url, key)]
