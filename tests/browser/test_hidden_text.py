@@ -1,12 +1,14 @@
 """What a browser shows of the tricks by which mails hide words: its pixels, with words and with others."""
 
+import contextlib
+
 import pytest
 from playwright.sync_api import Browser, CDPSession, Page
 
 from tests.mail.hiding_tricks import HARMLESS, OTHER_WORDS, TRICKS, WORDS, Trick
 
 pytestmark = pytest.mark.needs("chromium")
-WIDTH, HEIGHT, AT_ONCE = 1024, 160, 60
+WIDTH, HEIGHT, AT_ONCE = 640, 100, 75
 # Each in a frame of its own without scripts, written into it: to load a page would cost ten times as much.
 WRITE = """async ([pages, style]) => {
   document.head.innerHTML = `<style>${style}</style>`;
@@ -57,23 +59,20 @@ def shot(page: Page, camera: CDPSession, tricks: list[Trick], words: str) -> str
     return taken
 
 
-def seen(browser: Browser, tricks: list[Trick]) -> list[bool]:
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT * len(tricks)})
-    try:
-        page.set_content("<!DOCTYPE html>")
-        camera = page.context.new_cdp_session(page)
-        pictures = [shot(page, camera, tricks, words) for words in (WORDS, OTHER_WORDS)]
-        found: list[bool] = page.evaluate(DIFFERENT, [*pictures, WIDTH * HEIGHT, len(tricks), LEAST_SEEN])
-        return found
-    finally:
-        page.close()
+def seen(page: Page, camera: CDPSession, tricks: list[Trick]) -> list[bool]:
+    pictures = [shot(page, camera, tricks, words) for words in (WORDS, OTHER_WORDS)]
+    found: list[bool] = page.evaluate(DIFFERENT, [*pictures, WIDTH * HEIGHT, len(tricks), LEAST_SEEN])
+    return found
 
 
 def test_a_browser_shows_of_each_trick_what_the_table_says(browser: Browser) -> None:
     every = [*TRICKS, *HARMLESS]
     found: list[bool] = []
-    for start in range(0, len(every), AT_ONCE):
-        found += seen(browser, every[start : start + AT_ONCE])
+    with contextlib.closing(browser.new_page(viewport={"width": WIDTH, "height": HEIGHT * AT_ONCE})) as page:
+        page.set_content("<!DOCTYPE html>")
+        camera = page.context.new_cdp_session(page)
+        for start in range(0, len(every), AT_ONCE):
+            found += seen(page, camera, every[start : start + AT_ONCE])
     wrong = [
         f"{trick.group}: {trick.name}: {'seen' if is_seen else 'not seen'}"
         for trick, is_seen in zip(every, found, strict=True)
