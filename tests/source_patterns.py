@@ -121,14 +121,17 @@ def _is_of_re(function: ast.expr) -> bool:
     )
 
 
+def sources(below: str = "") -> Iterator[tuple[str, ast.Module]]:
+    for folder in (Path(package.__path__[0]) for package in (postroom, postroom_client)):
+        for path in sorted(folder.rglob("*.py")):
+            name = str(path.relative_to(folder.parent))
+            if name.startswith(below):
+                yield name, _parse(path)
+
+
 @cache
-def sources() -> list[tuple[str, ast.Module]]:
-    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client)]
-    return [
-        (str(path.relative_to(folder.parent)), ast.parse(path.read_text()))
-        for folder in folders
-        for path in sorted(folder.rglob("*.py"))
-    ]
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 @cache

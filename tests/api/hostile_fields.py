@@ -8,6 +8,7 @@ import ast
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from msgspec import inspect as types
@@ -139,8 +140,11 @@ def places(routes: Iterable[Route]) -> Iterator[Place]:
             yield Place(route, "path", (name,))
         for part, kind in (("query", route.query), ("body", route.body)):
             if kind is not None:
-                found = dict(_texts(types.type_info(kind), ()))
+                found = dict(_texts(_type_of(kind), ()))
                 yield from (Place(route, part, steps, length) for steps, length in found.items())
+
+
+_type_of = cache(types.type_info)
 
 
 def _texts(kind: types.Type, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int | None]]:
@@ -216,8 +220,8 @@ def request(place: Place, given: str | list[str], ids: dict[str, str]) -> Sent:
     """`ids` are of things that are there: what is asked for them is read to its end."""
     route = place.route
     named = {name: ids.get(name, "none") for name in route.path_names}
-    query = {} if route.query is None else _needed(types.type_info(route.query))
-    body = {} if route.body is None else _needed(types.type_info(route.body))
+    query = {} if route.query is None else _needed(route.query)
+    body = {} if route.body is None else _needed(route.body)
     if isinstance(given, str) and place.part == "path":
         named[place.steps[0]] = given.replace("/", ":").replace("\0", ":")
     else:
@@ -230,7 +234,8 @@ def request(place: Place, given: str | list[str], ids: dict[str, str]) -> Sent:
     return Sent(f"/{path}", _pairs(query), json.dumps(body, ensure_ascii=False).encode(), "application/json")
 
 
-def _needed(kind: types.Type) -> dict[str, Any]:
+def _needed(body: type) -> dict[str, Any]:
+    kind = _type_of(body)
     assert isinstance(kind, types.StructType)
     required = {field.encode_name: _needed_value(field) for field in kind.fields if field.required}
     return required | WANTED.get(kind.cls.__name__, {})
@@ -250,7 +255,8 @@ def _made(steps: tuple[str, ...], given: str | list[str]) -> Any:
     step, rest = steps[0], steps[1:]
     texts = [given] if isinstance(given, str) else given
     if step == EACH:
-        return [_made(rest, text) for text in texts]
+        made = {text: _made(rest, text) for text in set(texts)}
+        return [made[text] for text in texts]
     if step == NAME:
         return {text if number == 0 else f"{text}{number}": "x" for number, text in enumerate(texts)}
     if step == VALUE:
@@ -261,10 +267,16 @@ def _made(steps: tuple[str, ...], given: str | list[str]) -> Any:
 
 def _pairs(values: dict[str, Any]) -> bytes:
     return b"&".join(
-        name.encode() + b"=" + escape(str(each))
+        pair
         for name, value in values.items()
-        for each in (value if isinstance(value, list) else [value])
+        for pair in _pairs_of(name, value if isinstance(value, list) else [value])
     )
+
+
+def _pairs_of(name: str, values: list[Any]) -> Iterable[bytes]:
+    texts = list(map(str, values))
+    written = {text: name.encode() + b"=" + escape(text) for text in set(texts)}
+    return map(written.__getitem__, texts)
 
 
 def head(sent: Sent, fields: dict[str, str]) -> Headers:
@@ -288,9 +300,8 @@ HEADER_SHAPES = {
 def header_names() -> set[str]:
     """Of all fields that the source of the web asks for."""
     found: set[str] = set()
-    for path, tree in sources():
-        if path.startswith("postroom/web/"):
-            found.update(name.lower() for node in ast.walk(tree) for name in _asked_headers(node))
+    for _, tree in sources("postroom/web/"):
+        found.update(name.lower() for node in ast.walk(tree) for name in _asked_headers(node))
     return found
 
 

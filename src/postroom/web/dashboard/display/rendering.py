@@ -2,11 +2,13 @@
 
 import json
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import CodeType
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -31,17 +33,38 @@ SIZES = ("bytes", "kB", "MB", "GB")
 MOMENTS_KEPT = 4_096  # as they are written: a list that is looked at again shows the same ones
 
 
+class CompiledTemplates(jinja2.BytecodeCache):
+    """Of this process: to compile a page takes longer than all else that is done for it."""
+
+    def __init__(self) -> None:
+        self._code: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._code.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        assert bucket.code is not None
+        self._code[bucket.key, bucket.checksum] = bucket.code
+
+
+COMPILED = CompiledTemplates()
+
+
+@cache
+def loader() -> jinja2.BaseLoader:
+    folders = ["", "pages", "agents", "settings", "operator", "ways", "profile", "writing", "activity"]
+    return jinja2.ChoiceLoader([jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders])
+
+
 class Renderer:
     """Templates are read once, at their first use."""
 
     def __init__(self, base_url: str) -> None:
         self.assets = assets.load()
         self.by_url = {asset.url: asset for asset in self.assets.values()}
-        folders = ["", "pages", "agents", "settings", "operator", "ways", "profile", "writing", "activity"]
         self._environment = jinja2.Environment(
-            loader=jinja2.ChoiceLoader(
-                [jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders]
-            ),
+            loader=loader(),
+            bytecode_cache=COMPILED,
             autoescape=True,
             extensions=[Attributes],
             undefined=jinja2.StrictUndefined,
