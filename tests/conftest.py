@@ -25,13 +25,14 @@ from postroom.events import events
 from postroom.net.dns import Resolver
 from postroom.processes import child_processes
 from postroom.resources import Resources
+from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import memory_folder, prepared, programs, warm_children
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key as signing_key
-from tests.migrated import migrated_sqlite
+from tests.migrated import put_migrated_sqlite
 from tests.own_home import Homes, UserFiles
 from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
@@ -185,9 +186,8 @@ def settings(folder: Path, **values: str) -> Config:
         "WORKERS": "0",  # where a test does not say otherwise, it sees everything in one process
         "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
     }
-    database = folder / "postroom.db"
-    if not values.get("DATABASE_URL") and folder.is_dir() and not database.exists():
-        database.write_bytes(migrated_sqlite())
+    if not values.get("DATABASE_URL") and folder.is_dir() and not (folder / DATABASE_NAME).exists():
+        put_migrated_sqlite(folder)
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
 
 

@@ -194,11 +194,11 @@ def _wait_until_let_go(lock: Path) -> None:
 
 def _make_database(folder: Path) -> None:
     """As a start makes a new one."""
-    from tests.migrated import migrated_sqlite
+    from tests.migrated import put_migrated_sqlite
 
     if not (folder / DATABASE_NAME).exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / DATABASE_NAME).write_bytes(migrated_sqlite())
+        put_migrated_sqlite(folder)
 
 
 class Forked:

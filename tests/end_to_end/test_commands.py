@@ -25,7 +25,7 @@ from postroom_client import profiles
 from postroom_client.profiles import Profile
 from tests import warm_start
 from tests.conftest import new_postgres_database
-from tests.migrated import migrated_sqlite
+from tests.migrated import put_migrated_sqlite
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Operator:
     def make_database(self) -> None:
         """As a first start does."""
         self.folder.mkdir()
-        (self.folder / "postroom.db").write_bytes(migrated_sqlite())
+        put_migrated_sqlite(self.folder)
 
     def run(self, *arguments: str, **settings: str) -> Done:
         """In this process, since starting one takes longer than most commands do."""

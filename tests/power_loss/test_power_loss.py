@@ -25,7 +25,7 @@ from postroom.storage.journal import Journal
 from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
 from postroom.transfer import backup_file
 from tests.doubles import START
-from tests.migrated import migrated_sqlite
+from tests.migrated import put_migrated_sqlite
 from tests.power_loss.disk import ANSWERED, FOLDER_SYNCED, SYNCED, Change, Disk, read_log
 from tests.power_loss.scenario import TOKEN
 from tests.programs import path_of
@@ -53,7 +53,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Disk, list
 def furnish(data: Path) -> None:
     """A server with an account, a key and an inbox."""
     data.mkdir(parents=True)
-    (data / "postroom.db").write_bytes(migrated_sqlite())
+    put_migrated_sqlite(data)
     session = SqliteSession(data / "postroom.db")
     session.begin()
     account = accounts.add(session.tx, "power", "developer", START)

@@ -21,7 +21,7 @@ from postroom.queue.recording import Recorder
 from postroom.storage.database import Tx
 from tests import memory_folder
 from tests.doubles import START
-from tests.migrated import migrated_sqlite
+from tests.migrated import put_migrated_sqlite
 from tests.simulation import promises
 from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster
@@ -80,7 +80,7 @@ def _end(loop: VirtualLoop) -> None:
 
 
 async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[Recorder]) -> Result:
-    (folder / "postroom.db").write_bytes(migrated_sqlite())
+    put_migrated_sqlite(folder)
     shared = SharedDatabase(folder / "postroom.db")
     caller, owned = shared.run(_furnish, commits=True)
     cluster = Cluster(folder, shared, faults, faults.random.randint(1, MOST_NODES), kind)

@@ -1,5 +1,6 @@
 """The SMTP courier: one recipient's copy to the servers of its domain, or to the relay."""
 
+import functools
 import random
 import ssl
 from collections.abc import Callable
@@ -217,6 +218,7 @@ def _worth_a_retry(error: DeliveryError) -> DeliveryError:
     return DeliveryError(error.reason, permanent=False, code=error.code, enhanced=error.enhanced)
 
 
+@functools.cache
 def _opportunistic_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -66,10 +66,11 @@ def _open_lock(path: Path) -> int:
 
 def make_folder(folder: Path) -> None:
     try:
-        new = [each for each in (folder, *folder.parents) if not each.exists()]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for each in new:
-            sync_folder(each.parent)
+        if not folder.is_dir():
+            new = [each for each in (folder, *folder.parents) if not each.exists()]
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in new:
+                sync_folder(each.parent)
     except OSError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be made: {error.strerror}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -222,7 +222,8 @@ class LongReaders:
 
 
 class SqliteDatabase:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first: sqlite3.Connection) -> None:
+        """The first connection goes on as the one that copies the log: to open one takes milliseconds."""
         self._path = path
         self._reader = sqlite_index.attach(connect(path), path)
         self._index = sqlite_index.path_beside(path)
@@ -236,7 +237,7 @@ class SqliteDatabase:
             lambda: SqliteSession(self._index, sqlite_index.connect), writers=1, ring=self.ring
         )
         self._long_readers = LongReaders(path)
-        self._checkpointer = Checkpointer(connect(path), turns)
+        self._checkpointer = Checkpointer(first, turns)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._reader.execute("begin")
@@ -322,14 +323,20 @@ def open_sqlite(path: Path, now: int, may_create: bool = True) -> SqliteDatabase
             f"POSTROOM_DATA_DIR: there is no database in {path.parent.absolute()}. Set it to the data folder"
             " of the server, or make a new one with: postroom serve"
         )
-    session = SqliteSession(path)
+    with ExitStack() as failing:
+        first = connect(path)
+        failing.callback(first.close)
+        _prepare(path, first, now)
+        database = SqliteDatabase(path, first)
+        failing.pop_all()
+    return database
+
+
+def _prepare(path: Path, first: sqlite3.Connection, now: int) -> None:
     try:
         path.chmod(0o600)
-        migrate(session, now)
+        migrate(SqliteSession(path, lambda _: first), now)
         sqlite_index.prepare(sqlite_index.path_beside(path))
     except (OSError, sqlite3.Error, Unavailable) as error:
         reason = error.__cause__ or error
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {reason}.") from error
-    finally:
-        session.close()
-    return SqliteDatabase(path)

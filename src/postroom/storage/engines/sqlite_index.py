@@ -46,8 +46,7 @@ def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection
 def prepare(path: Path) -> None:
     """Makes the file, or makes it anew if it cannot be read or is of an earlier version."""
     try:
-        if not _is_of_earlier_version(path):
-            _make(path)
+        if _make(path):
             return
         log.get().info("the search index is of an earlier version and is made anew")
     except sqlite3.DatabaseError as error:
@@ -60,19 +59,20 @@ def prepare(path: Path) -> None:
     _make(path)
 
 
-def _is_of_earlier_version(path: Path) -> bool:
-    if not path.exists():
-        return False
-    with closing(connect(path)) as connection:
-        (version,) = connection.execute("pragma user_version").fetchone()
-        (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-    return bool(tables) and int(version) != VERSION
-
-
-def _make(path: Path) -> None:
+def _make(path: Path) -> bool:
+    """Whatever is missing, in one transaction; nothing in a file of an earlier version."""
     path.touch(mode=0o600)
     with closing(connect(path)) as connection:
-        connection.executescript(SCHEMA.read_text())
+        if _is_of_earlier_version(connection):
+            return False
+        connection.executescript(f"begin;\n{SCHEMA.read_text()}\ncommit;")
+    return True
+
+
+def _is_of_earlier_version(connection: sqlite3.Connection) -> bool:
+    (version,) = connection.execute("pragma user_version").fetchone()
+    (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+    return bool(tables) and int(version) != VERSION
 
 
 def sync(path: Path) -> None:
