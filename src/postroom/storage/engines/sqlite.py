@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -223,9 +224,9 @@ class LongReaders:
 
 class SqliteDatabase:
     def __init__(self, path: Path, first: sqlite3.Connection) -> None:
-        """The first connection goes on as the one that copies the log: to open one takes milliseconds."""
+        """The first connection goes on as the one that reads: to open one takes milliseconds."""
         self._path = path
-        self._reader = sqlite_index.attach(connect(path), path)
+        self._reader = sqlite_index.attach(first, path)
         self._index = sqlite_index.path_beside(path)
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
@@ -237,7 +238,7 @@ class SqliteDatabase:
             lambda: SqliteSession(self._index, sqlite_index.connect), writers=1, ring=self.ring
         )
         self._long_readers = LongReaders(path)
-        self._checkpointer = Checkpointer(first, turns)
+        self._checkpointer = Checkpointer(partial(connect, path), turns)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._reader.execute("begin")

@@ -8,7 +8,7 @@ it is long, the writer stands between two transactions, for the few pages that c
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -129,27 +129,32 @@ def next_pause(pause_seconds: float, copied_pages: int) -> float:
 class Checkpointer:
     """A thread that copies the log every now and then, and keeps statistics."""
 
-    def __init__(self, connection: sqlite3.Connection, turns: Turns) -> None:
-        self._copier = LogCopier(connection, turns)
+    def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns) -> None:
+        self._connect = connect
+        self._turns = turns
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="checkpointer", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
+        """Connects when the first copy is due: a database that is closed before needs none."""
+        copier: LogCopier | None = None
         analyze_at = time.monotonic() + ANALYZE_SECONDS
         pause_seconds = LONGEST_PAUSE_SECONDS
         while not self._stopping.wait(pause_seconds):
             try:
-                pause_seconds = next_pause(pause_seconds, self._copier.step())
+                copier = copier or LogCopier(self._connect(), self._turns)
+                pause_seconds = next_pause(pause_seconds, copier.step())
                 if time.monotonic() >= analyze_at:
                     analyze_at = time.monotonic() + ANALYZE_SECONDS
-                    self._copier.analyze()
+                    copier.analyze()
             except sqlite3.OperationalError:
                 pass  # no room: whoever writes next is told
             except Exception:
                 log.get().exception("the log of the database cannot be copied")
+        if copier is not None:
+            copier.close()
 
     def close(self) -> None:
         self._stopping.set()
         self._thread.join()
-        self._copier.close()
