@@ -116,6 +116,7 @@ def pytest_collection(session: pytest.Session) -> None:
     """What every process of the run needs is made before they are copied from this one."""
     if is_side_by_side(session.config):
         prepared.prepare(session.config, cores())
+        prepared.compile_pages()
         signing_key()
 
 

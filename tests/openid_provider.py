@@ -15,6 +15,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from tests.mail.keys import signing_key
+
 CLIENT, SECRET = "postroom at home", "a secret: 100% of it"
 
 
@@ -40,7 +42,9 @@ class Asked:
 class OpenIdProvider:
     issuer: str
     now: Callable[[], int]
-    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig"}))
+    key: RSAKey = field(
+        default_factory=lambda: RSAKey.import_key(signing_key(), {"kid": "one", "use": "sig"})
+    )
     signer: RSAKey | None = None  # another than the one it publishes
     algorithm: str = "RS256"
     claims: dict[str, Any] = field(default_factory=dict)  # in place of the right ones

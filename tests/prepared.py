@@ -14,6 +14,8 @@ import pytest
 from _pytest.assertion import rewrite
 from hypothesis.internal.constants_ast import Constants, constants_from_module
 
+from postroom.web.dashboard.display.rendering import Renderer
+
 ROOT = Path(__file__).parent.parent
 REWRITTEN = ("test_*.py", "conftest.py")
 
@@ -48,6 +50,14 @@ def work(config: pytest.Config, tests: list[Path], others: list[Path], sources: 
         compileall.compile_file(path, quiet=2)
     for path in sources:
         constants_of(path)
+
+
+def compile_pages() -> None:
+    """Most of the time of the first look at a page; the processes of a run then have them all."""
+    environment = Renderer("")._environment
+    for name in environment.list_templates(extensions=["html"]):
+        if "/" not in name:  # as pages name them
+            environment.get_template(name)
 
 
 def constants_of(path: Path) -> Constants:

@@ -5,21 +5,23 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import cast
 
 import pytest
+import pytest_asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postroom.assembly import serving
+from postroom.assembly import Postroom, serving
 from postroom.errors import RequestTimeout
 from postroom.web.connection import WAITING_REQUESTS, BoundedConnection
 from postroom.web.requests.request_body import read_bytes
 from postroom.web.server import HttpServer
 from tests.conftest import settings
 from tests.mail.keys import signing_key
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEY = "pr_0123456789abcdef"
 HEAD = f"Host: here\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
@@ -81,12 +83,16 @@ async def line_to(port: int) -> AsyncIterator[Line]:
         transport.abort()
 
 
-@pytest.fixture
-async def line(tmp_path: Path) -> AsyncIterator[Line]:
-    async with (
-        serving(settings(tmp_path, API_KEY=KEY), make_key=signing_key) as postroom,
-        line_to(postroom.resources.config.http.port) as opened,
-    ):
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def postroom(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Postroom]:
+    config = settings(tmp_path_factory.mktemp("data"), API_KEY=KEY)
+    async with serving(config, make_key=signing_key) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def line(postroom: Postroom) -> AsyncIterator[Line]:
+    async with line_to(postroom.resources.config.http.port) as opened:
         yield opened
 
 
@@ -141,14 +147,14 @@ async def test_trailers_that_do_not_end_are_cut_off(line: Line) -> None:
 
 
 async def test_a_large_body_beside_a_small_head_is_not_counted_as_head(line: Line) -> None:
-    body = json.dumps({"mailboxName": "hello", "padding": "x" * 500_000})
+    body = json.dumps({"mailboxName": "large", "padding": "x" * 500_000})
     post = f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: {len(body)}\r\n\r\n{body}"
     await line.say(post + post)
     assert [await line.status(), await line.status()] == [201, 409]
 
 
 async def test_a_request_that_offers_http2_keeps_its_body(line: Line) -> None:
-    body = '{"mailboxName": "hello"}'
+    body = '{"mailboxName": "offered"}'
     offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     head = f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}{offer}Content-Length: {len(body)}\r\n\r\n"
     await line.say(head + body)
@@ -158,7 +164,7 @@ async def test_a_request_that_offers_http2_keeps_its_body(line: Line) -> None:
 
 
 async def test_what_came_whole_before_a_fault_is_still_answered(line: Line) -> None:
-    body = '{"mailboxName": "hello"}'
+    body = '{"mailboxName": "whole"}'
     await line.say(
         f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: {len(body)}\r\n\r\n{body}nonsense\r\n\r\n"
     )
@@ -197,7 +203,7 @@ async def line_to_answers(
     await http.stop()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def hasty_line() -> AsyncIterator[Line]:
     async with line_to_answers(HastyConnection) as opened:
         yield opened

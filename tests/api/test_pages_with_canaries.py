@@ -4,6 +4,7 @@ import itertools
 import re
 import urllib.parse
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import httpx2
@@ -93,10 +94,15 @@ class Visitor:
     def require_own(self, element: Element, what: str) -> None:
         for name, value in element.attributes:
             if name in ADDRESSES and value not in KEPT_OUT:
-                where = urllib.parse.urljoin(f"{self.base_url}/app/", value)
-                assert where.startswith(f"{self.base_url}/"), f"{what}: {element}"
+                assert is_below(self.base_url, value), f"{what}: {element}"
 
 
+@cache
+def is_below(base_url: str, value: str) -> bool:
+    return urllib.parse.urljoin(f"{base_url}/app/", value).startswith(f"{base_url}/")
+
+
+@cache
 def acts(element: Element) -> bool:
     """A canary, or a piece of it, as name or as attribute of htmx."""
     names = [name for name, _ in element.attributes]

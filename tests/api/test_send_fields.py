@@ -195,17 +195,17 @@ STEERING = ("X-SMTPAPI", "x-msys-api", "X-MC-BccAddress", "X-SES-Tenant", "X-PM-
 OTHER_STEERING = ("X-Mailin-Custom", "X-MJ-CustomID", "X-Postmark-Server", "x-mc-preserverecipients")
 
 
-@pytest.mark.parametrize("name", [*STEERING, *OTHER_STEERING])
-async def test_a_header_that_steers_a_relay_is_refused_in_sends_and_drafts(server: Server, name: str) -> None:
+async def test_a_header_that_steers_a_relay_is_refused_in_sends_and_drafts(server: Server) -> None:
     bob = await server.new_inbox("bob")
-    own = {"to": "a@example.com", "subject": "x", "body": "x", "headers": {name: "x"}}
-    sent = await server.api.post(f"/v1/inboxes/{bob}/send", json=own, headers={"Idempotency-Key": "1"})
-    assert (sent.status_code, sent.json()["field"]) == (400, "headers")
-    drafted = await server.api.post(f"/v1/inboxes/{bob}/drafts", json=own)
-    assert (drafted.status_code, drafted.json()["field"]) == (400, "headers")
     draft = (await server.api.post(f"/v1/inboxes/{bob}/drafts", json={"body": "x"})).json()["id"]
-    changed = await server.api.patch(f"/v1/drafts/{draft}", json={"headers": {name: "x"}})
-    assert (changed.status_code, changed.json()["field"]) == (400, "headers")
+    for name in (*STEERING, *OTHER_STEERING):
+        own = {"to": "a@example.com", "subject": "x", "body": "x", "headers": {name: "x"}}
+        sent = await server.api.post(f"/v1/inboxes/{bob}/send", json=own, headers={"Idempotency-Key": name})
+        assert (sent.status_code, sent.json()["field"]) == (400, "headers"), name
+        drafted = await server.api.post(f"/v1/inboxes/{bob}/drafts", json=own)
+        assert (drafted.status_code, drafted.json()["field"]) == (400, "headers"), name
+        changed = await server.api.patch(f"/v1/drafts/{draft}", json={"headers": {name: "x"}})
+        assert (changed.status_code, changed.json()["field"]) == (400, "headers"), name
 
 
 async def test_a_header_that_the_server_allows_by_name_is_sent(tmp_path: Path, clock: FakeClock) -> None:
