@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -38,13 +39,17 @@ class Asked:
         return cls(query["redirect_uri"], query["state"], query["nonce"], query["code_challenge"])
 
 
+@cache
+def published_key() -> RSAKey:
+    """Once: joserfc looks for divisors of its primes, as long as it takes to make a key."""
+    return RSAKey.import_key(signing_key(), {"kid": "one", "use": "sig"})
+
+
 @dataclass
 class OpenIdProvider:
     issuer: str
     now: Callable[[], int]
-    key: RSAKey = field(
-        default_factory=lambda: RSAKey.import_key(signing_key(), {"kid": "one", "use": "sig"})
-    )
+    key: RSAKey = field(default_factory=published_key)
     signer: RSAKey | None = None  # another than the one it publishes
     algorithm: str = "RS256"
     claims: dict[str, Any] = field(default_factory=dict)  # in place of the right ones
