@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from postroom.mail.search import index_entry, match_expression, tokens
-from postroom.mail.search.index_entry import Searchable
+from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mail.search.query import Query, Term
 
 REALM, SCOPE = "a1", "inb1"
@@ -20,10 +20,12 @@ class Engines:
         self.sqlite, self.postgres = sqlite, postgres
 
     def fill(self, mails: Sequence[Searchable]) -> None:
+        self.put([index_entry.of_mail(mail, REALM, [SCOPE]) for mail in mails])
+
+    def put(self, entries: Sequence[IndexEntry]) -> None:
         self.sqlite.execute("insert into mails (mails) values ('delete-all')")
         self.postgres.execute("truncate mails")
-        for number, mail in enumerate(mails):
-            entry = index_entry.of_mail(mail, REALM, [SCOPE])
+        for number, entry in enumerate(entries):
             words = (number, index_entry.to_fts5(entry))
             self.sqlite.execute("insert into mails (rowid, words) values (?, ?)", words)
             words = (number, index_entry.to_tsvector(entry))

@@ -16,6 +16,12 @@ def test_a_calendar_file_tells_what_an_agent_acts_on(sample: CalendarSample) -> 
     assert sample.wrong() == {}
 
 
+def test_hardly_any_ordinary_mail_gives_a_code() -> None:
+    mistaken, all_mails = figures.taken_for_codes()
+    assert all_mails > 6_000
+    assert len(mistaken) <= all_mails // 1_000, mistaken
+
+
 @pytest.mark.parametrize("part", figures.PARTS)
 def test_the_documented_figures_are_those_of_the_command(part: str) -> None:
     document = (DOCUMENTS / ("security.md" if part == "signals" else "scale.md")).read_text()

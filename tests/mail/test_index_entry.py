@@ -204,5 +204,5 @@ def test_a_hostile_text_stays_within_what_both_databases_hold(
     entry = index_entry.of_mail(letter(text, recipients=["x@example.com"] * 5_000, files=[text]), "a1", [])
     assert len(entry.places) <= index_entry.MAX_PLACES + 1
     assert len({*entry.places, *entry.behind}) <= index_entry.MAX_DISTINCT_TOKENS + 1
-    engines.fill([letter(text, recipients=["x@example.com"] * 5_000, files=[text])])
+    engines.put([entry])
     assert engines.find(parse("to:x@example.com")) == [0]

@@ -1,5 +1,7 @@
 """HTML becomes readable text, and nothing that a reader would not see is in it."""
 
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,8 +202,8 @@ def test_joiners_that_shape_words_and_emoji_stay() -> None:
 
 
 @samples("tag", ["div", "b", "table><tr><td", "ul><li", "blockquote", "font color=white"])
-def test_a_hundred_thousand_levels_are_read_without_recursion(tag: str) -> None:
-    assert isinstance(html_to_text(f"<{tag}>" * 100_000 + "deep"), str)
+def test_levels_without_end_are_read_without_recursion(tag: str) -> None:
+    assert isinstance(html_to_text(f"<{tag}>" * 3 * sys.getrecursionlimit() + "deep"), str)
 
 
 @given(st.lists(st.sampled_from(NESTING), max_size=40))
