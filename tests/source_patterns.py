@@ -21,6 +21,9 @@ from postroom.web.dashboard.routes import PAGES
 from postroom.web.routes import ROUTES
 
 SEARCHING = frozenset({"search", "finditer", "findall", "sub", "subn", "split"})
+ANCHORED = frozenset({"match", "fullmatch"})
+ASKING = re.compile(rf"\.\s*(?:{'|'.join(SEARCHING | ANCHORED)})\b")
+ASKING_RE = re.compile(r"\bre\s*\.")
 DEEPEST = 5
 
 
@@ -99,9 +102,14 @@ def _patterns_of(kind: Any) -> Iterator[str]:
                 yield from _patterns_of(each)
 
 
-def in_functions() -> Iterator[Found | Made]:
+@cache
+def in_functions() -> list[Found | Made]:
     """`re.compile`, `re.sub` and the like inside of functions, of a text that stands there or of another."""
-    for path, tree in sources():
+    return list(_in_functions())
+
+
+def _in_functions() -> Iterator[Found | Made]:
+    for path, tree in sources(ASKING_RE):
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
                 if _is_of_re(call.func):
@@ -117,20 +125,22 @@ def _is_of_re(function: ast.expr) -> bool:
         isinstance(function, ast.Attribute)
         and isinstance(function.value, ast.Name)
         and function.value.id == "re"
-        and function.attr in SEARCHING | {"compile", "match", "fullmatch"}
+        and function.attr in SEARCHING | ANCHORED | {"compile"}
     )
 
 
-def sources(below: str = "") -> Iterator[tuple[str, ast.Module]]:
-    for folder in (Path(package.__path__[0]) for package in (postroom, postroom_client)):
+def sources(asking: re.Pattern[str], below: str = "") -> Iterator[tuple[str, ast.Module]]:
+    """Those in whose text it stands."""
+    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client)]
+    for folder in folders:
         for path in sorted(folder.rglob("*.py")):
             name = str(path.relative_to(folder.parent))
-            if name.startswith(below):
-                yield name, _parse(path)
+            if name.startswith(below) and asking.search(path.read_text()):
+                yield name, _tree(path)
 
 
 @cache
-def _parse(path: Path) -> ast.Module:
+def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
@@ -139,12 +149,12 @@ def asked_places() -> tuple[frozenset[str], frozenset[str]]:
     """Names of modules that look at the beginning of a text (`match`, `fullmatch`), or all through it."""
     anchored: set[str] = set()
     searched: set[str] = set()
-    for path, tree in sources():
+    for path, tree in sources(ASKING):
         module = path.removesuffix(".py").replace("/", ".")
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 name = f"{module}.{_name_of(call.func.value)}"
-                if call.func.attr in ("match", "fullmatch"):
+                if call.func.attr in ANCHORED:
                     anchored.add(name)
                 elif call.func.attr in SEARCHING:
                     searched.add(name)

@@ -3,6 +3,7 @@
 import ast
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -165,6 +166,7 @@ FILES_OF_A_ROOM = 13
 TRANSACTIONS_OF_DOORS = 8  # downloads, long waits, uploads
 DOORS = {"smtp", "imap", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "settings", "config"}
+WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.
 USERS_OF_THE_CLIENT = {
@@ -196,20 +198,63 @@ def part_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is asked of a module. Its tree is not kept: the garbage collector would look at all of them."""
+
+    lines: int
+    has_docstring: bool
+    imports: list[str]
+    types: list[str]
+    transactions: list[int]  # lines of functions that are one
+    of_threads: set[str]  # words
+
+
 @functools.cache
-def nodes_of(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text())))
+def contents_of(path: Path) -> Contents:
+    text = path.read_text()
+    module = ast.parse(text)
+    statements = statements_of(module)
+    return Contents(
+        len(text.splitlines()),
+        bool(ast.get_docstring(module)),
+        [name for node in statements for name in imported_by(node)],
+        [node.name for node in module.body if isinstance(node, ast.ClassDef)],
+        [
+            node.lineno
+            for node in statements
+            if isinstance(node, ast.FunctionDef)
+            and node.name == "work"
+            and [each.arg for each in node.args.args[:1]] == ["tx"]
+        ],
+        {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)} & WORDS_OF_THREADS
+        if any(word in text for word in WORDS_OF_THREADS)
+        else set(),
+    )
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    for node in nodes_of(path):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}: relative imports hide where a name comes from"
-            assert node.module is not None
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def statements_of(module: ast.Module) -> list[ast.AST]:
+    """All, however deep; of what they are made of there is ten times as much."""
+    found: list[ast.AST] = [module]
+    for node in found:
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, name, ())
+            found += inside if isinstance(inside, list) else ()  # that of a lambda is one expression
+    return found
+
+
+def imported_by(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "relative imports hide where a name comes from"
+        assert node.module is not None
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports_of(path: Path) -> list[str]:
+    return contents_of(path).imports
 
 
 def postroom_parts_imported_by(path: Path) -> set[str]:
@@ -299,19 +344,16 @@ def test_names_say_what_they_hold() -> None:
 
 def test_a_module_fits_in_one_sitting() -> None:
     for path in modules():
-        assert len(path.read_text().splitlines()) <= LINES_OF_A_MODULE, path
-        module = nodes_of(path)[0]
-        assert isinstance(module, ast.Module)
+        assert contents_of(path).lines <= LINES_OF_A_MODULE, path
         if path.name != "__init__.py":
-            assert ast.get_docstring(module), f"{path} needs a docstring of one to three lines"
+            assert contents_of(path).has_docstring, f"{path} needs a docstring of one to three lines"
 
 
 def test_only_the_pools_run_threads_for_the_loop() -> None:
     """The loop's own pool would let what waits for one purpose delay every other."""
     for path in set(modules()) - {SOURCE / "processes" / "pools.py"}:
-        words = {node.attr for node in nodes_of(path) if isinstance(node, ast.Attribute)}
-        words |= {name.rpartition(".")[2] for name in imports_of(path)}
-        assert not words & {"to_thread", "run_in_executor", "ThreadPoolExecutor"}, path
+        imported = {name.rpartition(".")[2] for name in imports_of(path)}
+        assert not (contents_of(path).of_threads | imported) & WORDS_OF_THREADS, path
 
 
 def types_by_name() -> dict[str, list[str]]:
@@ -319,11 +361,8 @@ def types_by_name() -> dict[str, list[str]]:
     places: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         if not path.stem.endswith("shapes") and "operations" not in path.relative_to(SOURCE).parts:
-            module = nodes_of(path)[0]
-            assert isinstance(module, ast.Module)
-            for node in module.body:
-                if isinstance(node, ast.ClassDef):
-                    places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+            for name in contents_of(path).types:
+                places.setdefault(name, []).append(str(path.relative_to(SOURCE)))
     return places
 
 
@@ -334,9 +373,8 @@ def test_no_two_types_of_the_server_have_one_name() -> None:
 def test_doors_hold_no_transactions_of_their_own() -> None:
     """Checks, audit, event and bells belong to the verb that changes the rows, so that no door skips them."""
     transactions = [
-        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        f"{path.relative_to(SOURCE)}:{line}"
         for path in sorted((SOURCE / "web").rglob("*.py"))
-        for node in nodes_of(path)
-        if isinstance(node, ast.FunctionDef) and node.name == "work" and node.args.args[0].arg == "tx"
+        for line in contents_of(path).transactions
     ]
     assert len(transactions) <= TRANSACTIONS_OF_DOORS, transactions

@@ -290,6 +290,7 @@ BEFORE = {
     "content-type": ("", "multipart/form-data; boundary=", 'multipart/form-data; a="', "application/json;"),
     "cookie": ("", f"{COOKIE}=", f'{COOKIE}="'),
 }
+ASKING_HEADERS = re.compile(r"\bheaders?\b")
 HEADER_SHAPES = {
     name: unit
     for name, unit in SHAPES.items() | {"quoted octals": "\\0", "parameters": ';a="', "quoted": '\\"'}.items()
@@ -300,7 +301,7 @@ HEADER_SHAPES = {
 def header_names() -> set[str]:
     """Of all fields that the source of the web asks for."""
     found: set[str] = set()
-    for _, tree in sources("postroom/web/"):
+    for _, tree in sources(ASKING_HEADERS, "postroom/web/"):
         found.update(name.lower() for node in ast.walk(tree) for name in _asked_headers(node))
     return found
 
