@@ -1,5 +1,6 @@
 """Every measurement runs, with tiny sizes: what it measures depends on the machine and is not judged here."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -97,7 +98,8 @@ def test_what_the_index_costs_is_measured_for_each_kind_of_mail() -> None:
     assert all(result.value > 0 for result in results[2::3])
 
 
-def test_search_is_measured_on_both_databases() -> None:
+def test_search_is_measured_on_both_databases(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "running_postgres", lambda: contextlib.nullcontext(postgres_url))
     results = search.measure(120, SearchLoad(mails=120, inboxes=3, questions=4))
     assert [result.unit for result in results] == ["µs/mail", "bytes/mail", "ms", "ms", "ms"] * 2
     assert {result.name.partition(":")[0] for result in results} == {"SQLite", "PostgreSQL"}

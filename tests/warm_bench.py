@@ -23,8 +23,8 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         settings: Mapping[str, str] | None = None,
         log: IO[str] | None = None,
     ) -> Iterator[Any]:
-        if module == "postroom" and settings is not None and log is not None:
-            with warm(settings, log) as forked:
+        if module == "postroom" and settings is not None:
+            with Path(os.devnull).open("w") as nowhere, warm(settings, log or nowhere) as forked:
                 yield forked
         else:
             with whole(module, arguments, settings, log) as process:
