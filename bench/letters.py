@@ -1,5 +1,7 @@
 """Mails of made-up words, as unevenly used as those of a language."""
 
+import copy
+import functools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,6 +69,18 @@ class Writer:
 
     def phrase(self) -> str:
         return " ".join(self._piece(2))
+
+
+def writer_of(language: int) -> Writer:
+    """One that begins at the same place each time."""
+    writer = copy.copy(_first_writer_of(language))
+    writer.random = copy.copy(writer.random)
+    return writer
+
+
+@functools.cache
+def _first_writer_of(language: int) -> Writer:
+    return Writer(random.Random(language))
 
 
 def new_mails(

@@ -1,7 +1,6 @@
 """A mail program: 100,000 mails listed, one more heard of, and a connection that waits."""
 
 import imaplib
-import random
 import smtplib
 import socket
 import statistics
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from websockets.sync.client import connect
 
 from bench.consumption import of_family, settle
-from bench.letters import Writer, new_mails
+from bench.letters import Writer, new_mails, writer_of
 from bench.processes import HOST, Server, resident_bytes, running_postroom, scratch_folder, wait_until_ready
 from bench.results import Result, at_most
 from bench.seeding import seed
@@ -67,7 +66,7 @@ async def _fill(folder: Path, size: int, url: str) -> None:
     now = SystemClock().now()
     settings = config.load({"POSTROOM_DATA_DIR": str(folder), "POSTROOM_DATABASE_URL": url})
     db = await open_database(settings, now)
-    writer = Writer(random.Random(7))
+    writer = writer_of(7)
     try:
         inbox = await db.read(_first_inbox)
         for _ in range(0, size, STORED_TOGETHER):

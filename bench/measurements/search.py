@@ -1,7 +1,6 @@
 """Search in 20,000 mails on both databases: what the index costs, and how fast it answers."""
 
 import contextlib
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from statistics import quantiles
 
 import uvloop
 
-from bench.letters import Writer, new_mails
+from bench.letters import Writer, new_mails, writer_of
 from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom import config
@@ -85,7 +84,7 @@ def add_inboxes(tx: Tx, count: int, now: int) -> list[Inbox]:
 
 async def _store_and_index(db: Database, owners: list[Inbox], mails: int) -> float:
     """The seconds that the index took."""
-    writer, now, seconds = Writer(random.Random(VOCABULARY)), SystemClock().now, 0.0
+    writer, now, seconds = writer_of(VOCABULARY), SystemClock().now, 0.0
     for start in range(0, mails, STORED_TOGETHER):
         await db.write(_store, writer, owners, min(STORED_TOGETHER, mails - start), now())
         started = time.perf_counter()
@@ -110,7 +109,7 @@ def _index_bytes(tx: Tx, sql: str) -> int:
 
 async def _ask(db: Database, engine: str, load: SearchLoad, owners: list[Inbox]) -> list[Result]:
     results = []
-    for kind, make_question in _questions(Writer(random.Random(VOCABULARY))):
+    for kind, make_question in _questions(writer_of(VOCABULARY)):
         times = []
         for number in range(load.questions):
             inbox = owners[number % len(owners)]
