@@ -24,6 +24,7 @@ Stage = Literal[
     "QUIT",
 ]
 
+BLOCK_BYTES = 16 * 1024  # of what has no end
 STALL = b"stall"
 DROP = b"drop"
 FLOOD = b"flood"  # one line without end
@@ -243,6 +244,7 @@ class _Dialogue:
         await self._writer.drain()
 
     async def _repeat(self, data: bytes) -> None:
+        together = data * (BLOCK_BYTES // len(data))
         while True:
-            self._writer.write(data)
+            self._writer.write(together)
             await self._writer.drain()
