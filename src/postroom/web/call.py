@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,12 +28,6 @@ from postroom.web.requests.authentication import client_address
 CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
 
 __all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned"]
-
-
-T = TypeVar("T")
-
-SHALLOW_OFFSET = 1000
-LONG_SECONDS = 10.0
 
 
 class Call(Struct, frozen=True):
@@ -66,11 +59,6 @@ class Call(Struct, frozen=True):
         if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.reach):
             return inboxes.get(tx, self.reach, inbox_id)
         return self.inbox
-
-    async def read_page(self, offset: int, work: Callable[[Tx], T]) -> T:
-        """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
-        db = self.resources.db
-        return await (db.read(work) if offset <= SHALLOW_OFFSET else db.read_long(work, LONG_SECONDS))
 
     @property
     def address(self) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_type_hints
 
 from msgspec import Struct
@@ -95,6 +95,10 @@ class Route(Struct, frozen=True, dict=True):
     def path_names(self) -> list[str]:
         return [name for _, name in self.named]
 
+
+get, post, put, patch, delete = (
+    partial(Route, method) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+)  # rows of a table
 
 Found = tuple[Route, dict[str, str]]  # with the values of its path's names
 Places = tuple[int, ...]  # of the fixed segments of a path

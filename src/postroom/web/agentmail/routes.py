@@ -12,6 +12,7 @@ from postroom.operations import pods as pod_verbs
 from postroom.web.agentmail import inboxes, messages, threads
 from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
 from postroom.web.agentmail.writing import drafts, sending
+from postroom.web.api.events.webhooks import require_allowed_urls
 from postroom.web.api.mailbox import threads as thread_deletion
 from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.api.outward import drafts as draft_verbs
@@ -85,7 +86,6 @@ ORGANIZATION = (
     Route("GET", "/organizations", organization.get_organization, ACCOUNT, READING),
     Route("GET", "/auth/me", organization.get_identity, SCOPED, NOTHING),
 )
-ALLOWED = webhooks.require_allowed_url
 SETTINGS = (
     Route("GET", "/api-keys", keys.list_keys, ACCOUNT, READING),
     Route("POST", "/api-keys", keys.create_key, ACCOUNT, MANAGING, read=read_optional),
@@ -97,9 +97,9 @@ SETTINGS = (
     Route("GET", ENTRY, lists.get_entry, SCOPED, READING),
     Route("DELETE", ENTRY, lists.delete_entry, POD, MANAGING, 204),
     Route("GET", "/webhooks", webhooks.list_webhooks, ACCOUNT, MANAGING),
-    Route("POST", "/webhooks", webhooks.create_webhook, ACCOUNT, MANAGING, prepare=ALLOWED),
+    Route("POST", "/webhooks", webhooks.create_webhook, ACCOUNT, MANAGING, prepare=require_allowed_urls),
     Route("GET", WEBHOOK, webhooks.get_webhook, ACCOUNT, MANAGING),
-    Route("PATCH", WEBHOOK, webhooks.change_webhook, ACCOUNT, MANAGING, prepare=ALLOWED),
+    Route("PATCH", WEBHOOK, webhooks.change_webhook, ACCOUNT, MANAGING, prepare=require_allowed_urls),
     Route("DELETE", WEBHOOK, webhooks.delete_webhook, ACCOUNT, MANAGING, 204),
     Route("GET", f"{WEBHOOK}/headers", webhooks.get_headers, ACCOUNT, MANAGING),
     Route("PATCH", f"{WEBHOOK}/headers", webhooks.change_headers, ACCOUNT, MANAGING, 204),

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from hashlib import blake2s
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from msgspec import Struct
@@ -25,10 +25,12 @@ from postroom.operations import operator
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.forms import COOKIE, own_page, own_path
 from postroom.web.requests import cookies
 from postroom.web.routes import ROUTE_OF
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 NOTICE = "postroom_notice"
@@ -69,7 +71,7 @@ class Desk(Struct, frozen=True):
 
     async def show(self, template: str, here: str, status: int = 200, /, **values: Any) -> Response:
         """`here` is the word of the rail that the page belongs to."""
-        frame = await self.call.resources.db.read(read_frame, self)
+        frame = await self.read(read_frame, self)
         request = self.call.request
         notice = unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
         response = self.renderer.page(
@@ -101,6 +103,17 @@ class Desk(Struct, frozen=True):
         """The same for an operation that is more than one transaction."""
         result: T = await operations.perform(ROUTE_OF[operation], self.call, arguments)
         return result
+
+    async def ask(self, operation: Callable[..., Any], **arguments: Any) -> Any:
+        """What any of them answers, as the plain values that the interface would show."""
+        return plain(await operations.perform(ROUTE_OF[operation], self.call, arguments))
+
+    async def read(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.call.resources.db.read(work, *args, **kwargs)
+
+    async def decide(self, verb: Callable[..., T], *arguments: Any) -> T:
+        """A verb that has no row in the interface: the person and the time stand around what it takes."""
+        return await self.call.resources.db.write(verb, self.call.decider, *arguments, self.call.now())
 
     def may(self, permission: str) -> bool:
         return permission in self.call.caller.permissions

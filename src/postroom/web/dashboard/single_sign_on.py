@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts.people import challenges, mail_links
+from postroom.accounts.people import mail_links
 from postroom.connections.fetching import Fetcher
 from postroom.errors import NotFound, Unauthorized
 from postroom.operations.people import single_sign_on as verbs
@@ -20,7 +20,6 @@ from postroom.web.oauth.openid import OpenIdClient
 PATH = f"{SIGN_IN_PATH}/oidc"
 ANSWER_PATH = f"{PATH}/callback"
 COOKIE = "postroom_single_sign_on"
-COOKIE_SECONDS = challenges.LIFETIME // 1000
 ERROR_CHARACTERS = 100
 
 

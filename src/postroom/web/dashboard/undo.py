@@ -1,5 +1,6 @@
 """One undo for what one click ends: tried at once, and done ten seconds later, unless it is taken back."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,6 +43,15 @@ async def delay(desk: Desk, operation: Any, to: str, said: str, **arguments: Any
     """Refused at once where it would be refused; else done after ten seconds."""
     await try_out(desk.call, ROUTES[operation], arguments)
     return await keep(desk, operation, [arguments], to, said)
+
+
+def delayed(operation: Any, to: str, said: str) -> Callable[..., Awaitable[Response]]:
+    """A page that asks for no more than an operation on what its path names, such as a deletion."""
+
+    async def ask(desk: Desk, **named: str) -> Response:
+        return await delay(desk, operation, to, said.format(seconds=SECONDS), **named)
+
+    return ask
 
 
 async def try_all(desk: Desk, operation: Any, asked: list[dict[str, Any]]) -> Trial:
@@ -102,11 +112,11 @@ async def take_back(desk: Desk, action_id: str, body: BackForm) -> Response:
 
 
 async def do_now(desk: Desk, action_id: str, body: BackForm) -> Response:
-    own = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     if action_id not in [action.id for action in own]:
         raise NotFound("Too late: it is done.")
     await carry_out(desk.call.resources, desk.call.webhook_courier, action_id)
-    left = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    left = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     return go(own_path(body.back), "" if action_id in [action.id for action in left] else "Done.")
 
 
@@ -118,6 +128,6 @@ async def dismiss(desk: Desk, action_id: str, body: BackForm) -> Response:
 
 async def do_all_now(desk: Desk) -> None:
     """Before the session ends, or works elsewhere: what it asked for is not lost."""
-    own = await desk.call.resources.db.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     for action in own:
         await carry_out(desk.call.resources, desk.call.webhook_courier, action.id)

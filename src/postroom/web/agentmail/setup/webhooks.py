@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,18 +16,9 @@ from postroom.events.webhooks import Webhook
 from postroom.fields import RowPlace
 from postroom.mailbox import inboxes
 from postroom.operations.ways import webhook_list as verbs
-from postroom.resources import Resources, Tx
+from postroom.resources import Tx
 from postroom.web.agentmail import events, names, paging, shapes
 from postroom.web.agentmail.setup import setup_shapes
-from postroom.web.api.events import webhooks as checks
-
-
-async def require_allowed_url(
-    resources: Resources, body: setup_shapes.NewWebhook | setup_shapes.WebhookChange
-) -> dict[str, Any]:
-    if body.url is not None:
-        await checks.require_allowed(resources, body.url)
-    return {}
 
 
 def show(tx: Tx, webhook: Webhook) -> shapes.Page:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import UnsetType
 
 from postroom import ids
 from postroom.clock import to_iso
@@ -19,8 +20,7 @@ from postroom.net import target
 from postroom.operations import webhooks
 from postroom.operations.inboxes import InboxChange, NewInbox
 from postroom.operations.people.notifications import NotificationsBody
-from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
-from postroom.operations.webhooks import NewWebhook, Retried, RetryFailed, WebhookTest
+from postroom.operations.webhooks import Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
 from postroom.resources import Resources
 from postroom.web.call import Call
@@ -38,16 +38,19 @@ async def require_allowed(resources: Resources, url: str) -> None:
         raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
 
 
-async def require_allowed_url(resources: Resources, body: NewWebhook) -> dict[str, Any]:
-    await require_allowed(resources, body.url)
+async def require_allowed_urls(resources: Resources, body: Any) -> dict[str, Any]:
+    """All that a body names."""
+    for url in urls_of(body):
+        if isinstance(url, str):
+            await require_allowed(resources, url)
     return {}
 
 
-async def require_allowed_own_url(resources: Resources, body: NewInbox | InboxChange) -> dict[str, Any]:
-    """Of an inbox that gets a webhook of its own."""
-    if isinstance(body.webhook_url, str):
-        await require_allowed(resources, body.webhook_url)
-    return {}
+def urls_of(body: Any) -> list[str | UnsetType | None]:
+    """Where a webhook posts, an inbox that gets one of its own, or a target of notifications."""
+    if isinstance(body, NotificationsBody):
+        return [each.target for each in body.targets if each.kind != EMAIL]
+    return [body.webhook_url if isinstance(body, NewInbox | InboxChange) else body.url]
 
 
 async def test_webhook(call: Call) -> WebhookTest:
@@ -64,22 +67,6 @@ async def test_inbox_webhook(call: Call, inbox_id: str) -> WebhookTest:
 async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
     """Post a signed test event to a webhook of the list now"""
     return await post_test(call, await call.resources.db.read(webhook_list.get, call.account_id, webhook_id))
-
-
-async def require_allowed_listed_url(
-    resources: Resources, body: NewListedWebhook | ListedWebhookChange
-) -> dict[str, Any]:
-    if isinstance(body.url, str):
-        await require_allowed(resources, body.url)
-    return {}
-
-
-async def require_allowed_targets(resources: Resources, body: NotificationsBody) -> dict[str, Any]:
-    """Checked like webhooks."""
-    for each in body.targets:
-        if each.kind != EMAIL:
-            await require_allowed(resources, each.target)
-    return {}
 
 
 async def post_test(call: Call, webhook: stored.Webhook | None) -> WebhookTest:

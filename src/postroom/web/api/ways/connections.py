@@ -23,7 +23,9 @@ NOTHING_YET = (
 )
 
 
-async def require_allowed(resources: Resources, body: NewConnection | ConnectionChange) -> dict[str, Any]:
+async def require_allowed_targets(
+    resources: Resources, body: NewConnection | ConnectionChange
+) -> dict[str, Any]:
     """Refuses what can never be asked; a name that cannot be resolved now is judged at each use."""
     asked = {"apiUrl": body.api_url}
     if isinstance(body.oauth, Struct):

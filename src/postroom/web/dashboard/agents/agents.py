@@ -43,7 +43,7 @@ class Agent(Struct, frozen=True):
 
 
 async def show_agents(desk: Desk, query: OffsetQuery) -> Response:
-    found, more = await desk.call.resources.db.read(read_agents, desk, query.offset)
+    found, more = await desk.read(read_agents, desk, query.offset)
     return await desk.show(
         "agents.html", "agents", title="Agents", agents=found, **query.of(query.offset + len(found) + more)
     )
@@ -82,7 +82,7 @@ def scope_of(tx: Tx, desk: Desk, key: Key) -> tuple[str, str]:
 
 
 async def show_agent(desk: Desk, key_id: str) -> Response:
-    agent, steps = await desk.call.resources.db.read(read_agent, desk, key_id)
+    agent, steps = await desk.read(read_agent, desk, key_id)
     return await desk.show(
         "agent.html", "agents", title=agent.key.name or "An agent", agent=agent, steps=steps
     )
@@ -95,7 +95,7 @@ def read_agent(tx: Tx, desk: Desk, key_id: str) -> tuple[Agent, list[timeline.St
 
 async def pause(desk: Desk, key_id: str, body: AgentPauseForm) -> Response:
     """All that leaves the inbox or the pod that the key is for; a key of the account stops the account."""
-    key = await desk.call.resources.db.read(keys.get, desk.call.account_id, key_id)
+    key = await desk.read(keys.get, desk.call.account_id, key_id)
     where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":
         await desk.run(operations.put_pause, query=where)

@@ -1,5 +1,7 @@
 """Accounts: made, paused and opened by who runs the server."""
 
+from operator import attrgetter
+
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -44,7 +46,7 @@ class AccountRow(Struct, frozen=True):
 
 async def show_accounts(desk: Desk, token: str = "", link: str = "") -> Response:
     """`token` and `link` are shown this once."""
-    found = await desk.call.resources.db.read(read_accounts, desk)
+    found = await desk.read(read_accounts, desk)
     return await desk.show(
         "accounts.html",
         "operator",
@@ -64,15 +66,10 @@ def read_accounts(tx: Tx, desk: Desk) -> list[AccountRow]:
 
 
 async def export(desk: Desk) -> Response:
-    found = await desk.call.resources.db.read(read_accounts, desk)
+    found = await desk.read(read_accounts, desk)
     head = ("id", "name", "plan", "inboxes", "storedBytes", "createdAt", "lastUsedAt")
-    rows = [
-        (
-            *(each.account.id, each.account.name, each.account.plan, each.account.inbox_count),
-            *(each.account.stored_bytes, each.account.created_at, each.last_used_at),
-        )
-        for each in found
-    ]
+    columns = attrgetter("id", "name", "plan", "inbox_count", "stored_bytes", "created_at")
+    rows = [(*columns(each.account), each.last_used_at) for each in found]
     return sheets.to_file("accounts.csv", head, rows)
 
 
@@ -84,49 +81,37 @@ def read_plan(value: str) -> Plan:
 
 
 async def create_account(desk: Desk, body: AccountForm) -> Response:
-    call, token = desk.call, keys.new_token()
-    await call.resources.db.write(
-        operator.create_account, call.decider, body.name, read_plan(body.plan), token, call.now()
-    )
+    token = keys.new_token()
+    await desk.decide(operator.create_account, body.name, read_plan(body.plan), token)
     return await show_accounts(desk, token=token)
 
 
 async def change_account(desk: Desk, account_id: str, body: PlanForm) -> Response:
-    call, megabytes = desk.call, read_number(body.megabytes, "megabytes")
-    await call.resources.db.write(
-        operator.change_account,
-        call.decider,
-        account_id,
-        body.name,
-        read_plan(body.plan),
-        None if megabytes is None else megabytes * MEGABYTE,
-        call.now(),
-    )
+    megabytes = read_number(body.megabytes, "megabytes")
+    limit_bytes = None if megabytes is None else megabytes * MEGABYTE
+    plan = read_plan(body.plan)
+    await desk.decide(operator.change_account, account_id, body.name, plan, limit_bytes)
     return go(PATH, "Kept.")
 
 
 async def delete_account(desk: Desk, account_id: str, body: DeletionForm) -> Response:
-    call = desk.call
-    name = await call.resources.db.write(
-        operator.delete_account, call.decider, account_id, body.typed, call.now()
-    )
+    name = await desk.decide(operator.delete_account, account_id, body.typed)
     return go(PATH, f"{name} is deleted. Its mail is removed within minutes.")
 
 
 async def open_account(desk: Desk, account_id: str) -> Response:
     """A link that signs in to the account once."""
     call, token = desk.call, sessions.new_token()
-    await call.resources.db.write(operator.add_login_link, call.decider, account_id, token, call.now())
+    await desk.decide(operator.add_login_link, account_id, token)
     return await show_accounts(desk, link=f"{call.resources.config.base_url}/app/sign-in?link={token}")
 
 
 async def pause(desk: Desk, account_id: str) -> Response:
-    call, base_url = desk.call, desk.call.resources.config.base_url
-    await call.resources.db.write(operator.pause_account, call.decider, account_id, base_url, call.now())
+    base_url = desk.call.resources.config.base_url
+    await desk.decide(operator.pause_account, account_id, base_url)
     return go(PATH, "Paused. Nothing leaves this account until it is resumed.")
 
 
 async def resume(desk: Desk, account_id: str) -> Response:
-    call = desk.call
-    await call.resources.db.write(operator.resume_account, call.decider, account_id, call.now())
+    await desk.decide(operator.resume_account, account_id)
     return go(PATH, "Resumed. What nothing else holds goes now.")

@@ -1,5 +1,6 @@
 """Feedback of all accounts, read by who runs the server."""
 
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -20,34 +21,19 @@ class FeedbackQuery(Struct, frozen=True):
 
 
 async def show_feedback(desk: Desk, query: FeedbackQuery) -> Response:
-    call = desk.call
-    found = await call.resources.db.read(feedback.list_feedback, call.caller, query.type or None, SHOWN)
+    found = await desk.read(feedback.list_feedback, desk.call.caller, query.type or None, SHOWN)
     return await desk.show(
         "feedback.html", "operator", title="Feedback", found=found, types=TYPES, query=query
     )
 
 
 async def export(desk: Desk) -> Response:
-    call = desk.call
-    found = await call.resources.db.read(feedback.list_feedback, call.caller, None, EXPORTED)
+    found = await desk.read(feedback.list_feedback, desk.call.caller, None, EXPORTED)
     head = ("id", "createdAt", "account", "key", "keyName", "type", "message", "context")
-    rows = [
-        (
-            each.id,
-            each.created_at,
-            each.account_id,
-            each.key_id,
-            each.key_name,
-            each.type,
-            each.message,
-            each.context,
-        )
-        for each in found
-    ]
-    return sheets.to_file("feedback.csv", head, rows)
+    columns = attrgetter("id", "created_at", "account_id", "key_id", "key_name", "type", "message", "context")
+    return sheets.to_file("feedback.csv", head, map(columns, found))
 
 
 async def remove(desk: Desk, feedback_id: str) -> Response:
-    call = desk.call
-    await call.resources.db.write(feedback.remove_feedback, call.decider, feedback_id, call.now())
+    await desk.decide(feedback.remove_feedback, feedback_id)
     return go(PATH, "Removed.")

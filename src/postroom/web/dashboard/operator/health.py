@@ -1,6 +1,7 @@
 """The state of the machine: mails by the hour, disk, workers, loops and pauses."""
 
 import shutil
+from operator import attrgetter
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -22,7 +23,6 @@ from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
 
-PATH = "/app/operator"
 PAUSES_SHOWN = 100
 DUTIES_SHOWN = 50
 EXPIRES_SOON = 14 * DAY
@@ -109,7 +109,7 @@ def read_certificate(config: Config) -> CertificateState | None:
 
 async def show_health(desk: Desk) -> Response:
     resources = desk.call.resources
-    overview = await resources.db.read(read_overview, desk, desk.call.now())
+    overview = await desk.read(read_overview, desk, desk.call.now())
     hours, nodes = overview.hours, to_nodes(overview.duties)
     return await desk.show(
         "health.html",
@@ -118,18 +118,8 @@ async def show_health(desk: Desk) -> Response:
         overview=overview,
         inward=bars([hour.received for hour in hours], "Mails in, by hour"),
         outward=bars([hour.sent for hour in hours], "Mails out, by hour", [hour.failed for hour in hours]),
-        told=bars(
-            [milliseconds(hour.event_seconds) for hour in hours],
-            "Milliseconds, by hour",
-            is_sum=False,
-            unit=" ms",
-        ),
-        waited=bars(
-            [milliseconds(hour.queue_seconds) for hour in hours],
-            "Milliseconds, by hour",
-            is_sum=False,
-            unit=" ms",
-        ),
+        told=plot_seconds([hour.event_seconds for hour in hours]),
+        waited=plot_seconds([hour.queue_seconds for hour in hours]),
         now_hour=hours[-1],
         nodes=nodes,
         others=list_others(overview.duties, nodes),
@@ -146,16 +136,13 @@ async def show_health(desk: Desk) -> Response:
 
 async def export(desk: Desk) -> Response:
     now = desk.call.now()
-    hours = (await desk.call.resources.db.read(read_overview, desk, now)).hours
-    rows = [(len(hours) - 1 - place, *each) for place, each in enumerate(map(to_row, hours))]
+    hours = (await desk.read(read_overview, desk, now)).hours
+    columns = attrgetter("received", "sent", "failed", "event_seconds", "queue_seconds")
+    rows = [(len(hours) - 1 - place, *columns(each)) for place, each in enumerate(hours)]
     head = ("hoursAgo", "received", "sent", "failed", "eventP95Seconds", "queueP95Seconds")
     return sheets.to_file("mails-by-hour.csv", head, rows)
 
 
-def to_row(hour: Hour) -> tuple[int | float | str, ...]:
-    delays = ("" if each is None else each for each in (hour.event_seconds, hour.queue_seconds))
-    return hour.received, hour.sent, hour.failed, *delays
-
-
-def milliseconds(seconds: float | None) -> int:
-    return round((seconds or 0) * SECOND)
+def plot_seconds(by_hour: list[float | None]) -> str:
+    milliseconds = [round((seconds or 0) * SECOND) for seconds in by_hour]
+    return bars(milliseconds, "Milliseconds, by hour", is_sum=False, unit=" ms")

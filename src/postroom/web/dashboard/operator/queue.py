@@ -1,5 +1,6 @@
 """The queue by domain, and how delivery to each domain goes; the mails behind each figure."""
 
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -47,7 +48,7 @@ class BehindQuery(Struct, frozen=True):
 
 
 async def show_queue(desk: Desk) -> Response:
-    waiting, held = await desk.call.resources.db.read(read_queue, desk)
+    waiting, held = await desk.read(read_queue, desk)
     return await desk.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
 
 
@@ -64,26 +65,23 @@ def read_waiting(tx: Tx, desk: Desk) -> list[WaitingLane]:
 
 
 async def export_queue(desk: Desk) -> Response:
-    found = await desk.call.resources.db.read(read_waiting, desk)
+    found = await desk.read(read_waiting, desk)
     rows = [(each.lane, each.count, each.due, each.oldest_at, each.last_reply) for each in found]
     return sheets.to_file("queue.csv", ("domain", "waiting", "due", "oldestAt", "lastReply"), rows)
 
 
 async def try_again(desk: Desk, body: LaneForm) -> Response:
-    call = desk.call
-    count = await call.resources.db.write(operator.retry_lane, call.decider, body.lane, call.now())
+    count = await desk.decide(operator.retry_lane, body.lane)
     return go(PATH, f"{count} are being retried.")
 
 
 async def try_some_again(desk: Desk, body: TickedForm) -> Response:
-    call = desk.call
-    count = await call.resources.db.write(operator.retry_deliveries, call.decider, ticked(body), call.now())
+    count = await desk.decide(operator.retry_deliveries, ticked(body))
     return go(behind(body), f"{count} of the selected are being retried.")
 
 
 async def cancel_some(desk: Desk, body: TickedForm) -> Response:
-    call = desk.call
-    found = await call.resources.db.read(operator.list_messages_of_deliveries, call.caller, ticked(body))
+    found = await desk.read(operator.list_messages_of_deliveries, desk.call.caller, ticked(body))
     return go(behind(body), f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
@@ -98,19 +96,17 @@ def behind(body: TickedForm) -> str:
 
 
 async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
-    db, caller = desk.call.resources.db, desk.call.caller
-    found = await db.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
+    caller = desk.call.caller
+    found = await desk.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
     return go(PATH, f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
 async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
     """Whole mails: who else would get one does not get it either."""
-    call, base_url, count = desk.call, desk.call.resources.config.base_url, 0
+    base_url, count = desk.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:
-            await call.resources.db.write(
-                operator.cancel_message, call.decider, account_id, message_id, base_url, call.now()
-            )
+            await desk.decide(operator.cancel_message, account_id, message_id, base_url)
         except ApiError:  # it has just been delivered, or somebody else cancelled it
             continue
         count += 1
@@ -118,13 +114,12 @@ async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
-    db = desk.call.resources.db
     return await desk.show(
         "deliverability.html",
         "operator",
         title="Deliverability",
-        destinations=await db.read(read_destinations, desk, query.days),
-        providers=await db.read(read_providers, desk, query.days),
+        destinations=await desk.read(read_destinations, desk, query.days),
+        providers=await desk.read(read_providers, desk, query.days),
         query=query,
     )
 
@@ -141,25 +136,19 @@ def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:
 
 
 async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
-    found = await desk.call.resources.db.read(read_destinations, desk, query.days)
+    found = await desk.read(read_destinations, desk, query.days)
     head = ("domain", "delivered", "deferred", "failed", "bounced", "complained", "tlsPercent", "p95Seconds")
-    rows = [
-        (
-            *(each.lane, each.delivered, each.deferred, each.failed),
-            *(each.bounced, each.complained, "" if each.tls_percent is None else each.tls_percent),
-            p95(each),
-        )
-        for each in found
-    ]
+    columns = attrgetter(*("lane", "delivered", "deferred", "failed", "bounced", "complained", "tls_percent"))
+    rows = [(*columns(each), p95(each)) for each in found]
     return sheets.to_file("deliverability.csv", head, rows)
 
 
-def p95(destination: DomainStatistics) -> float | str:
-    return "" if destination.p95_seconds is None else round(destination.p95_seconds, 3)
+def p95(destination: DomainStatistics) -> float | None:
+    return None if destination.p95_seconds is None else round(destination.p95_seconds, 3)
 
 
 async def show_behind(desk: Desk, query: BehindQuery) -> Response:
-    found = await desk.call.resources.db.read(read_behind, desk, query)
+    found = await desk.read(read_behind, desk, query)
     return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)
 
 

@@ -110,10 +110,9 @@ class HeldList(Struct, frozen=True):
 
 async def show_approvals(desk: Desk, query: StateQuery) -> Response:
     """A list, and beside it all that it takes to decide about one."""
-    db = desk.call.resources.db
-    found = await db.read(read_waiting, desk, query)
+    found = await desk.read(read_waiting, desk, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
-    card = await db.read(read_card, desk, chosen) if chosen else None
+    card = await desk.read(read_card, desk, chosen) if chosen else None
     if card is not None:
         card["shown"] = await look_at(desk, chosen, card["bcc"])
         card["strangers"] = strangers_of(card["shown"], card["known"])
@@ -260,7 +259,7 @@ async def reject_several(desk: Desk, body: Rejections) -> Response:
 
 async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
     """A rule from here, for what comes. What waits goes on waiting until somebody decides."""
-    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    message = await desk.read(messages.get, desk.call.reach, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
     await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
     said = f"From now on mail of this inbox to {body.address} alone is not held. Decide about this one."

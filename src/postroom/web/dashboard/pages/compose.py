@@ -23,7 +23,6 @@ from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.interface.bodies.uploads import SentFile
 
-PATH = "/app/compose"
 DRAFTS = "/app/drafts"
 BODY_CHARACTERS = 100_000
 UNDO_SECONDS = 10
@@ -147,10 +146,9 @@ async def undo(desk: Desk, message_id: str) -> Response:
 
 async def copy_as_draft(desk: Desk, message_id: str) -> str:
     """A draft of one's own with what a mail says, to whom, and its files."""
-    resources = desk.call.resources
-    message = await resources.db.read(messages.get, desk.call.reach, message_id)
+    message = await desk.read(messages.get, desk.call.reach, message_id)
     written = documents.decode(message.document)
-    raw = await raw_mails.read(resources, message.id, with_trace=False)
+    raw = await raw_mails.read(desk.call.resources, message.id, with_trace=False)
     files = (await pools.READING.run(parse_mail, raw)).attachments
     body = DraftBody(
         to=written.header_to or None,
@@ -213,7 +211,7 @@ def require_text(body: SendBody) -> None:
 
 
 async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
-    thread = await desk.call.resources.db.read(threads.get, desk.call.reach, thread_id)
+    thread = await desk.read(threads.get, desk.call.reach, thread_id)
     forwarded = body.message if body.how == "forward" else None
     wanted = SendBody(
         body=body.body,

@@ -29,15 +29,15 @@ class NewMoment(Struct, rename="camel", frozen=True):
 
 
 async def show_drafts(desk: Desk) -> Response:
-    found, _ = await desk.call.resources.db.read(inboxes.list_within, desk.call.reach, INBOXES_SHOWN, 0)
+    found, _ = await desk.read(inboxes.list_within, desk.call.reach, INBOXES_SHOWN, 0)
     shown: list[dict[str, Any]] = []
     for inbox in found:
         page = plain(await api.list_drafts(desk.call, inbox.id, PageQuery(SHOWN, 0)))
         shown += [{**draft, "address": inbox.address} for draft in page["data"]]
     asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
-    scheduled = plain(await desk.run(holds.list_approvals, query=asked))["data"]
+    scheduled = (await desk.ask(holds.list_approvals, query=asked))["data"]
     waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
-    paused = plain(await desk.call.resources.db.read(list_paused, desk))
+    paused = plain(await desk.read(list_paused, desk))
     return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting + paused)
 
 
@@ -49,9 +49,9 @@ def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
     return holds.show(tx, found, desk.call.links())
 
 
-async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
-    said = f"Cancelled in {undo.SECONDS} seconds. It will not leave."
-    return await undo.delay(desk, messages.cancel_message, PATH, said, message_id=message_id)
+cancel_scheduled = undo.delayed(
+    messages.cancel_message, PATH, "Cancelled in {seconds} seconds. It will not leave."
+)
 
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:

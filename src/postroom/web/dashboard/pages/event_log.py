@@ -57,13 +57,13 @@ class ReplayForm(Struct, frozen=True):
 
 
 async def show_events(desk: Desk, query: EventFilter) -> Response:
-    found, targets = await desk.call.resources.db.read(read_events, desk, query)
+    found, targets = await desk.read(read_events, desk, query)
     return await show_list(desk, query, found, targets, LISTED_CHARACTERS)
 
 
 async def show_event(desk: Desk, event_id: str) -> Response:
     """One event with the whole of its payload."""
-    event, targets = await desk.call.resources.db.read(read_event, desk, event_id)
+    event, targets = await desk.read(read_event, desk, event_id)
     return await show_list(desk, EventFilter(message=event.message_id), [event], targets, None)
 
 
@@ -139,7 +139,6 @@ def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
 
 async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
     """To the webhook that was chosen, whether or not it is enabled or wants this kind."""
-    db, call = desk.call.resources.db, desk.call
-    event = await db.read(get_event, desk, event_id)
-    url = await db.write(replay_event, call.decider, event, body.owner, call.now())
+    event = await desk.read(get_event, desk, event_id)
+    url = await desk.decide(replay_event, event, body.owner)
     return go(own_path(body.back), f"It is posted to {url} again.")

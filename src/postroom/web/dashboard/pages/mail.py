@@ -88,7 +88,7 @@ class ThreadRow(Struct, frozen=True):
 
 
 async def show_mail(desk: Desk, query: MailQuery) -> Response:
-    rows, total, inbox = await desk.call.resources.db.read(read_rows, desk, query, ROWS)
+    rows, total, inbox = await desk.read(read_rows, desk, query, ROWS)
     return await desk.show(
         "mail.html",
         "mail",

@@ -56,7 +56,7 @@ async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Resp
 
 
 async def suppress_sender(desk: Desk, message_id: str) -> Response:
-    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    message = await desk.read(messages.get, desk.call.reach, message_id)
     address = require_sender(message)
     await desk.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
     return await back_to(desk, message_id, f"Nothing is sent to {address} any more.")
@@ -64,7 +64,7 @@ async def suppress_sender(desk: Desk, message_id: str) -> Response:
 
 async def block_sender(desk: Desk, message_id: str) -> Response:
     """At the inbox that it came to. The mail that is there stays."""
-    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    message = await desk.read(messages.get, desk.call.reach, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
     await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
@@ -76,14 +76,14 @@ async def release(desk: Desk, message_id: str) -> Response:
     return await back_to(desk, message_id, "It is in, as if it came now.")
 
 
-async def delete(desk: Desk, message_id: str) -> Response:
-    said = f"The message is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, message_operations.delete_message, "/app/mail", said, message_id=message_id)
+delete = undo.delayed(
+    message_operations.delete_message, "/app/mail", "The message is deleted in {seconds} seconds."
+)
 
 
-async def delete_thread(desk: Desk, thread_id: str) -> Response:
-    said = f"The thread is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, api_threads.delete_thread, "/app/mail", said, thread_id=thread_id)
+delete_thread = undo.delayed(
+    api_threads.delete_thread, "/app/mail", "The thread is deleted in {seconds} seconds."
+)
 
 
 async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
@@ -105,12 +105,12 @@ async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
 
 
 async def page_of(desk: Desk, message_id: str) -> str:
-    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    message: Message = await desk.read(messages.get, desk.call.reach, message_id)
     return f"/app/mail/{message.thread_id}?message={message.id}"
 
 
 async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Response:
-    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    message: Message = await desk.read(messages.get, desk.call.reach, message_id)
     html = documents.decode(message.document).body_html
     raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False) if "cid:" in html else b""
     return await html_page(html, raw, query.pictures)

@@ -48,12 +48,12 @@ class FirstSteps(Struct, frozen=True):
 
 
 async def show_home(desk: Desk) -> Response:
-    steps = await desk.call.resources.db.read(read_steps, desk)
+    steps = await desk.read(read_steps, desk)
     return go("/app/mail") if steps.are_enough else await show_steps(desk, steps)
 
 
 async def show_start(desk: Desk) -> Response:
-    return await show_steps(desk, await desk.call.resources.db.read(read_steps, desk))
+    return await show_steps(desk, await desk.read(read_steps, desk))
 
 
 async def show_steps(desk: Desk, steps: FirstSteps, token: str = "") -> Response:
@@ -97,7 +97,7 @@ async def create_inbox(desk: Desk, body: InboxForm) -> Response:
 async def send_test_mail(desk: Desk, body: InboxChoice) -> Response:
     """Through the same way as any mail that comes in."""
     resources = desk.call.resources
-    inbox = await resources.db.read(inboxes.get, desk.call.reach, body.inbox_id)
+    inbox = await desk.read(inboxes.get, desk.call.reach, body.inbox_id)
     arrival = test_mail(inbox, resources.config.domain, desk.call.now())
     await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
     return go("/app/mail", f"A mail to {inbox.address} is on its way.")
@@ -134,5 +134,5 @@ async def create_agent_key(desk: Desk) -> Response:
     await desk.call.resources.db.write(
         keys.add, desk.call.account_id, None, AGENT_KEY, token, desk.call.now(), creator=desk.call.caller
     )
-    steps = await desk.call.resources.db.read(read_steps, desk)
+    steps = await desk.read(read_steps, desk)
     return await show_steps(desk, steps, token)

@@ -24,7 +24,6 @@ from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
 
 MESSAGES = 50
@@ -91,7 +90,7 @@ async def show_thread(
     desk: Desk, thread_id: str, query: ThreadPageQuery, form: Any = None, error: ApiError | None = None
 ) -> Response:
     """`form` is an answer that was refused, with the reason."""
-    found = await desk.call.resources.db.read(read_conversation, desk, thread_id, query)
+    found = await desk.read(read_conversation, desk, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
     raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
     return await desk.show(
@@ -173,14 +172,14 @@ def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
 
 
 async def read_raw(desk: Desk, message_id: str) -> str:
-    await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    await desk.read(messages.get, desk.call.reach, message_id)
     raw = await raw_mails.read(desk.call.resources, message_id, with_trace=True)
     return raw[:RAW_CHARACTERS].decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 async def show_message(desk: Desk, message_id: str) -> Response:
     """The thread of a message, at the message, where its id leads. What was kept out has no thread."""
-    shown = plain(await desk.run(get_message, message_id=message_id))
+    shown = await desk.ask(get_message, message_id=message_id)
     if shown["blocked"]:
         return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)
     return await show_thread(desk, shown["threadId"], ThreadPageQuery(message=shown["id"]))

@@ -5,13 +5,13 @@ from typing import Literal
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
-from postroom.errors import BadRequest, WebhookFailed
+from postroom.errors import BadRequest
 from postroom.operations.ways import webhook_list as operations
 from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.web.api.events import webhooks as api
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.pages.webhooks import PATH, DeliveryLogQuery, show_webhooks
+from postroom.web.dashboard.pages.webhooks import PATH, DeliveryLogQuery, show_webhooks, told_of_test
 
 
 class ListedWebhookForm(Struct, rename="camel", frozen=True):
@@ -56,11 +56,7 @@ async def switch(desk: Desk, webhook_id: str, body: SwitchForm) -> Response:
 
 
 async def test(desk: Desk, webhook_id: str) -> Response:
-    try:
-        done = await desk.perform(api.test_listed_webhook, webhook_id=webhook_id)
-    except WebhookFailed as error:
-        return go(PATH, error.message)
-    return go(PATH, f"The endpoint answered {done.status} after {done.milliseconds} ms.")
+    return go(PATH, await told_of_test(desk, api.test_listed_webhook, webhook_id=webhook_id))
 
 
 async def rotate_secret(desk: Desk, webhook_id: str) -> Response:
@@ -68,6 +64,8 @@ async def rotate_secret(desk: Desk, webhook_id: str) -> Response:
     return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
 
 
-async def remove(desk: Desk, webhook_id: str) -> Response:
-    said = f"The webhook is removed in {undo.SECONDS} seconds. Events are no longer posted there then."
-    return await undo.delay(desk, operations.delete_listed_webhook, PATH, said, webhook_id=webhook_id)
+remove = undo.delayed(
+    operations.delete_listed_webhook,
+    PATH,
+    "The webhook is removed in {seconds} seconds. Events are no longer posted there then.",
+)

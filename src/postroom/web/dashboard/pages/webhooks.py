@@ -1,5 +1,6 @@
 """Webhooks: where events are posted, how that went, and sending again."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from postroom.fields import Offset, PageQuery
 from postroom.mailbox import inboxes
 from postroom.operations import webhooks as operations
 from postroom.operations.ways import webhook_list
-from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed
+from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed, WebhookTest
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
@@ -62,26 +63,25 @@ class WebhookHealth(Struct, frozen=True):
         return any(hour.failed for hour in self.hours) and not any(hour.delivered for hour in self.hours)
 
 
-async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", status: int = 200) -> Response:
+async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "") -> Response:
     try:
-        webhook = plain(await desk.run(operations.get_webhook))
+        webhook = await desk.ask(operations.get_webhook)
     except NotFound:
         webhook = None
     asked = DeliveryQuery(query.state or None, SHOWN, query.offset)
-    page = plain(await desk.run(operations.list_webhook_deliveries, query=asked))
-    health = await desk.call.resources.db.read(read_health, desk, int(query.hours))
-    listed = plain(await desk.run(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
+    page = await desk.ask(operations.list_webhook_deliveries, query=asked)
+    health = await desk.read(read_health, desk, int(query.hours))
+    listed = (await desk.ask(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
     event_ids = sorted({each["eventId"] for each in page["data"]})
     places = sorted({place for each in listed for place in each["inboxIds"]})
     return await desk.show(
         "webhooks.html",
         "webhooks",
-        status,
         title="Webhooks",
         webhook=webhook,
         secret=secret,
         deliveries=page["data"],
-        kind_of=await desk.call.resources.db.read(events.kinds_of, event_ids),
+        kind_of=await desk.read(events.kinds_of, event_ids),
         total=page["total"],
         query=query,
         health=health,
@@ -89,7 +89,7 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", s
         kinds=kinds.KINDS,
         limit=SHOWN,
         listed=listed,
-        places=await desk.call.resources.db.read(inboxes.addresses_of, places),
+        places=await desk.read(inboxes.addresses_of, places),
         samples=verifying.SAMPLES,
     )
 
@@ -118,17 +118,20 @@ async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
     return go(PATH, "Webhook saved.")
 
 
-async def remove_webhook(desk: Desk) -> Response:
-    said = f"The webhook is removed in {undo.SECONDS} seconds."
-    return await undo.delay(desk, operations.delete_webhook, PATH, said)
+remove_webhook = undo.delayed(operations.delete_webhook, PATH, "The webhook is removed in {seconds} seconds.")
 
 
 async def test_webhook(desk: Desk) -> Response:
+    return go(PATH, await told_of_test(desk, api.test_webhook))
+
+
+async def told_of_test(desk: Desk, test: Callable[..., Awaitable[WebhookTest]], **named: str) -> str:
+    """Of the account, of an inbox or of the list."""
     try:
-        done = await desk.perform(api.test_webhook)
+        done = await desk.perform(test, **named)
     except WebhookFailed as error:
-        return go(PATH, error.message)
-    return go(PATH, f"The endpoint answered {done.status} after {done.milliseconds} ms.")
+        return error.message
+    return f"The endpoint answered {done.status} after {done.milliseconds} ms."
 
 
 async def rotate_secret(desk: Desk) -> Response:
@@ -138,7 +141,7 @@ async def rotate_secret(desk: Desk) -> Response:
 
 async def show_delivery(desk: Desk, delivery_id: str) -> Response:
     """What was posted, and every answer to it."""
-    shown, event = await desk.call.resources.db.read(read_delivery, desk, delivery_id)
+    shown, event = await desk.read(read_delivery, desk, delivery_id)
     body = msgspec.json.format(event.payload, indent=2).decode() if event is not None else ""
     return await desk.show(
         "delivery.html", "webhooks", title="A delivery", each=shown, event=event, body=body

@@ -18,7 +18,7 @@ class RingForm(Struct, frozen=True):
 
 
 async def show_devices(desk: Desk) -> Response:
-    devices, key = await desk.call.resources.db.read(verbs.list_devices, desk.call.caller)
+    devices, key = await desk.read(verbs.list_devices, desk.call.caller)
     return await desk.show("devices.html", "settings", title="Devices", devices=devices, key=key)
 
 
@@ -27,10 +27,8 @@ async def add(desk: Desk, body: RingForm) -> Response:
     await require_allowed(desk.call.resources, body.endpoint)
     name = desk.call.request.headers.get("user-agent", "")
     new = verbs.NewDevice(body.endpoint, body.p256dh, body.auth)
-    await desk.call.resources.db.write(verbs.add_device, desk.call.decider, new, name, desk.call.now())
+    await desk.decide(verbs.add_device, new, name)
     return go(PATH, "This device rings when a mail waits for you.")
 
 
-async def remove(desk: Desk, device_id: str) -> Response:
-    said = f"That device rings no longer in {undo.SECONDS} seconds."
-    return await undo.delay(desk, verbs.remove_device, PATH, said, device_id=device_id)
+remove = undo.delayed(verbs.remove_device, PATH, "That device rings no longer in {seconds} seconds.")

@@ -28,37 +28,33 @@ async def show_passkeys(desk: Desk) -> Response:
         "passkeys.html",
         "settings",
         title="Passkeys",
-        passkeys=await resources.db.read(verbs.list_passkeys, desk.call.caller),
+        passkeys=await desk.read(verbs.list_passkeys, desk.call.caller),
         is_possible=verbs.relying_party(resources.config) is not None,
     )
 
 
 async def offer(desk: Desk) -> Response:
-    resources = desk.call.resources
-    caller, now = desk.call.decider, desk.call.now()
-    options = await resources.db.write(verbs.offer_adding, caller, resources.config, now)
+    options = await desk.decide(verbs.offer_adding, desk.call.resources.config)
     return Response(msgspec.json.encode(options), media_type="application/json", headers=HEADERS)
 
 
 async def add(desk: Desk, body: NewPasskeyForm) -> Response:
     """The challenge is used up first, whatever is found out about the rest."""
-    resources, caller = desk.call.resources, desk.call.decider
-    party = verbs.require_party(resources.config)
+    party = verbs.require_party(desk.call.resources.config)
     answer = verbs.read_answer(body.credential)
-    await resources.db.write(verbs.take_adding, caller, answer, desk.call.now())
+    await desk.decide(verbs.take_adding, answer)
     new = await pools.ONCE.run(verbs.verify_new, answer, party)
-    added = await resources.db.write(verbs.add_passkey, caller, new, body.name, desk.call.now())
+    added = await desk.decide(verbs.add_passkey, new, body.name)
     return go(PATH, f"The passkey “{added.name}” signs you in from now on.")
 
 
 async def rename(desk: Desk, passkey_id: str, body: PasskeyNameForm) -> Response:
-    caller, now = desk.call.decider, desk.call.now()
-    await desk.call.resources.db.write(verbs.rename_passkey, caller, passkey_id, body.name, now)
+    await desk.decide(verbs.rename_passkey, passkey_id, body.name)
     return go(PATH, "Kept.")
 
 
-async def remove(desk: Desk, passkey_id: str) -> Response:
-    said = (
-        f"In {undo.SECONDS} seconds the passkey signs nobody in any more. Delete it on your device as well."
-    )
-    return await undo.delay(desk, verbs.remove_passkey, PATH, said, passkey_id=passkey_id)
+remove = undo.delayed(
+    verbs.remove_passkey,
+    PATH,
+    "In {seconds} seconds the passkey signs nobody in any more. Delete it on your device as well.",
+)

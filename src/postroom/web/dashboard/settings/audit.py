@@ -12,7 +12,6 @@ from postroom.operations import audit_log
 from postroom.operations.audit_log import AuditQuery
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings import audit_targets
 
 SHOWN = 50
@@ -38,8 +37,8 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
 
 
 async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
-    page = plain(await desk.run(audit_log.list_audit, query=asked(query, SHOWN, query.offset)))
-    targets = await desk.call.resources.db.read(audit_targets.describe, desk.call.reach, page["data"])
+    page = await desk.ask(audit_log.list_audit, query=asked(query, SHOWN, query.offset))
+    targets = await desk.read(audit_targets.describe, desk.call.reach, page["data"])
     return await desk.show(
         "audit.html",
         "settings",
@@ -54,7 +53,7 @@ async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
 async def export(desk: Desk, query: AuditLogQuery) -> Response:
     entries: list[dict[str, Any]] = []
     while len(entries) < EXPORTED:
-        page = plain(await desk.run(audit_log.list_audit, query=asked(query, PAGE, len(entries))))["data"]
+        page = (await desk.ask(audit_log.list_audit, query=asked(query, PAGE, len(entries))))["data"]
         entries += page
         if len(page) < PAGE:
             break

@@ -6,6 +6,7 @@ from msgspec import Struct, structs
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts.people import device_codes
+from postroom.config import Config
 from postroom.errors import OauthError
 from postroom.operations.people import programs
 from postroom.operations.people.programs import Asked, Choice
@@ -43,13 +44,12 @@ class DeviceForm(Struct, frozen=True):
 
 
 async def show_consent(desk: Desk, query: Asked) -> Response:
-    resources = desk.call.resources
-    client = await resources.db.read(programs.require_client, query)
+    config = desk.call.resources.config
+    client = await desk.read(programs.require_client, query)
     try:
-        resource = programs.require_sound(query, resources.config)
+        resource = programs.require_sound(query, config)
     except OauthError as error:
-        told = {"error": error.oauth, "error_description": error.message}
-        return RedirectResponse(to_program(query, resources.config, **told), 303, headers=HEADERS)
+        return back_to(query, config, error=error.oauth, error_description=error.message)
     response = await desk.show(
         "consent.html",
         "settings",
@@ -75,21 +75,22 @@ def allow_leading_to(response: Response, redirect_uri: str) -> Response:
 
 
 async def decide_consent(desk: Desk, body: ConsentForm) -> Response:
-    resources, asked = desk.call.resources, body.asked
-    await resources.db.read(programs.require_client, asked)
+    config, asked = desk.call.resources.config, body.asked
+    await desk.read(programs.require_client, asked)
     if body.decision != "allow":
-        told = {"error": "access_denied", "error_description": "The person refused."}
-        return RedirectResponse(to_program(asked, resources.config, **told), 303, headers=HEADERS)
-    choice, now = Choice(body.level, body.reach), resources.now()
-    code = await resources.db.write(programs.allow, desk.call.decider, asked, choice, resources.config, now)
-    return RedirectResponse(to_program(asked, resources.config, code=code), 303, headers=HEADERS)
+        return back_to(asked, config, error="access_denied", error_description="The person refused.")
+    code = await desk.decide(programs.allow, asked, Choice(body.level, body.reach), config)
+    return back_to(asked, config, code=code)
+
+
+def back_to(asked: Asked, config: Config, **told: str) -> Response:
+    return RedirectResponse(to_program(asked, config, **told), 303, headers=HEADERS)
 
 
 async def show_device(desk: Desk, query: DeviceQuery) -> Response:
-    resources = desk.call.resources
     code = None
     if query.code:
-        code = await resources.db.read(device_codes.find_waiting, query.code, resources.now())
+        code = await desk.read(device_codes.find_waiting, query.code, desk.call.now())
     return await desk.show(
         "device.html",
         "settings",
@@ -101,9 +102,8 @@ async def show_device(desk: Desk, query: DeviceQuery) -> Response:
 
 
 async def decide_device(desk: Desk, body: DeviceForm) -> Response:
-    db, now, caller = desk.call.resources.db, desk.call.now(), desk.call.decider
     if body.decision != "allow":
-        await db.write(programs.refuse_device, caller, body.code, now)
+        await desk.decide(programs.refuse_device, body.code)
         return go("/app", "The program was refused.")
-    await db.write(programs.allow_device, caller, body.code, Choice(body.level, body.reach), now)
+    await desk.decide(programs.allow_device, body.code, Choice(body.level, body.reach))
     return go("/app", "The program may go on. Its key is in the list of keys, where you can revoke it.")

@@ -14,7 +14,6 @@ from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.dashboard.settings.pods import OutboundForm
 
@@ -30,7 +29,7 @@ class WarmUpForm(Struct, frozen=True):
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await desk.run(domains.list_domains, query=query.to_page()))
+    page = await desk.ask(domains.list_domains, query=query.to_page())
     return await show(desk, page["data"], page["total"])
 
 
@@ -68,15 +67,13 @@ async def set_warm_up(desk: Desk, domain_id: str, body: WarmUpForm) -> Response:
     return go(PATH, told)
 
 
-async def delete_domain(desk: Desk, domain_id: str) -> Response:
-    said = f"The domain is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, domains.delete_domain, PATH, said, domain_id=domain_id)
+delete_domain = undo.delayed(domains.delete_domain, PATH, "The domain is deleted in {seconds} seconds.")
 
 
 async def check_domain(desk: Desk, domain_id: str) -> Response:
-    checked = plain(await desk.perform(api.verify_domain, domain_id=domain_id))
-    health = plain(await desk.perform(api.get_domain_health, domain_id=domain_id))["data"]
-    page = plain(await desk.run(domains.list_domains, query=OffsetQuery().to_page()))
+    checked = await desk.ask(api.verify_domain, domain_id=domain_id)
+    health = (await desk.ask(api.get_domain_health, domain_id=domain_id))["data"]
+    page = await desk.ask(domains.list_domains, query=OffsetQuery().to_page())
     shown = [checked if each["id"] == domain_id else each for each in page["data"]]
     return await show(desk, shown, page["total"], {domain_id: health})
 
@@ -87,8 +84,8 @@ async def rotate_dkim(desk: Desk, domain_id: str) -> Response:
 
 
 async def show_reports(desk: Desk, domain_id: str) -> Response:
-    domain = plain(await desk.run(domains.get_domain, domain_id=domain_id))
-    reports = plain(await desk.run(get_domain_reports, domain_id=domain_id, query=ReportQuery()))
+    domain = await desk.ask(domains.get_domain, domain_id=domain_id)
+    reports = await desk.ask(get_domain_reports, domain_id=domain_id, query=ReportQuery())
     days = reports["days"]
     passed, failed = ([day[name] for day in days] for name in ("passed", "failed"))
     return await desk.show(
@@ -102,7 +99,7 @@ async def show_reports(desk: Desk, domain_id: str) -> Response:
 
 
 async def download_zone(desk: Desk, domain_id: str) -> Response:
-    domain = plain(await desk.run(domains.get_domain, domain_id=domain_id))
+    domain = await desk.ask(domains.get_domain, domain_id=domain_id)
     lines = [zone_line(each["name"], each["type"], each["value"]) for each in domain["records"]]
     lines += mail_programs.zone_lines(domain["domain"], desk.call.resources.config)
     headers = {**HEADERS, "Content-Disposition": f"attachment; filename={domain['domain']}.zone"}

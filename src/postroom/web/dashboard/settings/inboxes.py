@@ -8,7 +8,7 @@ from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.config import Config
 from postroom.deliverability import mail_programs
-from postroom.errors import BadRequest, WebhookFailed
+from postroom.errors import BadRequest
 from postroom.mailbox import inboxes
 from postroom.operations import holds, keys, webhooks
 from postroom.operations import inboxes as operations
@@ -16,7 +16,7 @@ from postroom.processes import pools
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.plots import draw_qr_code
-from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
@@ -54,10 +54,8 @@ class TypedForm(Struct, frozen=True):
 
 
 async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(
-        await desk.run(operations.list_inboxes, query=operations.InboxQuery(None, SHOWN, query.offset))
-    )
-    unread = await desk.call.resources.db.read(inboxes.count_unread, [each["id"] for each in page["data"]])
+    page = await desk.ask(operations.list_inboxes, query=operations.InboxQuery(None, SHOWN, query.offset))
+    unread = await desk.read(inboxes.count_unread, [each["id"] for each in page["data"]])
     return await desk.show(
         "inbox_list.html",
         "settings",
@@ -78,10 +76,10 @@ async def create_inbox(desk: Desk, body: NewInboxForm) -> Response:
 
 
 async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
-    inbox = plain(await desk.run(operations.get_inbox, inbox_id=inbox_id))
-    meters = plain(await desk.run(holds.get_inbox_limits, inbox_id=inbox_id))
+    inbox = await desk.ask(operations.get_inbox, inbox_id=inbox_id)
+    meters = await desk.ask(holds.get_inbox_limits, inbox_id=inbox_id)
     own_keys = (
-        plain(await desk.run(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
+        (await desk.ask(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
         if desk.call.reach.is_account
         else {"data": []}
     )
@@ -92,7 +90,7 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
         inbox=inbox,
         meters=meters,
         keys=own_keys["data"],
-        pause=await desk.call.resources.db.read(pauses.find, inbox_id),
+        pause=await desk.read(pauses.find, inbox_id),
         secret=secret,
         words=approval.WORDS,
         sentences=SENTENCES,
@@ -145,11 +143,8 @@ async def rotate_secret(desk: Desk, inbox_id: str) -> Response:
 
 
 async def test_webhook(desk: Desk, inbox_id: str) -> Response:
-    try:
-        done = await desk.perform(api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
-    except WebhookFailed as error:
-        return go(f"{PATH}/{inbox_id}", error.message)
-    return go(f"{PATH}/{inbox_id}", f"The endpoint answered {done.status} after {done.milliseconds} ms.")
+    told = await told_of_test(desk, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
+    return go(f"{PATH}/{inbox_id}", told)
 
 
 async def pause(desk: Desk, inbox_id: str) -> Response:

@@ -51,7 +51,7 @@ class KeyChangeForm(Struct, rename="camel", frozen=True):
 
 
 async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response:
-    found, addresses = await desk.call.resources.db.read(read_keys, desk, query.offset)
+    found, addresses = await desk.read(read_keys, desk, query.offset)
     return await desk.show(
         "keys.html",
         "settings",
@@ -74,11 +74,11 @@ def read_keys(tx: Tx, desk: Desk, offset: int) -> tuple[list[Key], dict[str, str
 async def create_key(desk: Desk, body: KeyForm) -> Response:
     wanted = operations.NewKey(body.name, body.permissions or None, read_end(desk, body.days))
     if body.reach.startswith("pod_"):
-        made = plain(await desk.run(operations.create_pod_key, pod_id=body.reach, body=wanted))
+        made = await desk.ask(operations.create_pod_key, pod_id=body.reach, body=wanted)
     elif body.reach:
-        made = plain(await desk.run(operations.create_inbox_key, inbox_id=body.reach, body=wanted))
+        made = await desk.ask(operations.create_inbox_key, inbox_id=body.reach, body=wanted)
     else:
-        made = plain(await desk.run(operations.create_api_key, body=wanted))
+        made = await desk.ask(operations.create_api_key, body=wanted)
     return await show_keys(desk, OffsetQuery(), token=made["token"])
 
 
@@ -89,14 +89,14 @@ def read_end(desk: Desk, days: str) -> datetime | None:
 
 
 async def show_key(desk: Desk, key_id: str) -> Response:
-    key = plain(await desk.run(operations.get_api_key, key_id=key_id))
+    key = await desk.ask(operations.get_api_key, key_id=key_id)
     named = [key["inboxId"]] if key["inboxId"] else []
     return await desk.show(
         "key.html",
         "settings",
         title=key["name"] or "A key",
         key=key,
-        addresses=await desk.call.resources.db.read(inboxes.addresses_of, named),
+        addresses=await desk.read(inboxes.addresses_of, named),
         permissions=[word for word in ALL if word in key["permissions"]],
         words=approval.WORDS,
         sentences=SENTENCES,
@@ -125,6 +125,8 @@ async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response
     return go(f"{PATH}/keys/{key_id}", "The rules of this key hold from now on.")
 
 
-async def revoke_key(desk: Desk, key_id: str) -> Response:
-    said = f"The key is revoked in {undo.SECONDS} seconds. Its streams and sessions end with it."
-    return await undo.delay(desk, operations.delete_api_key, f"{PATH}/keys", said, key_id=key_id)
+revoke_key = undo.delayed(
+    operations.delete_api_key,
+    f"{PATH}/keys",
+    "The key is revoked in {seconds} seconds. Its streams and sessions end with it.",
+)

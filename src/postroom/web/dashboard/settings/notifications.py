@@ -9,7 +9,6 @@ from postroom.operations.people import notifications
 from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.requests.request_body import explain
 
 PATH = "/app/settings/notifications"
@@ -34,7 +33,7 @@ class RemovedTarget(Struct, frozen=True):
 
 
 async def show_notifications(desk: Desk) -> Response:
-    found = plain(await desk.run(notifications.get_notifications))["targets"]
+    found = (await desk.ask(notifications.get_notifications))["targets"]
     return await desk.show(
         "notifications.html",
         "settings",

@@ -9,18 +9,15 @@ from postroom.web.dashboard.desk import Desk, go
 
 
 async def list_sessions(desk: Desk) -> Response:
-    found = await desk.call.resources.db.read(sessions.list_within, desk.call.reach, desk.call.now())
+    found = await desk.read(sessions.list_within, desk.call.reach, desk.call.now())
     return await desk.show("people.html", "settings", title="Sessions", sessions=found)
 
 
 async def end_others(desk: Desk) -> Response:
-    call = desk.call
-    ended = await call.resources.db.write(sign_in.end_other_sessions, call.decider, call.now())
+    ended = await desk.decide(sign_in.end_other_sessions)
     return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
 
 
-async def end_session(desk: Desk, session_id: str) -> Response:
-    said = f"The session ends in {undo.SECONDS} seconds."
-    return await undo.delay(
-        desk, delayed_operations.end_session, "/app/sessions", said, session_id=session_id
-    )
+end_session = undo.delayed(
+    delayed_operations.end_session, "/app/sessions", "The session ends in {seconds} seconds."
+)

@@ -8,7 +8,6 @@ from postroom.accounts.rules import approval
 from postroom.operations import keys, pods
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import PATH
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
@@ -28,7 +27,7 @@ class PodNameForm(Struct, frozen=True):
 
 
 async def show_pods(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await desk.run(pods.list_pods, query=query.to_page()))
+    page = await desk.ask(pods.list_pods, query=query.to_page())
     return await desk.show(
         "pods.html", "settings", title="Pods", pods=page["data"], **query.of(page["total"])
     )
@@ -40,8 +39,8 @@ async def create_pod(desk: Desk, body: PodForm) -> Response:
 
 
 async def show_pod(desk: Desk, pod_id: str) -> Response:
-    pod = plain(await desk.run(pods.get_pod, pod_id=pod_id))
-    own_keys = plain(await desk.run(keys.list_pod_keys, pod_id=pod["id"], query=fields.PageQuery(SHOWN)))
+    pod = await desk.ask(pods.get_pod, pod_id=pod_id)
+    own_keys = await desk.ask(keys.list_pod_keys, pod_id=pod["id"], query=fields.PageQuery(SHOWN))
     return await desk.show(
         "pod.html",
         "settings",
@@ -70,6 +69,4 @@ async def set_rules(desk: Desk, pod_id: str, body: ApprovalForm) -> Response:
     return go(f"{PATH}/pods/{pod_id}", "The rules of this pod hold from now on.")
 
 
-async def delete_pod(desk: Desk, pod_id: str) -> Response:
-    said = f"The pod is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, pods.delete_pod, f"{PATH}/pods", said, pod_id=pod_id)
+delete_pod = undo.delayed(pods.delete_pod, f"{PATH}/pods", "The pod is deleted in {seconds} seconds.")

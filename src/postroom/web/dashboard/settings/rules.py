@@ -85,7 +85,7 @@ def read_budget(per_minute: str, per_day: str, cold_per_day: str) -> Budget:
 
 
 async def show_rules(desk: Desk) -> Response:
-    account = plain(await desk.run(pods.get_account)) if desk.call.reach.is_account else None
+    account = (await desk.ask(pods.get_account)) if desk.call.reach.is_account else None
     return await desk.show(
         "rules.html",
         "settings",
@@ -121,16 +121,16 @@ def boundary(query: PolicyQuery | ModeForm | RuleForm) -> fields.Boundary:
 
 async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
     """The level that was chosen, and what the levels above it say as well."""
-    found = plain(await desk.run(policies.get_policy, query=boundary(query)))
+    found = await desk.ask(policies.get_policy, query=boundary(query))
     asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
-    stopped = plain(await desk.run(policies.list_policy_audit, query=asked))["data"]
+    stopped = (await desk.ask(policies.list_policy_audit, query=asked))["data"]
     return await desk.show(
         "policy.html",
         "settings",
         title="Policy",
         policy=found,
         above=[
-            (name, plain(await desk.run(policies.get_policy, query=at)))
+            (name, (await desk.ask(policies.get_policy, query=at)))
             for name, at in await levels_above(desk, query)
         ],
         query=query,

@@ -12,7 +12,6 @@ from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies.uploads import SentFile
 
@@ -36,7 +35,7 @@ class ListForm(Struct, frozen=True):
 
 
 async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await desk.run(operations.list_suppressions, query=query.to_page()))
+    page = await desk.ask(operations.list_suppressions, query=query.to_page())
     return await desk.show(
         "suppressions.html",
         "settings",

@@ -14,7 +14,6 @@ from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
 
 PATH = "/app/settings/people"
@@ -39,8 +38,8 @@ class PodChoiceForm(Struct, rename="camel", frozen=True):
 
 
 async def show_people(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await desk.run(users.list_users, query=query.to_page()))
-    captured, all_pods = await desk.call.resources.db.read(read_beside, desk)
+    page = await desk.ask(users.list_users, query=query.to_page())
+    captured, all_pods = await desk.read(read_beside, desk)
     return await desk.show(
         "users.html",
         "settings",
@@ -87,8 +86,8 @@ async def invite_again(desk: Desk, user_id: str) -> Response:
 
 
 async def show_user(desk: Desk, user_id: str) -> Response:
-    user = plain(await desk.run(users.get_user, user_id=user_id))
-    _, all_pods = await desk.call.resources.db.read(read_beside, desk)
+    user = await desk.ask(users.get_user, user_id=user_id)
+    _, all_pods = await desk.read(read_beside, desk)
     return await desk.show(
         "user.html",
         "settings",
@@ -105,9 +104,11 @@ async def change(desk: Desk, user_id: str, body: UserForm) -> Response:
     return go(f"{PATH}/{user_id}", "Kept.")
 
 
-async def remove(desk: Desk, user_id: str) -> Response:
-    said = f"In {undo.SECONDS} seconds the user goes, with the keys and programs that the user let in."
-    return await undo.delay(desk, users.delete_user, PATH, said, user_id=user_id)
+remove = undo.delayed(
+    users.delete_user,
+    PATH,
+    "In {seconds} seconds the user goes, with the keys and programs that the user let in.",
+)
 
 
 def read_role(word: str) -> users.Role:

@@ -17,7 +17,6 @@ from postroom.web.api.outward import send as api_send
 from postroom.web.api.ways import connections as api
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.dashboard.settings.rules import read_number
 from postroom.web.dashboard.ways import steps
@@ -76,7 +75,7 @@ async def show_connections(desk: Desk, query: WayQuery) -> Response:
 async def show_all(desk: Desk, query: WayQuery, asked: str = "") -> Response:
     """`asked` of a provider that has to allow it, on a page of its own."""
     paging = OffsetQuery(query.offset)
-    page = plain(await desk.run(connections.list_connections, query=paging.to_page()))
+    page = await desk.ask(connections.list_connections, query=paging.to_page())
     return await desk.show(
         "connections.html",
         "settings",
@@ -96,7 +95,7 @@ async def show_all(desk: Desk, query: WayQuery, asked: str = "") -> Response:
 
 
 async def connect(desk: Desk, body: ConnectionForm) -> Response:
-    made = plain(await desk.run(connections.create_connection, body=to_new_connection(body)))
+    made = await desk.ask(connections.create_connection, body=to_new_connection(body))
     if made["kind"] == "http":
         return await show(desk, made)  # its URL is shown this once
     return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
@@ -153,7 +152,7 @@ def oauth_of(form: ConnectionForm) -> dict[str, str] | None:
 
 
 async def show_connection(desk: Desk, connection_id: str) -> Response:
-    return await show(desk, plain(await desk.run(connections.get_connection, connection_id=connection_id)))
+    return await show(desk, (await desk.ask(connections.get_connection, connection_id=connection_id)))
 
 
 async def show(desk: Desk, connection: dict[str, Any]) -> Response:
@@ -173,12 +172,12 @@ async def find_sent(desk: Desk, connection: dict[str, Any]) -> dict[str, Any] | 
     if connection["inboxId"] is None:
         return None
     query = MessageQuery(direction="outbound", limit=1)
-    page = plain(await desk.run(messages.list_inbox_messages, inbox_id=connection["inboxId"], query=query))
+    page = await desk.ask(messages.list_inbox_messages, inbox_id=connection["inboxId"], query=query)
     return next((each for each in page["data"] if each["createdAt"] >= connection["createdAt"]), None)
 
 
 async def try_connection(desk: Desk, connection_id: str) -> Response:
-    tried = plain(await desk.perform(api.test_connection, connection_id=connection_id))
+    tried = await desk.ask(api.test_connection, connection_id=connection_id)
     told = f"It works ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
     return go(f"{PATH}/{connection_id}", told)
 
@@ -195,6 +194,8 @@ async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
     return go(f"{PATH}/{connection_id}", f"A mail to {body.to} is on its way.")
 
 
-async def delete_connection(desk: Desk, connection_id: str) -> Response:
-    said = f"The connection is deleted in {undo.SECONDS} seconds. Mail that came by it stays."
-    return await undo.delay(desk, connections.delete_connection, PATH, said, connection_id=connection_id)
+delete_connection = undo.delayed(
+    connections.delete_connection,
+    PATH,
+    "The connection is deleted in {seconds} seconds. Mail that came by it stays.",
+)

@@ -1,6 +1,7 @@
 """How mail fares by provider, and a test letter: sent, followed, and seen with what speaks for it."""
 
 import secrets
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -21,7 +22,6 @@ from postroom.web.api.accounts import domains as api
 from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.display.values import plain
 from postroom.web.interface.bodies.send_body import SendBody, to_order
 
 PATH = "/app/settings/deliverability"
@@ -54,7 +54,7 @@ async def read(desk: Desk, query: ProvidersQuery) -> Deliverability:
 
 async def show_deliverability(desk: Desk, query: ProvidersQuery) -> Response:
     found = await read(desk, query)
-    page = plain(await desk.run(inboxes.list_inboxes, query=InboxQuery(limit=MOST_INBOXES)))
+    page = await desk.ask(inboxes.list_inboxes, query=InboxQuery(limit=MOST_INBOXES))
     return await desk.show(
         "providers_page.html",
         "settings",
@@ -69,19 +69,10 @@ async def show_deliverability(desk: Desk, query: ProvidersQuery) -> Response:
 
 async def export(desk: Desk, query: ProvidersQuery) -> Response:
     head = ("provider", "accepted", "deferred", "bounced", "complained", "tls", "secondsToAccept")
-    rows = [
-        (
-            each.provider,
-            each.accepted,
-            each.deferred,
-            each.bounced,
-            each.complained,
-            each.tls,
-            "" if each.seconds_to_accept is None else each.seconds_to_accept,
-        )
-        for each in (await read(desk, query)).data
-    ]
-    return sheets.to_file(f"providers-{query.days}.csv", head, rows)
+    columns = attrgetter(
+        "provider", "accepted", "deferred", "bounced", "complained", "tls", "seconds_to_accept"
+    )
+    return sheets.to_file(f"providers-{query.days}.csv", head, map(columns, (await read(desk, query)).data))
 
 
 async def send_letter(desk: Desk, body: LetterForm) -> Response:
@@ -94,7 +85,7 @@ async def send_letter(desk: Desk, body: LetterForm) -> Response:
 
 async def show_letter(desk: Desk, message_id: str) -> Response:
     """The checks are made once it has an end: they ask the DNS."""
-    message = plain(await desk.run(messages.get_message, message_id=message_id))
+    message = await desk.ask(messages.get_message, message_id=message_id)
     if message["direction"] != "outbound":
         raise NotFound("There is no such letter.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None
@@ -111,9 +102,9 @@ async def show_letter(desk: Desk, message_id: str) -> Response:
 async def find_checks(desk: Desk, message: dict[str, Any]) -> list[dict[str, Any]]:
     """Of the domain that it came from, as far as whoever looks may see it."""
     name = domain_of(message["fromAddr"])
-    page = plain(await desk.run(domains.list_domains, query=PageQuery(limit=MOST_INBOXES)))
+    page = await desk.ask(domains.list_domains, query=PageQuery(limit=MOST_INBOXES))
     found = next((each["id"] for each in page["data"] if each["domain"] == name), None)
     if found is None:
         return []
-    checks: list[dict[str, Any]] = plain(await desk.perform(api.get_domain_health, domain_id=found))["data"]
+    checks: list[dict[str, Any]] = (await desk.ask(api.get_domain_health, domain_id=found))["data"]
     return checks

@@ -14,7 +14,6 @@ from postroom.connections.mailbox_access import ask_for_tokens, reason_of
 from postroom.errors import BadRequest
 from postroom.operations.ways import connections as verbs
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.ways import connections
 from postroom.web.dashboard.ways.connections import CONSENT_PATH, PATH, ConnectionForm
 from postroom.web.oauth.openid import challenge_of
@@ -99,7 +98,7 @@ async def take_answer(desk: Desk, query: ConsentAnswer) -> Response:
         raise BadRequest(f"{PROVIDERS[pending.form.way].name} gave no access: {reason}. Connect again.")
     token = await exchange(cast(Fetcher, desk.call.webhook_courier), pending, query.code, redirect_uri(desk))
     body = connections.to_new_connection(structs.replace(pending.form, refresh_token=token))
-    made = plain(await desk.run(verbs.create_connection, body=body))
+    made = await desk.ask(verbs.create_connection, body=body)
     return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
 
 

@@ -46,11 +46,9 @@ class FieldsForm(Struct, rename="camel", frozen=True):
 async def show_templates(desk: Desk, query: TemplatesQuery) -> Response:
     paging = OffsetQuery(query.offset)
     asked = TemplateQuery(query.inbox_id or None, query.pod_id or None, paging.to_page().limit, query.offset)
-    page = plain(await desk.run(templates.list_templates, query=asked))
+    page = await desk.ask(templates.list_templates, query=asked)
     found = page["data"]
-    addresses = await desk.call.resources.db.read(
-        inboxes.addresses_of, list({each["inboxId"] for each in found})
-    )
+    addresses = await desk.read(inboxes.addresses_of, list({each["inboxId"] for each in found}))
     return await desk.show(
         "templates.html",
         "settings",
@@ -80,7 +78,7 @@ async def show(
     error: ApiError | None = None,
 ) -> Response:
     """What was refused is there again, with the reason."""
-    addresses = await desk.call.resources.db.read(inboxes.addresses_of, [template.inbox_id])
+    addresses = await desk.read(inboxes.addresses_of, [template.inbox_id])
     return await desk.show(
         "template.html",
         "settings",
@@ -115,9 +113,9 @@ async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> R
     return go(f"{PATH}/{template_id}", "The template is changed.")
 
 
-async def delete_template(desk: Desk, template_id: str) -> Response:
-    said = f"The template is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, templates.delete_template, PATH, said, template_id=template_id)
+delete_template = undo.delayed(
+    templates.delete_template, PATH, "The template is deleted in {seconds} seconds."
+)
 
 
 async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Response:

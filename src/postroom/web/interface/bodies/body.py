@@ -1,22 +1,16 @@
 """What requests carry: the types of bodies and queries."""
 
 import re
-from datetime import date
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
 from postroom.accounts.reach import Reach
-from postroom.errors import (
-    BadRequest,
-)
+from postroom.errors import BadRequest
 from postroom.events import kinds
 from postroom.events.events import EventChoice
 from postroom.fields import InboxFilter, Limit, PodFilter
 
-USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
-DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-FIRST_DAY = date(1970, 1, 1).toordinal()
 _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
 SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
@@ -30,16 +24,6 @@ class WaitQuery(Struct, frozen=True):
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: Annotated[str, Meta(description="Only in this thread.")] = ""
     q: Annotated[str, Meta(description="Only what answers this search.")] = ""
-
-
-Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
-
-
-def _day(value: str, name: str) -> int:
-    try:
-        return date.fromisoformat(value).toordinal() - FIRST_DAY
-    except ValueError:
-        raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
 
 
 class EventQuery(Struct, frozen=True):
