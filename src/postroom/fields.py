@@ -1,13 +1,15 @@
 """Fields that requests and answers of many operations share, and how moments are read from them."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
+
+Shown = TypeVar("Shown", bound=Struct)
 
 OFFSET_LIMIT = 2**53
 
@@ -60,6 +62,19 @@ class Span(Struct, frozen=True):
 
 def iso(moment: int | None) -> str | None:
     return None if moment is None else to_iso(moment)
+
+
+def show_item(kind: type[Shown], item: Struct, /, **given: Any) -> Shown:
+    """An answer made of what is stored: fields of the same name, moments as text. `given` are those that
+    the item does not have, or has in another form."""
+    same = (name for name in kind.__struct_fields__ if name not in given and hasattr(item, name))
+    return kind(**{name: _written(name, getattr(item, name)) for name in same}, **given)
+
+
+def _written(name: str, value: Any) -> Any:
+    if name == "at" or name.endswith("_at"):
+        return iso(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def to_moment(given: datetime | None) -> int | None:

@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, Struct
 from postroom.accounts import actors, audit
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
-from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked
+from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item
 from postroom.storage.database import Tx
 
 
@@ -37,19 +37,8 @@ class AuditEntry(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, entry: audit.Entry) -> "AuditEntry":
-        return cls(
-            id=entry.id,
-            at=to_iso(entry.created_at),
-            actor=entry.actor,
-            address=entry.address,
-            action=entry.action,
-            target=entry.target,
-            before=None if entry.before is None else Raw(entry.before.encode()),
-            after=None if entry.after is None else Raw(entry.after.encode()),
-            count=entry.count,
-            pod_id=entry.pod_id,
-            inbox_id=entry.inbox_id,
-        )
+        before, after = (None if said is None else Raw(said.encode()) for said in (entry.before, entry.after))
+        return show_item(cls, entry, at=to_iso(entry.created_at), before=before, after=after)
 
 
 class AuditPage(Struct, rename="camel", frozen=True):

@@ -11,14 +11,13 @@ from postroom.accounts.dkim_keys import DkimKey, KeyState
 from postroom.accounts.domains import DnsRecord
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
 from postroom.deliverability import check_domain, domain_reports
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import WantedRecords
 from postroom.errors import BadRequest, DomainTaken, InvalidDomain
-from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso
+from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso, show_item
 from postroom.mail.proof.dkim import Algorithm
 from postroom.net import relay
 from postroom.operations.operator import require_operator
@@ -68,16 +67,8 @@ class DomainKey(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, key: DkimKey, domain: str) -> "DomainKey":
-        return cls(
-            selector=key.selector,
-            name=key.name_below(domain),
-            algorithm=key.algorithm,
-            state=key.state,
-            created_at=iso(key.created_at or None),
-            active_at=iso(key.active_at or None),
-            retired_at=iso(key.retired_at),
-            removable_at=iso(key.removable_at),
-        )
+        made_at, active_at = iso(key.created_at or None), iso(key.active_at or None)
+        return show_item(cls, key, name=key.name_below(domain), created_at=made_at, active_at=active_at)
 
 
 class Domain(Struct, rename="camel", frozen=True):
@@ -103,18 +94,14 @@ class Domain(Struct, rename="camel", frozen=True):
         warm_up: bool = False,
     ) -> "Domain":
         there: Sequence[bool | None] = found or [None] * len(records)
-        return cls(
-            id=domain.id,
+        return show_item(
+            cls,
+            domain,
             domain=domain.name,
-            pod_id=domain.pod_id,
             status="pending" if domain.verified_at is None else "verified",
-            created_at=to_iso(domain.created_at),
-            verified_at=iso(domain.verified_at),
             outbound=relay.mask(domain.outbound),
             records=[
-                ShownRecord(
-                    record.type, record.name, record.value, record.purpose, record.is_required, is_there
-                )
+                show_item(ShownRecord, record, required=record.is_required, found=is_there)
                 for record, is_there in zip(records, there, strict=True)
             ],
             dkim=[DomainKey.of(key, domain.name) for key in keys],

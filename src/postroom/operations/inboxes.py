@@ -12,12 +12,11 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.clock import to_iso
 from postroom.config import HOME_DOMAIN, Config
 from postroom.connections import connections
 from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
-from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
+from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
 from postroom.mail import canary
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
@@ -113,19 +112,13 @@ class Inbox(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, inbox: inboxes.Inbox, webhook_secret: str | UnsetType = UNSET) -> "Inbox":
-        return cls(
-            id=inbox.id,
-            address=inbox.address,
-            display_name=inbox.display_name,
-            created_at=to_iso(inbox.created_at),
-            webhook_url=inbox.webhook_url,
-            pod_id=inbox.pod_id,
+        return show_item(
+            cls,
+            inbox,
             approval=approval.decode(inbox.approval),
             limits=None if inbox.limits is None else limits.decode(inbox.limits),
             metadata=inboxes.decode_metadata(inbox.metadata),
-            retention_days=inbox.retention_days,
             canary=inbox.canary is not None,
-            external_address=inbox.external_address,
             webhook_secret=webhook_secret,
         )
 

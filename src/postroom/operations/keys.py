@@ -13,10 +13,9 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.clock import to_iso
 from postroom.config import Config, Plan
 from postroom.errors import BadRequest
-from postroom.fields import Moment, PageQuery, Timestamp, iso, to_moment
+from postroom.fields import Moment, PageQuery, Timestamp, show_item, to_moment
 from postroom.operations.threads import find_canary
 from postroom.outward.holding import stop
 from postroom.storage.database import Tx
@@ -66,18 +65,9 @@ class ApiKey(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, key: keys.Key) -> "ApiKey":
-        return cls(
-            id=key.id,
-            name=key.name,
-            pod_id=key.pod_id,
-            inbox_id=key.inbox_id,
-            permissions=list(key.permissions),
-            expires_at=iso(key.expires_at),
-            created_by=key.created_by,
-            token_prefix=key.token_prefix,
-            last4=key.last4,
-            created_at=to_iso(key.created_at),
-            last_used_at=iso(key.last_used_at),
+        return show_item(
+            cls,
+            key,
             approval=approval.decode(key.approval),
             limits=None if key.limits is None else limits.decode(key.limits),
             kind="oauth" if key.kind == keys.OAUTH else "key",

@@ -13,7 +13,7 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
-from postroom.fields import Limit, Offset, Timestamp
+from postroom.fields import Limit, Offset, Timestamp, show_item
 from postroom.inward import admit, examine
 from postroom.mail.extraction import MAX_WHOLE_CHARS
 from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
@@ -66,16 +66,8 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, delivery: deliveries.Delivery) -> "ShownRecipient":
-        is_pending = delivery.state == deliveries.PENDING
-        return cls(
-            address=delivery.target,
-            state=delivery.state,
-            attempts=delivery.attempts,
-            last_code=delivery.last_code,
-            last_reply=delivery.last_reply,
-            next_attempt_at=to_iso(delivery.due_at) if is_pending else None,
-            tls=delivery.tls,
-        )
+        due_at = to_iso(delivery.due_at) if delivery.state == deliveries.PENDING else None
+        return show_item(cls, delivery, address=delivery.target, next_attempt_at=due_at)
 
 
 # A message's JSON is stored; this type only describes it, and is made from the stored one's fields.

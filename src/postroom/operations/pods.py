@@ -12,10 +12,9 @@ from postroom.accounts.names import Name
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
-from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.errors import BadRequest
-from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp
+from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp, show_item
 from postroom.mail.search import query as grammar
 from postroom.mailbox.search import search
 from postroom.net import relay
@@ -78,15 +77,7 @@ class Pod(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, pod: pods.Pod) -> "Pod":
-        return cls(
-            id=pod.id,
-            client_id=pod.client_id,
-            name=pod.name,
-            is_default=pod.is_default,
-            created_at=to_iso(pod.created_at),
-            approval=approval.decode(pod.approval),
-            outbound=relay.mask(pod.outbound),
-        )
+        return show_item(cls, pod, approval=approval.decode(pod.approval), outbound=relay.mask(pod.outbound))
 
 
 class PodPage(Struct, rename="camel", frozen=True):
@@ -107,16 +98,11 @@ class Account(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, account: accounts.Account) -> "Account":
-        return cls(
-            id=account.id,
-            name=account.name,
-            plan=account.plan,
+        return show_item(
+            cls,
+            account,
             approval=approval.decode(account.approval),
-            retention_days=account.retention_days,
-            stored_bytes=account.stored_bytes,
-            storage_limit_bytes=account.storage_limit_bytes,
             saved_searches=decode_searches(account.saved_searches),
-            created_at=to_iso(account.created_at),
         )
 
 

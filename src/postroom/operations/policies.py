@@ -9,9 +9,17 @@ from postroom.accounts import audit, key_rules
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
-from postroom.clock import to_iso
 from postroom.errors import Forbidden
-from postroom.fields import AskedMoment, InboxFilter, Limit, Offset, PodFilter, Timestamp, read_asked
+from postroom.fields import (
+    AskedMoment,
+    InboxFilter,
+    Limit,
+    Offset,
+    PodFilter,
+    Timestamp,
+    read_asked,
+    show_item,
+)
 from postroom.storage.database import Tx
 
 Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Mail in, or mail out.")]
@@ -82,7 +90,7 @@ class ShownRule(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, rule: policy.PolicyRule) -> "ShownRule":
-        return cls(rule.id, rule.type, rule.value, to_iso(rule.created_at))
+        return show_item(cls, rule)
 
 
 class DirectionPolicy(Struct, frozen=True):
@@ -112,15 +120,7 @@ class PolicyStop(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, stop: policy.Stop) -> "PolicyStop":
-        return cls(
-            to_iso(stop.at),
-            stop.action,
-            stop.direction,
-            stop.address,
-            stop.rule,
-            stop.inbox_id,
-            stop.message_id,
-        )
+        return show_item(cls, stop)
 
 
 class PolicyStopPage(Struct, rename="camel", frozen=True):

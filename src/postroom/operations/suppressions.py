@@ -6,9 +6,8 @@ from msgspec import Meta, Struct
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
-from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
-from postroom.fields import PageQuery, Timestamp
+from postroom.fields import PageQuery, Timestamp, show_item
 from postroom.mail.address import normalize, validate
 from postroom.mail.writing.header_words import CONTROL
 from postroom.queue import suppressions
@@ -32,7 +31,7 @@ class Suppression(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, item: suppressions.Suppression) -> "Suppression":
-        return cls(item.address, item.type, to_iso(item.created_at), item.message_id, item.reason)
+        return show_item(cls, item)
 
 
 class SuppressionPage(Struct, rename="camel", frozen=True):

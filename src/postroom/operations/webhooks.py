@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import NotFound, NoWebhookUrl
 from postroom.events import events, kinds, webhook_log, webhooks
-from postroom.fields import Limit, Offset, Timestamp
+from postroom.fields import Limit, Offset, Timestamp, show_item
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
@@ -68,14 +68,7 @@ class Webhook(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "Webhook":
-        return cls(
-            url=webhook.url,
-            event_types=list(webhook.event_types),
-            enabled=webhook.enabled,
-            created_at=to_iso(webhook.created_at),
-            disabled_reason=webhook.disabled_reason,
-            secret=secret,
-        )
+        return show_item(cls, webhook, secret=secret)
 
 
 class WebhookSecret(Struct, frozen=True):
@@ -115,13 +108,11 @@ class WebhookDelivery(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, item: deliveries.Delivery, attempts: list[webhook_log.Attempt]) -> "WebhookDelivery":
-        return cls(
-            id=item.id,
+        return show_item(
+            cls,
+            item,
             event_id=item.event_id or "",
-            inbox_id=item.inbox_id,
             url=item.target,
-            state=item.state,
-            created_at=to_iso(item.created_at),
             next_attempt_at=to_iso(item.due_at) if item.state == deliveries.PENDING else None,
             attempts=[ShownAttempt.of(attempt) for attempt in attempts],
         )

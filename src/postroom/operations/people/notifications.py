@@ -11,7 +11,7 @@ from postroom.accounts.people import users
 from postroom.config import Config
 from postroom.events import notifications
 from postroom.events.notifications import EMAIL, NotificationTarget
-from postroom.fields import Timestamp, iso
+from postroom.fields import Timestamp, show_item
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
@@ -49,19 +49,7 @@ class Notifications(Struct, frozen=True):
 def get_notifications(tx: Tx, caller: Caller) -> Notifications:
     """Get who is told outside of the pages, and whether that works"""
     found = notifications.list_targets(tx, caller.account_id)
-    return Notifications(
-        [
-            ShownTarget(
-                each.kind,
-                each.target,
-                list(each.wanted),
-                each.last_error,
-                iso(each.failed_at),
-                iso(each.told_at),
-            )
-            for each in found
-        ]
-    )
+    return Notifications([show_item(ShownTarget, each, on=list(each.wanted)) for each in found])
 
 
 def put_notifications(

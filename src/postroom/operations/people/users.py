@@ -10,10 +10,9 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.users import ACTIVE, INVITED
-from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest
-from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mail.address import split
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx
@@ -61,18 +60,7 @@ class User(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, user: users.User, invitation_url: str | UnsetType = UNSET) -> "User":
-        return cls(
-            id=user.id,
-            email=user.email,
-            name=user.name,
-            role=user.role,  # type: ignore[arg-type]
-            pod_ids=list(user.pod_ids),
-            state=user.state,  # type: ignore[arg-type]
-            passkeys=user.passkeys,
-            created_at=to_iso(user.created_at),
-            last_seen_at=iso(user.last_seen_at),
-            invitation_url=invitation_url,
-        )
+        return show_item(cls, user, invitation_url=invitation_url)
 
 
 class UserPage(Struct, frozen=True):

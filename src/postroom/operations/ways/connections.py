@@ -10,12 +10,11 @@ from postroom import ids
 from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
 from postroom.connections.connections import Connection
 from postroom.errors import BadRequest, ConnectionLimitReached
-from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mail.address import normalize, validate
 from postroom.mail.posts import signing_keys
 from postroom.mailbox import inboxes
@@ -137,28 +136,18 @@ class ShownConnection(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, connection: Connection, url: str | UnsetType = UNSET) -> "ShownConnection":
-        return cls(
-            id=connection.id,
-            kind=connection.kind,  # type: ignore[arg-type]
+        settings = connection.settings
+        as_they_are = ("host", "port", "username", "address", "folder", "since", "after")
+        return show_item(
+            cls,
+            connection,
             provider=connection.provider or None,
-            state=connection.state,  # type: ignore[arg-type]
-            last_error=connection.last_error,
-            last_mail_at=iso(connection.last_mail_at),
-            pod_id=connection.pod_id,
-            inbox_id=connection.inbox_id,
             signed=bool(connection.hidden.get("signingKey")) or connection.provider == "ses",
-            api_url=connection.settings.get("apiUrl"),
-            host=connection.settings.get("host"),
-            port=connection.settings.get("port"),
-            username=connection.settings.get("username"),
-            address=connection.settings.get("address"),
-            folder=connection.settings.get("folder"),
-            since=connection.settings.get("since"),
-            after=connection.settings.get("after"),
-            smtp=msgspec.convert(connection.settings.get("smtp"), SmtpServer | None),
-            plus_addresses=connection.settings.get("plusAddresses", {}),
-            created_at=to_iso(connection.created_at),
+            api_url=settings.get("apiUrl"),
+            smtp=msgspec.convert(settings.get("smtp"), SmtpServer | None),
+            plus_addresses=settings.get("plusAddresses", {}),
             url=url,
+            **{name: settings.get(name) for name in as_they_are},
         )
 
 

@@ -10,11 +10,10 @@ from postroom import ids
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import new_secret
-from postroom.fields import PageQuery, PodId, Timestamp
+from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mailbox import inboxes
 from postroom.operations.pods import ClientId
 from postroom.operations.webhooks import EventType, WebhookSecret
@@ -69,19 +68,8 @@ class ListedWebhook(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "ListedWebhook":
-        return cls(
-            id=webhook.owner,
-            client_id=webhook.client_id,
-            url=webhook.url,
-            event_types=list(webhook.event_types),
-            inbox_ids=list(webhook.inbox_ids),
-            pod_ids=list(webhook.pod_ids),
-            headers=dict.fromkeys(webhook.headers, HIDDEN),
-            enabled=webhook.enabled,
-            disabled_reason=webhook.disabled_reason,
-            created_at=to_iso(webhook.created_at),
-            secret=secret,
-        )
+        headers = dict.fromkeys(webhook.headers, HIDDEN)
+        return show_item(cls, webhook, id=webhook.owner, headers=headers, secret=secret)
 
 
 class ListedWebhookPage(Struct, frozen=True):

@@ -6,9 +6,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
-from postroom.clock import to_iso
 from postroom.errors import BadRequest
-from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
+from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, show_item
 from postroom.mail.writing.header_words import CONTROL
 from postroom.mailbox import inboxes
 from postroom.mailbox.writing import templates
@@ -93,17 +92,9 @@ class Template(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, template: templates.Template) -> "Template":
-        return cls(
-            id=template.id,
-            inbox_id=template.inbox_id,
-            name=template.name,
-            subject=template.content.subject,
-            body=template.content.body,
-            body_html=template.content.body_html,
-            fields=template.fields,
-            created_at=to_iso(template.created_at),
-            updated_at=to_iso(template.updated_at),
-        )
+        content = template.content
+        texts = {"subject": content.subject, "body": content.body, "body_html": content.body_html}
+        return show_item(cls, template, **texts)
 
 
 class AuditedTemplate(Struct, rename="camel", frozen=True):
@@ -118,14 +109,9 @@ class AuditedTemplate(Struct, rename="camel", frozen=True):
     @classmethod
     def of(cls, template: templates.Template) -> "AuditedTemplate":
         content = template.content
-        body = content.body_html or content.body
-        return cls(
-            template.inbox_id,
-            template.name,
-            content.subject,
-            body[:AUDITED_CHARACTERS],
-            template.fields[:AUDITED_FIELDS],
-        )
+        body = (content.body_html or content.body)[:AUDITED_CHARACTERS]
+        fields = template.fields[:AUDITED_FIELDS]
+        return show_item(cls, template, subject=content.subject, body=body, fields=fields)
 
 
 class TemplatePage(Struct, rename="camel", frozen=True):
