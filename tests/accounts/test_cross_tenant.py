@@ -155,7 +155,7 @@ READS: list[tuple[str, Probe]] = [
 ]
 WRITING: list[tuple[str, Probe]] = [
     ("inbox", lambda tx, reach, it: inboxes.remove(tx, reach, it, 0)),
-    ("thread", lambda tx, reach, it: threads.mark_read_by_id(tx, reach, it, True)),
+    ("thread", lambda tx, reach, it: threads.mark_read(tx, threads.get(tx, reach, it), True)),
     ("thread", lambda tx, reach, it: deletion.remove_some_of_thread(tx, reach, it, 0)),
     ("message", lambda tx, reach, it: deletion.remove_message(tx, reach, it, 0)),
     ("pod", pods.remove),

@@ -70,10 +70,13 @@ async def test_read_and_unread_are_counted_once_however_often_they_are_set(
         page, total = await db.read(threads.list_of_inbox, inbox.id, is_read, 10, 0)
         return [thread.id for thread in page], total
 
+    def mark_read(tx: Tx, reach: Reach, thread_id: str) -> Thread:
+        return threads.mark_read(tx, threads.get(tx, reach, thread_id), True)
+
     assert await listed(None) == ([second.id, first.id], 2)
     assert await listed(False) == ([second.id, first.id], 2)
     for _ in range(2):
-        marked = await db.write(threads.mark_read_by_id, Reach(inbox.account_id), first.id, True)
+        marked = await db.write(mark_read, Reach(inbox.account_id), first.id)
         assert marked.is_read
     assert await listed(True) == ([first.id], 1)
     assert await listed(False) == ([second.id], 1)

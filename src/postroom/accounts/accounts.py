@@ -10,7 +10,7 @@ from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
-from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update, update_item
 
 FIRST = "default"  # what the first account is called, or was when it was made
 
@@ -58,15 +58,7 @@ def get(tx: Tx, account_id: str) -> Account:
 def put(tx: Tx, account: Account) -> None:
     """Stores what an account may change of itself."""
     require_free(tx, account.name, besides=account.id)
-    tx.run(
-        "update accounts set name = :name, approval = :approval, retention_days = :days,"
-        " saved_searches = :searches where id = :id",
-        name=account.name,
-        approval=account.approval,
-        days=account.retention_days,
-        searches=account.saved_searches,
-        id=account.id,
-    )
+    update_item(tx, "accounts", account, ("name", "approval", "retention_days", "saved_searches"))
 
 
 def require_free(tx: Tx, name: str, besides: str = "") -> None:
@@ -82,19 +74,17 @@ def rename(tx: Tx, account: Account, name: str) -> Account:
 
 
 def set_plan(tx: Tx, account: Account, plan: Plan) -> Account:
-    tx.run("update accounts set plan = :plan where id = :id", plan=plan, id=account.id)
+    update(tx, "accounts", account.id, plan=plan)
     return replace(account, plan=plan)
 
 
 def set_storage_limit(tx: Tx, account: Account, limit_bytes: int | None) -> Account:
-    tx.run(
-        "update accounts set storage_limit_bytes = :limit where id = :id", limit=limit_bytes, id=account.id
-    )
+    update(tx, "accounts", account.id, storage_limit_bytes=limit_bytes)
     return replace(account, storage_limit_bytes=limit_bytes)
 
 
 def set_limits(tx: Tx, account: Account, limits: str | None) -> Account:
-    tx.run("update accounts set limits = :limits where id = :id", limits=limits, id=account.id)
+    update(tx, "accounts", account.id, limits=limits)
     return replace(account, limits=limits)
 
 

@@ -17,7 +17,7 @@ from postroom.errors import (
     ApiKeyLimitReached,
     NotFound,
 )
-from postroom.storage.database import Row, Tx, insert_item, item_from_row, one_of
+from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, one_of, update, update_item
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
@@ -203,29 +203,15 @@ def get(tx: Tx, account_id: str, key_id: str) -> Key:
 def put(tx: Tx, key: Key) -> None:
     """Stores what may change of a key. Those that share its budget are limited as it is."""
     names.require_clean(key.name, "name")
-    tx.run(
-        "update keys set name = :name, permissions = :permissions, approval = :approval, limits = :limits,"
-        " budget_id = :budget_id, expires_at = :expires_at where id = :id",
-        name=key.name,
-        permissions=" ".join(key.permissions),
-        approval=key.approval,
-        limits=key.limits,
-        budget_id=key.budget_id,
-        expires_at=key.expires_at,
-        id=key.id,
-    )
+    plain = ("name", "approval", "limits", "budget_id", "expires_at")
+    update_item(tx, "keys", key, plain, permissions=" ".join(key.permissions))
     shared = "update keys set limits = :limits where account_id = :account_id and budget_id = :id"
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
 
 
 def set_words(tx: Tx, key_id: str, words: Iterable[str]) -> None:
     """From now on the key may do these alone, and is good where they are known."""
-    tx.run(
-        "update keys set words = :words, resource = :resource where id = :id",
-        words=" ".join(sorted(words)),
-        resource=SECOND_VOCABULARY,
-        id=key_id,
-    )
+    update(tx, "keys", key_id, words=" ".join(sorted(words)), resource=SECOND_VOCABULARY)
 
 
 def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> Caller | None:
@@ -291,8 +277,9 @@ def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: i
 
 
 def count_of_account(tx: Tx, account_id: str) -> int:
-    row = tx.one(f"select count(*) as keys from keys where account_id = :id and {IS_LISTED}", id=account_id)
-    return int(row["keys"]) if row else 0
+    return count(
+        tx, f"select count(*) as number from keys where account_id = :id and {IS_LISTED}", id=account_id
+    )
 
 
 def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], int]:
@@ -309,8 +296,7 @@ def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], 
 
 def count_of(tx: Tx, within: Reach) -> int:
     wanted, params = _exactly(within)
-    row = tx.one(f"select count(*) as keys from keys where {wanted}", **params)
-    return int(row["keys"]) if row else 0
+    return count(tx, f"select count(*) as number from keys where {wanted}", **params)
 
 
 def _exactly(within: Reach) -> tuple[str, dict[str, object]]:
@@ -365,20 +351,13 @@ def is_any_used(tx: Tx, account_id: str) -> bool:
 
 def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
     for key_id, moment in used_at.items():
-        tx.run("update keys set last_used_at = :moment where id = :id", moment=moment, id=key_id)
+        update(tx, "keys", key_id, last_used_at=moment)
 
 
 def renew(tx: Tx, key_id: str, token: str, expires_at: int) -> None:
     """Another token for the same key; the one before is no longer good."""
-    tx.run(
-        "update keys set token_hash = :token_hash, token_prefix = :prefix, last4 = :last4,"
-        " expires_at = :expires_at where id = :id",
-        token_hash=hash_token(token),
-        prefix=token[:SHOWN_PREFIX_CHARACTERS],
-        last4=token[-4:],
-        expires_at=expires_at,
-        id=key_id,
-    )
+    shown = {"token_prefix": token[:SHOWN_PREFIX_CHARACTERS], "last4": token[-4:]}
+    update(tx, "keys", key_id, token_hash=hash_token(token), expires_at=expires_at, **shown)
 
 
 def hash_token(token: str) -> str:

@@ -11,7 +11,7 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.fields import Span
 from postroom.storage import pages
-from postroom.storage.database import LOCK_ROWS, Row, Tx, insert_item, item_from_row
+from postroom.storage.database import LOCK_ROWS, Row, Tx, count, insert_item, item_from_row, update
 
 CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
 
@@ -107,8 +107,8 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod
         limit=limit,
         offset=offset,
     )
-    row = tx.one("select pod_count from accounts where id = :id", id=reach.account_id)
-    return [Pod.from_row(row) for row in rows], int(row["pod_count"]) if row else 0
+    total = count(tx, "select pod_count as number from accounts where id = :id", id=reach.account_id)
+    return [Pod.from_row(row) for row in rows], total
 
 
 def list_span(tx: Tx, reach: Reach, span: Span) -> list[Pod]:
@@ -129,23 +129,23 @@ def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
     _count(tx, pod.account_id, 0)
     if client_id != pod.client_id:
         _require_free(tx, pod.account_id, client_id)
-    tx.run("update pods set client_id = :client_id where id = :id", client_id=client_id, id=pod.id)
+    update(tx, "pods", pod.id, client_id=client_id)
     return replace(pod, client_id=client_id)
 
 
 def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:
     names.require_clean(name or "", "name")
-    tx.run("update pods set name = :name where id = :id", name=name, id=pod.id)
+    update(tx, "pods", pod.id, name=name)
     return replace(pod, name=name)
 
 
 def set_approval(tx: Tx, pod: Pod, approval: str | None) -> Pod:
-    tx.run("update pods set approval = :approval where id = :id", approval=approval, id=pod.id)
+    update(tx, "pods", pod.id, approval=approval)
     return replace(pod, approval=approval)
 
 
 def set_outbound(tx: Tx, pod: Pod, outbound: str | None) -> Pod:
-    tx.run("update pods set outbound = :outbound where id = :id", outbound=outbound, id=pod.id)
+    update(tx, "pods", pod.id, outbound=outbound)
     return replace(pod, outbound=outbound)
 
 
@@ -162,9 +162,8 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
     if tx.one("select 1 as found from domains where pod_id = :id limit 1", id=pod.id):
         raise PodHasDomains("Domains are still in this pod. Delete them first.")
     tx.run("delete from keys where pod_id = :id", id=pod.id)
-    tx.run("delete from pauses where scope_id = :id", id=pod.id)
-    tx.run("delete from policies where scope_id = :id", id=pod.id)
-    tx.run("delete from policy_rules where scope_id = :id", id=pod.id)
+    for table in ("pauses", "policies", "policy_rules"):
+        tx.run(f"delete from {table} where scope_id = :id", id=pod.id)
     tx.run("delete from pods where id = :id", id=pod.id)
     return pod
 

@@ -13,7 +13,7 @@ from postroom.accounts.keys import Caller, Key
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.errors import NotFound
-from postroom.storage.database import Row, Tx, insert, insert_item, item_from_row, one_of
+from postroom.storage.database import Row, Tx, all_of, insert, insert_item, item_from_row
 
 LIFETIME = 14 * DAY
 LINK_LIFETIME = DAY
@@ -159,15 +159,14 @@ def mark_used(tx: Tx, session_id: str, now: int) -> None:
 
 def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
     """Those that have neither been ended nor have expired, and whose key is still good."""
-    if not session_ids:
-        return set()
-    is_wanted, wanted = one_of("sessions.id", session_ids)
-    rows = tx.all(
+    rows = all_of(
+        tx,
         "select sessions.id from sessions join keys on keys.id = sessions.key_id"
-        f" where {is_wanted} and sessions.expires_at > :now"
+        " where :wanted and sessions.expires_at > :now"
         " and (keys.expires_at is null or keys.expires_at > :now)",
+        "sessions.id",
+        session_ids,
         now=now,
-        **wanted,
     )
     return {row["id"] for row in rows}
 

@@ -12,7 +12,7 @@ from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
 from postroom.errors import InvalidSignature, NoText, NotFound
 from postroom.mail.extraction import MAX_TEXT_CHARS
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, all_of
 
 LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"
@@ -96,11 +96,11 @@ def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
 
 def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attachment]]:
     """Those of a whole page, in one query."""
-    if not message_ids:
-        return {}
-    is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(
-        f"select {_COLUMNS} from attachments where {is_wanted} order by message_id, position", **wanted
+    rows = all_of(
+        tx,
+        f"select {_COLUMNS} from attachments where :wanted order by message_id, position",
+        "message_id",
+        message_ids,
     )
     found: dict[str, list[Attachment]] = {}
     for row in rows:

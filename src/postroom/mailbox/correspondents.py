@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of
 
 KNOWN_LIMIT = 300
 NAMESAKES_LIMIT = 10
@@ -37,14 +37,12 @@ def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str
 
 def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, KnownSince]:
     """What an inbox knows of those who wrote to it."""
-    if not addresses:
-        return {}
-    is_asked, asked = one_of("address", addresses)
-    rows = tx.all(
-        "select address, first_at, verified_at from correspondents"
-        f" where inbox_id = :inbox_id and {is_asked}",
+    rows = all_of(
+        tx,
+        "select address, first_at, verified_at from correspondents where inbox_id = :inbox_id and :wanted",
+        "address",
+        addresses,
         inbox_id=inbox_id,
-        **asked,
     )
     return {row["address"]: KnownSince(row["first_at"], row["verified_at"]) for row in rows}
 

@@ -15,7 +15,7 @@ from postroom.mail import filenames
 from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
+from postroom.storage.database import Row, Tx, all_of, count, insert, item_from_row, one_of, update
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100
@@ -86,8 +86,7 @@ def _require_room(tx: Tx, inbox_id: str) -> None:
 
 def count_of_inbox(tx: Tx, inbox_id: str) -> int:
     """Bounded by the room that an inbox has for them."""
-    row = tx.one("select count(*) as drafts from drafts where inbox_id = :id", id=inbox_id)
-    return int(row["drafts"]) if row else 0
+    return count(tx, "select count(*) as number from drafts where inbox_id = :id", id=inbox_id)
 
 
 def find(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft | None:
@@ -167,22 +166,14 @@ def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> KeptDraft | None
 
 
 def name(tx: Tx, draft_id: str, client_id: str | None, labels: Sequence[str]) -> None:
-    tx.run(
-        "update drafts set client_id = :client_id, labels = :labels where id = :id",
-        client_id=client_id,
-        labels=msgspec.json.encode(list(labels)).decode() if labels else None,
-        id=draft_id,
-    )
+    encoded = msgspec.json.encode(list(labels)).decode() if labels else None
+    update(tx, "drafts", draft_id, client_id=client_id, labels=encoded)
 
 
 def put_on_clock(tx: Tx, draft_id: str, due_at: int | None, due_for: str) -> None:
     """None takes it off. What failed before is tried at the new moment."""
-    tx.run(
-        "update drafts set due_at = :due_at, due_for = :due_for, failure = null where id = :id",
-        due_at=due_at,
-        due_for=None if due_at is None else due_for,
-        id=draft_id,
-    )
+    due_for_key = None if due_at is None else due_for
+    update(tx, "drafts", draft_id, due_at=due_at, due_for=due_for_key, failure=None)
 
 
 def list_due(tx: Tx, limit: int, now: int) -> list[KeptDraft]:
@@ -310,10 +301,7 @@ def remove_files(tx: Tx, draft_id: str) -> list[str]:
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
-    if not blobs:
-        return set()
-    is_asked, asked = one_of("blob", blobs)
-    return {row["blob"] for row in tx.all(f"select blob from draft_files where {is_asked}", **asked)}
+    return {row["blob"] for row in all_of(tx, "select blob from draft_files where :wanted", "blob", blobs)}
 
 
 def is_small(content: bytes) -> bool:

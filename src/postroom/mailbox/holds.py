@@ -10,7 +10,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.mailbox.inboxes import IS_THERE
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, all_of, count
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
@@ -164,11 +164,6 @@ def put(tx: Tx, hold: Hold) -> Hold:
     return hold
 
 
-def remove(tx: Tx, message_id: str) -> None:
-    tx.run("delete from holds where message_id = :id", id=message_id)
-    tx.run("update messages set has_hold = 0 where id = :id", id=message_id)
-
-
 def _to_row(hold: Hold) -> tuple[object, ...]:
     return (
         hold.message_id,
@@ -202,10 +197,7 @@ def find(tx: Tx, message_id: str) -> Hold | None:
 
 
 def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
-    if not message_ids:
-        return {}
-    is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(f"select {COLUMNS} from holds where {is_wanted}", **wanted)
+    rows = all_of(tx, f"select {COLUMNS} from holds where :wanted", "message_id", message_ids)
     return {row["message_id"]: Hold.from_row(row) for row in rows}
 
 
@@ -229,15 +221,15 @@ def list_within(
 
 def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, choice: Choice = ALL) -> int:
     owner, owner_id = reach.owner
-    row = tx.one(
-        f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
+    return count(
+        tx,
+        f"select count(*) as number from (select 1 from holds where {owner} = :owner_id and state = :state"
         f" and {choice.where} and {IS_THERE} limit :limit) as counted",
         owner_id=owner_id,
         state=state,
         limit=shown + COUNTED_BEYOND_PAGE,
         **choice.values,
     )
-    return int(row["total"]) if row else 0
 
 
 def list_scheduled(tx: Tx, reach: Reach, limit: int) -> list[str]:

@@ -16,7 +16,8 @@ from postroom.accounts.rules.limits import AccountLimits
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
-from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, one_of
+from postroom.storage import database
+from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
 MetadataValue = str | int | float | bool
@@ -212,28 +213,19 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Inb
         limit=limit,
         offset=offset,
     )
-    row = tx.one(f"select inbox_count from {table} where id = :owner_id", owner_id=owner_id)
-    return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
+    total = database.count(tx, f"select inbox_count as number from {table} where id = :id", id=owner_id)
+    return [Inbox.from_row(row) for row in rows], total
 
 
 def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
-    tx.run("update inboxes set client_id = :client_id where id = :id", client_id=client_id, id=inbox_id)
+    update(tx, "inboxes", inbox_id, client_id=client_id)
 
 
 def put(tx: Tx, inbox: Inbox) -> None:
     """Stores what its owner may change of it."""
     names.require_clean(inbox.display_name or "", "displayName")
-    tx.run(
-        "update inboxes set display_name = :name, approval = :approval, limits = :limits,"
-        " metadata = :metadata, retention_days = :days, canary = :canary where id = :id",
-        name=inbox.display_name,
-        approval=inbox.approval,
-        limits=inbox.limits,
-        metadata=inbox.metadata,
-        days=inbox.retention_days,
-        canary=inbox.canary,
-        id=inbox.id,
-    )
+    changeable = ("display_name", "approval", "limits", "metadata", "retention_days", "canary")
+    update_item(tx, "inboxes", inbox, changeable)
 
 
 def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
@@ -330,29 +322,20 @@ def count(
 
 def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
     """How many threads of each are unread."""
-    if not inbox_ids:
-        return {}
-    is_wanted, wanted = one_of("id", inbox_ids)
-    rows = tx.all(f"select id, unread_count from inboxes where {is_wanted}", **wanted)
+    rows = all_of(tx, "select id, unread_count from inboxes where :wanted", "id", inbox_ids)
     return {row["id"]: int(row["unread_count"]) for row in rows}
 
 
 def addresses_of(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, str]:
-    if not inbox_ids:
-        return {}
-    is_wanted, wanted = one_of("id", inbox_ids)
     return {
         row["id"]: row["address"]
-        for row in tx.all(f"select id, address from inboxes where {is_wanted}", **wanted)
+        for row in all_of(tx, "select id, address from inboxes where :wanted", "id", inbox_ids)
     }
 
 
 def find_existing(tx: Tx, inbox_ids: Collection[str]) -> set[str]:
     """Those of some inboxes that are still there."""
-    if not inbox_ids:
-        return set()
-    is_wanted, wanted = one_of("id", sorted(inbox_ids))
-    return {row["id"] for row in tx.all(f"select id from inboxes where {is_wanted}", **wanted)}
+    return {row["id"] for row in all_of(tx, "select id from inboxes where :wanted", "id", sorted(inbox_ids))}
 
 
 def has_mail(tx: Tx, inbox_id: str) -> bool:
@@ -379,12 +362,7 @@ def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
 
 def connect(tx: Tx, inbox_id: str, address: str | None, connection_id: str | None) -> None:
     """With a mailbox elsewhere, by which its mail also leaves if there is a connection."""
-    tx.run(
-        "update inboxes set external_address = :address, connection_id = :connection_id where id = :id",
-        address=address,
-        connection_id=connection_id,
-        id=inbox_id,
-    )
+    update(tx, "inboxes", inbox_id, external_address=address, connection_id=connection_id)
 
 
 def read_budget(tx: Tx, inbox: Inbox, allowed: AccountLimits, now: int) -> dict[str, limits.Use]:

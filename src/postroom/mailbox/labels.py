@@ -7,7 +7,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, threads
 from postroom.mailbox.folders import flags, label_changes, places
 from postroom.mailbox.threads import SEEN, Thread
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of, one_of
 
 MAX_CHARACTERS = 50
 LABELS_OF_A_THREAD = 20
@@ -208,10 +208,9 @@ def find_unread_of_thread(tx: Tx, thread_id: str, limit: int = ALL_OF_THEM) -> l
 
 
 def _that_came_in(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    if not message_ids:
-        return []
-    is_one, named = one_of("id", message_ids)
-    rows = tx.all(f"select id from messages where direction = 'inbound' and {is_one} order by id", **named)
+    rows = all_of(
+        tx, "select id from messages where direction = 'inbound' and :wanted order by id", "id", message_ids
+    )
     return [row["id"] for row in rows]
 
 
@@ -230,13 +229,12 @@ def _keep_seen(tx: Tx, which: str, thread_id: str, **named: object) -> None:
 
 def of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[str]]:
     """Those of a whole page, in one query, in the order of their letters."""
-    if not message_ids:
-        return {}
-    is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(
-        f"select message_id, shown from message_labels where label <> :seen and {is_wanted}",
+    rows = all_of(
+        tx,
+        "select message_id, shown from message_labels where label <> :seen and :wanted",
+        "message_id",
+        message_ids,
         seen=SEEN,
-        **wanted,
     )
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -245,13 +243,12 @@ def of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def find_unread(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    if not message_ids:
-        return set()
-    is_wanted, wanted = one_of("messages.id", message_ids)
-    rows = tx.all(
-        f"select messages.id from messages cross join threads where {is_wanted} and {IS_UNREAD}",
+    rows = all_of(
+        tx,
+        f"select messages.id from messages cross join threads where :wanted and {IS_UNREAD}",
+        "messages.id",
+        message_ids,
         seen=SEEN,
-        **wanted,
     )
     return {row["id"] for row in rows}
 
@@ -277,10 +274,7 @@ def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
 
 def of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
     """Those of a whole page, in one query, in the order of their letters."""
-    if not thread_ids:
-        return {}
-    is_wanted, wanted = one_of("thread_id", thread_ids)
-    rows = tx.all(f"select thread_id, shown from labels where {is_wanted}", **wanted)
+    rows = all_of(tx, "select thread_id, shown from labels where :wanted", "thread_id", thread_ids)
     found: dict[str, list[str]] = {}
     for row in rows:
         found.setdefault(row["thread_id"], []).append(row["shown"])

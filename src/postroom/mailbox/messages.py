@@ -12,7 +12,7 @@ from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import places
 from postroom.storage import pages
-from postroom.storage.database import LOCK_ROWS, SKIP_LOCKED, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, update
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
@@ -160,28 +160,15 @@ def _to_row(new: NewMessage) -> tuple[Any, ...]:
 
 
 def set_document(tx: Tx, document: Document) -> None:
-    stored, reply_at, reply_bytes, document_bytes, category = documents.to_written(document)
-    tx.run(
-        "update messages set document = :document, reply_at = :reply_at, reply_bytes = :reply_bytes,"
-        " document_bytes = :document_bytes, kept_category = :category where id = :id",
-        document=stored,
-        reply_at=reply_at,
-        reply_bytes=reply_bytes,
-        document_bytes=document_bytes,
-        category=category,
-        id=document.id,
-    )
+    columns = ("document", "reply_at", "reply_bytes", "document_bytes", "kept_category")
+    written = documents.to_written(document)
+    update(tx, "messages", document.id, **dict(zip(columns, written, strict=True)))
 
 
 def let_in(tx: Tx, document: Document, came_at: int) -> None:
     set_document(tx, document)
-    tx.run(
-        "update messages set direction = 'inbound', thread_id = :thread_id, created_at = :came_at"
-        " where id = :id",
-        thread_id=document.thread_id,
-        came_at=came_at,
-        id=document.id,
-    )
+    thread_id = document.thread_id
+    update(tx, "messages", document.id, direction=INBOUND, thread_id=thread_id, created_at=came_at)
 
 
 def find(tx: Tx, message_id: str) -> Message | None:
@@ -191,10 +178,7 @@ def find(tx: Tx, message_id: str) -> Message | None:
 
 def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
     """In the given order, those that are there."""
-    if not message_ids:
-        return []
-    is_wanted, wanted = one_of("id", message_ids)
-    rows = tx.all(f"select {COLUMNS} from messages where {is_wanted}", **wanted)
+    rows = all_of(tx, f"select {COLUMNS} from messages where :wanted", "id", message_ids)
     found = {row["id"]: Message.from_row(row) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
 
@@ -250,14 +234,13 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
 
 def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
     """The newest message of each thread."""
-    if not thread_ids:
-        return {}
-    is_wanted, wanted = one_of("threads.id", thread_ids)
-    rows = tx.all(
+    rows = all_of(
+        tx,
         f"select {COLUMNS} from messages where messages.id in (select (select newest.id"
         " from messages as newest where newest.thread_id = threads.id and newest.is_trashed = 0"
-        f" order by newest.created_at desc, newest.id desc limit 1) from threads where {is_wanted})",
-        **wanted,
+        " order by newest.created_at desc, newest.id desc limit 1) from threads where :wanted)",
+        "threads.id",
+        thread_ids,
     )
     return {row["thread_id"]: Message.from_row(row) for row in rows}
 
@@ -268,12 +251,6 @@ def lock(tx: Tx, message_id: str) -> None:
     Without it two last recipients could finish side by side, and neither would see that all are done.
     """
     tx.one(f"select 1 as found from messages where id = :id {LOCK_ROWS}", id=message_id)
-
-
-def is_free(tx: Tx, message_id: str) -> bool:
-    """Whether nobody else has it in hand; from now on nobody has, until this transaction ends."""
-    row = tx.one(f"select 1 as found from messages where id = :id {SKIP_LOCKED}", id=message_id)
-    return row is not None
 
 
 def set_status(tx: Tx, message_id: str, status: str) -> bool:

@@ -19,7 +19,7 @@ from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of, one_of
 from postroom.storage.packed import packing
 
 T = TypeVar("T")
@@ -186,19 +186,13 @@ def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
 
 def sizes(tx: Tx, message_ids: Sequence[str]) -> dict[str, int]:
     """In bytes."""
-    if not message_ids:
-        return {}
-    is_asked, asked = one_of("message_id", message_ids)
-    rows = tx.all(f"select message_id, size_bytes from raw_mails where {is_asked}", **asked)
+    rows = all_of(tx, "select message_id, size_bytes from raw_mails where :wanted", "message_id", message_ids)
     return {row["message_id"]: int(row["size_bytes"]) for row in rows}
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
     """Those of which some mail has its bytes."""
-    if not blobs:
-        return set()
-    is_asked, asked = one_of("blob", blobs)
-    return {row["blob"] for row in tx.all(f"select blob from raw_mails where {is_asked}", **asked)}
+    return {row["blob"] for row in all_of(tx, "select blob from raw_mails where :wanted", "blob", blobs)}
 
 
 async def put_if_large(resources: Resources, raw: bytes) -> str | None:

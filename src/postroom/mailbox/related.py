@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, all_of, one_of
 
 NAMES_PER_MAIL = 40  # the first, where a conversation began, and the last, which are nearest
 NAMES_PER_THREAD = 400
@@ -126,14 +126,13 @@ def _relate(tx: Tx, thread_id: str, related_id: str) -> None:
 
 def list_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
     """Those of a whole page, oldest first, as far as they are still there."""
-    if not thread_ids:
-        return {}
-    is_wanted, wanted = one_of("related_threads.thread_id", thread_ids)
-    rows = tx.all(
+    rows = all_of(
+        tx,
         "select related_threads.thread_id, related_id from related_threads"
-        f" join threads on threads.id = related_id where {is_wanted}"
+        " join threads on threads.id = related_id where :wanted"
         " order by related_threads.thread_id, related_id",
-        **wanted,
+        "related_threads.thread_id",
+        thread_ids,
     )
     found: dict[str, list[str]] = {}
     for row in rows:

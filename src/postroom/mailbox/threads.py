@@ -222,10 +222,6 @@ def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     return replace(thread, is_read=is_read)
 
 
-def mark_read_by_id(tx: Tx, reach: Reach, thread_id: str, is_read: bool) -> Thread:
-    return mark_read(tx, get(tx, reach, thread_id), is_read)
-
-
 def get(tx: Tx, reach: Reach, thread_id: str) -> Thread:
     row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_INBOXES_THAT_ARE_THERE, id=thread_id)
     if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):

@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, all_of
 
 RECEIVED, SENT, FAILED, BOUNCED = "received", "sent", "failed", "bounced"
 COMPLAINED, HELD, BLOCKED, STORED_BYTES = "complained", "held", "blocked", "stored_bytes"
@@ -117,12 +117,11 @@ def _counts(row: Row | None) -> dict[str, int]:
 
 def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
     """For an operator: when somebody last asked for something with a key of an account."""
-    if not account_ids:
-        return {}
-    is_wanted, wanted = one_of("account_id", account_ids)
-    rows = tx.all(
-        f"select account_id, max(last_used_at) as moment from keys where {is_wanted} group by account_id",
-        **wanted,
+    rows = all_of(
+        tx,
+        "select account_id, max(last_used_at) as moment from keys where :wanted group by account_id",
+        "account_id",
+        account_ids,
     )
     return {row["account_id"]: row["moment"] for row in rows}
 
@@ -138,14 +137,13 @@ class HourCount(Struct, frozen=True):
 
 def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCount]:
     """From the mails, by the hour in which they came or were written; what waits does not count yet."""
-    if not inbox_ids:
-        return []
-    is_wanted, wanted = one_of("inbox_id", inbox_ids)
-    rows = tx.all(
+    rows = all_of(
+        tx,
         f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"
-        f" where {is_wanted} and direction in ('inbound', 'outbound') and status <> 'pending'"
+        " where :wanted and direction in ('inbound', 'outbound') and status <> 'pending'"
         f" and created_at >= :since group by inbox_id, status, created_at / {HOUR}",
+        "inbox_id",
+        inbox_ids,
         since=since,
-        **wanted,
     )
     return [HourCount(row["inbox_id"], int(row["hour"]), row["status"], int(row["mails"])) for row in rows]

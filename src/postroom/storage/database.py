@@ -89,6 +89,14 @@ def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object
     return f"{column} in ({', '.join(f':{name}' for name in params)})", params
 
 
+def all_of(tx: Tx, sql: str, column: str, values: Sequence[object], /, **params: object) -> list[Row]:
+    """The rows of a statement in which `:wanted` stands for `column in (…)`; none where no value is given."""
+    if not values:
+        return []
+    is_wanted, wanted = one_of(column, values)
+    return tx.all(sql.replace(":wanted", is_wanted), **wanted, **params)
+
+
 class Ear(Protocol):
     """Gets every ring of its bell since it began to listen, or since the last one it got."""
 
@@ -188,6 +196,22 @@ def insert(tx: Tx, table: str, /, **columns: object) -> None:
     tx.run(_statement(table, tuple(columns)), **columns)
 
 
+def update(tx: Tx, table: str, row_id: str, /, **columns: object) -> int:
+    """Of the row that has this id; gives how many there are."""
+    return tx.run(_update(table, tuple(columns)), row_id=row_id, **columns)
+
+
+def update_item(tx: Tx, table: str, item: Any, names: Sequence[str], /, **converted: object) -> None:
+    """These fields of an item that is stored; columns that hold one converted are given."""
+    update(tx, table, item.id, **{name: getattr(item, name) for name in names} | converted)
+
+
+def count(tx: Tx, sql: str, **params: object) -> int:
+    """What a statement gives as `number`; 0 where it finds no row."""
+    row = tx.one(sql, **params)
+    return 0 if row is None else int(row["number"])
+
+
 @functools.cache
 def field_names(kind: Any) -> tuple[str, ...]:
     """Of a dataclass or a Struct."""
@@ -200,3 +224,8 @@ def field_names(kind: Any) -> tuple[str, ...]:
 def _statement(table: str, columns: tuple[str, ...]) -> str:
     values = ", ".join(f":{column}" for column in columns)
     return f"insert into {table} ({', '.join(columns)}) values ({values})"
+
+
+@functools.cache
+def _update(table: str, columns: tuple[str, ...]) -> str:
+    return f"update {table} set {', '.join(f'{each} = :{each}' for each in columns)} where id = :row_id"

@@ -12,7 +12,8 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
 from postroom.mail.address import normalize, validate
-from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
+from postroom.storage import database
+from postroom.storage.database import Row, Tx, insert, item_from_row, one_of, update, update_item
 
 OWNER, ADMIN, APPROVER, VIEWER = "owner", "admin", "approver", "viewer"
 # What each role may do; an admin may do all but change owners.
@@ -190,8 +191,7 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> list[Us
 
 
 def count(tx: Tx, account_id: str) -> int:
-    row = tx.one("select count(*) as users from users where account_id = :id", id=account_id)
-    return int(row["users"]) if row else 0
+    return database.count(tx, "select count(*) as number from users where account_id = :id", id=account_id)
 
 
 def has_owner(tx: Tx, account_id: str) -> bool:
@@ -200,11 +200,8 @@ def has_owner(tx: Tx, account_id: str) -> bool:
 
 def _count_owners(tx: Tx, account_id: str) -> int:
     """Those who can sign in."""
-    row = tx.one(
-        "select count(*) as owners from users where account_id = :id and role = 'owner' and state = 'active'",
-        id=account_id,
-    )
-    return int(row["owners"]) if row else 0
+    owners = "from users where account_id = :id and role = 'owner' and state = 'active'"
+    return database.count(tx, f"select count(*) as number {owners}", id=account_id)
 
 
 def require_another_owner(tx: Tx, user: User) -> None:
@@ -216,20 +213,9 @@ def require_another_owner(tx: Tx, user: User) -> None:
 def put(tx: Tx, user: User) -> None:
     """Stores what may change, and what the user's key may do by it."""
     names.require_clean(user.name, "name")
-    tx.run(
-        "update users set name = :name, role = :role, pod_ids = :pod_ids, state = :state where id = :id",
-        name=user.name,
-        role=user.role,
-        pod_ids=" ".join(user.pod_ids),
-        state=user.state,
-        id=user.id,
-    )
-    tx.run(
-        "update keys set permissions = :permissions, name = :name where id = :id",
-        permissions=" ".join(PERMISSIONS[user.role]),
-        name=user.name or user.email,
-        id=user.key_id,
-    )
+    update_item(tx, "users", user, ("name", "role", "state"), pod_ids=" ".join(user.pod_ids))
+    held = " ".join(PERMISSIONS[user.role])
+    update(tx, "keys", user.key_id, permissions=held, name=user.name or user.email)
 
 
 def activate(tx: Tx, user: User, name: str) -> User:

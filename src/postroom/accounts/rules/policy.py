@@ -12,7 +12,6 @@ from postroom.mail import address_rules
 from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
-DIRECTIONS = (INBOUND, OUTBOUND)
 NONE, ALLOWLIST, INHERIT = "none", "allowlist", "inherit"
 MODES = (NONE, ALLOWLIST, INHERIT)
 ALLOW, BLOCK, TRUST = "allow", "block", "trust"

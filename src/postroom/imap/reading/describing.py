@@ -29,7 +29,7 @@ async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list
         for mail in part:
             if mail.message_id not in made:
                 await _scan(client, mail, made, {})
-    await client.resources.db.write(flags.keep_envelopes, made)
+    await client.resources.db.write(flags.keep_described, "envelope", made)
     return [replace(mail, envelope=mail.envelope or made.get(mail.message_id)) for mail in found]
 
 
@@ -46,7 +46,7 @@ async def with_structures(client: ImapState, found: Sequence[FolderMail]) -> lis
         part: dict[str, bytes] = {}
         for mail in missing[start : start + STRUCTURES_TOGETHER]:
             await _scan(client, mail, {}, part)
-        await client.resources.db.write(flags.keep_structures, part)
+        await client.resources.db.write(flags.keep_described, "structure", part)
         made |= part
     return [replace(mail, structure=mail.structure or made.get(mail.message_id)) for mail in found]
 

@@ -104,20 +104,11 @@ def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
     _touch_all(tx, rows)
 
 
-def keep_envelopes(tx: Tx, made: Mapping[str, bytes]) -> None:
-    """As IMAP writes them; what is described never changes."""
-    for message_id, envelope in made.items():
+def keep_described(tx: Tx, column: str, made: Mapping[str, bytes]) -> None:
+    """The envelope or the structure, as IMAP writes it; what is described never changes."""
+    for message_id, written in made.items():
         tx.run(
-            "update mail_flags set envelope = :envelope where message_id = :id",
-            envelope=envelope,
-            id=message_id,
-        )
-
-
-def keep_structures(tx: Tx, made: Mapping[str, bytes]) -> None:
-    for message_id, structure in made.items():
-        tx.run(
-            "update mail_flags set structure = :structure where message_id = :id",
-            structure=structure,
+            f"update mail_flags set {column} = :written where message_id = :id",
+            written=written,
             id=message_id,
         )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom.mailbox.folders import flags
 from postroom.mailbox.folders.places import DRAFTS, FIXED, LABEL
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of, one_of
 
 ROWS_TOGETHER = 500
 
@@ -245,14 +245,13 @@ def _wanted(wanted: Sequence[int]) -> tuple[str, dict[str, Any]]:
 
 def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> dict[str, int]:
     """By message; of those that are in the folder."""
-    if not message_ids:
-        return {}
-    is_asked, params = one_of("message_id", message_ids)
-    rows = tx.all(
-        f"select message_id, uid from folder_mails where {is_asked} and folder = :folder"
+    rows = all_of(
+        tx,
+        "select message_id, uid from folder_mails where :wanted and folder = :folder"
         " and inbox_id = :inbox_id",
+        "message_id",
+        message_ids,
         folder=folder,
         inbox_id=inbox_id,
-        **params,
     )
     return {row["message_id"]: int(row["uid"]) for row in rows}

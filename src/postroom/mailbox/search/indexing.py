@@ -19,7 +19,7 @@ from postroom.mail.search.index_entry import IndexEntry
 from postroom.mailbox import messages
 from postroom.mailbox.search import contents, latecomers, removals
 from postroom.mailbox.search.batch import AccountMoment, Batch
-from postroom.storage.database import IndexStore, Row, Tx, one_of
+from postroom.storage.database import IndexStore, Row, Tx, all_of, one_of
 
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
@@ -297,10 +297,9 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
 
 def _find_documents(tx: Tx, message_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Number and version of those that are in the index."""
-    if not message_ids:
-        return {}
-    is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(f"select doc, message_id, version from search_documents where {is_wanted}", **wanted)
+    rows = all_of(
+        tx, "select doc, message_id, version from search_documents where :wanted", "message_id", message_ids
+    )
     return {row["message_id"]: (row["doc"], row["version"]) for row in rows}
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from postroom import ids
 from postroom.mailbox.search.batch import Batch
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of, one_of
 
 
 class Latecomer(NamedTuple):
@@ -40,10 +40,9 @@ def note(tx: Tx, batch: Batch, docs: Mapping[str, int], known: Collection[str]) 
 
 
 def _newest(tx: Tx, account_ids: Sequence[str]) -> dict[str, int]:
-    if not account_ids:
-        return {}
-    is_wanted, wanted = one_of("account_id", account_ids)
-    rows = tx.all(f"select account_id, newest_at from search_newest where {is_wanted}", **wanted)
+    rows = all_of(
+        tx, "select account_id, newest_at from search_newest where :wanted", "account_id", account_ids
+    )
     return {row["account_id"]: int(row["newest_at"]) for row in rows}
 
 

@@ -11,7 +11,7 @@ from postroom.mailbox.labels import IS_UNREAD
 from postroom.mailbox.messages import LISTED
 from postroom.mailbox.threads import IS_LISTED, SEEN, Thread
 from postroom.storage import pages
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of
 
 NOT_JUDGED_YET = "exists (select 1 from examinations where message_id = messages.id)"
 
@@ -123,14 +123,13 @@ def newest_of_threads(tx: Tx, found_threads: Sequence[Thread], each: int) -> dic
 
 
 def facts_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
-    if not thread_ids:
-        return {}
-    is_wanted, wanted = one_of("messages.thread_id", thread_ids)
-    rows = tx.all(
+    rows = all_of(
+        tx,
         "select thread_id, direction, sum(size_bytes) as bytes, max(created_at) as last_at"
-        f" from messages join raw_mails on raw_mails.message_id = messages.id where {is_wanted}"
+        " from messages join raw_mails on raw_mails.message_id = messages.id where :wanted"
         " group by thread_id, direction",
-        **wanted,
+        "messages.thread_id",
+        thread_ids,
     )
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for row in rows:
@@ -196,11 +195,9 @@ def find_by_rfc_id(tx: Tx, inbox_id: str, rfc_message_id: str) -> str | None:
 
 
 def find_trashed(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    if not message_ids:
-        return set()
-    is_wanted, wanted = one_of("id", message_ids)
     return {
-        row["id"] for row in tx.all(f"select id from messages where {is_wanted} and is_trashed = 1", **wanted)
+        row["id"]
+        for row in all_of(tx, "select id from messages where :wanted and is_trashed = 1", "id", message_ids)
     }
 
 
@@ -210,14 +207,13 @@ def ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
 
 def find_later_doubles(tx: Tx, message_ids: Sequence[str]) -> set[str]:
     """Those whose Message-ID an earlier message of the same inbox has."""
-    if not message_ids:
-        return set()
-    is_wanted, wanted = one_of("messages.id", message_ids)
-    rows = tx.all(
-        f"select messages.id from messages where {is_wanted} and exists (select 1 from messages as earlier"
+    rows = all_of(
+        tx,
+        "select messages.id from messages where :wanted and exists (select 1 from messages as earlier"
         " where earlier.inbox_id = messages.inbox_id and earlier.rfc_message_id = messages.rfc_message_id"
         " and earlier.id < messages.id)",
-        **wanted,
+        "messages.id",
+        message_ids,
     )
     return {row["id"] for row in rows}
 

@@ -12,7 +12,7 @@ from postroom.mail.html import text
 from postroom.mail.writing.markup import fields
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, update
 
 TEMPLATES_OF_AN_INBOX = 100
 SUBJECT_CHARACTERS = 998
@@ -91,13 +91,7 @@ def put(tx: Tx, template: Template, name: str, content: TemplateText, now: int) 
     inboxes.lock(tx, template.inbox_id)
     if name != template.name:
         _require_free(tx, template.inbox_id, name)
-    tx.run(
-        "update templates set name = :name, content = :content, updated_at = :now where id = :id",
-        name=name,
-        content=_encode(content),
-        now=now,
-        id=template.id,
-    )
+    update(tx, "templates", template.id, name=name, content=_encode(content), updated_at=now)
     return msgspec.structs.replace(template, name=name, content=content, updated_at=now)
 
 
@@ -138,8 +132,8 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Tem
         limit=limit,
         offset=offset,
     )
-    row = tx.one(f"select count(*) as total {where}", account_id=reach.account_id, owner=owner)
-    return [Template.from_row(row) for row in rows], int(row["total"]) if row else 0
+    total = count(tx, f"select count(*) as number {where}", account_id=reach.account_id, owner=owner)
+    return [Template.from_row(row) for row in rows], total
 
 
 def remove(tx: Tx, template: Template) -> None:

@@ -13,7 +13,7 @@ from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, threads
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Tx, all_of
 
 # What somebody to whom an inbox may always write is excused from. What moved the agent to write is not.
 LIFTED = frozenset((approval.ALWAYS, approval.STRANGERS, approval.ATTACHMENTS, approval.LINKS))
@@ -47,17 +47,16 @@ class Sending(Struct, frozen=True):
 
 
 def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
-    if not inbox_ids:
-        return {}
-    is_wanted, wanted = one_of("inboxes.id", sorted(inbox_ids))
-    rows = tx.all(
+    rows = all_of(
+        tx,
         "select inboxes.id, inboxes.approval as of_inbox, inboxes.canary, pods.approval as of_pod,"
         f" accounts.approval as of_account, {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy,"
         f" {IS_FULL} as is_full"
         " from inboxes join pods on pods.id = inboxes.pod_id"
         " join accounts on accounts.id = inboxes.account_id"
-        f" where {is_wanted}",
-        **wanted,
+        " where :wanted",
+        "inboxes.id",
+        sorted(inbox_ids),
     )
     return {
         row["id"]: InboxRules(

@@ -22,7 +22,7 @@ from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
-PENDING, CAPTURED = "pending", "captured"
+PENDING = "pending"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
 SHOWN = 20
 
