@@ -48,9 +48,7 @@ def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> AcceptedMail:
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
-    order = Order(
-        inbox.id, key, key, (Address("", to),), (), (), "Hi", "Hello", None, None, True, None, False, ()
-    )
+    order = Order(inbox.id, key, key, (Address("", to),), "Hi", "Hello", include_quote=True)
     around = Context(inbox)
     caller = Caller("key_1", inbox.account_id, "sender", "developer", Reach(inbox.account_id))
     return Submission(caller, order, around, to_letter(order, around, now), None, "http://x", now)

@@ -92,16 +92,8 @@ def order_of(inbox_id: str, number: int, body: str) -> Order:
         idempotency_key=f"key-{number}",
         request_hash=idempotency.hash_request(b"%d" % number),
         to=(Address("", f"r{number}@there.example"),),
-        cc=(),
-        bcc=(),
         subject="s",
         body=body,
-        body_html=None,
-        thread_id=None,
-        include_quote=False,
-        reply_to=None,
-        is_automated=False,
-        files=(),
     )
 
 

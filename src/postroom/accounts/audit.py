@@ -46,9 +46,34 @@ def record(
     address: str = "",
     before: object = None,
     after: object = None,
+    minute: int | None = None,
 ) -> None:
-    """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox."""
-    _insert(tx, actor, action, target, within, now, address, _encode(before), _encode(after), None)
+    """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox.
+
+    Of what has a `minute`, each further one in it is only counted.
+    """
+    tx.run(
+        "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
+        " action, target, before, after, count, minute, created_at) values (:id, :account_id, :pod_id,"
+        " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
+        " :minute, :now)"
+        " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
+        " do update set count = audit.count + 1",
+        id=ids.new(ids.AUDIT, now),
+        account_id=within.account_id,
+        pod_id=within.pod_id,
+        inbox_id=within.inbox_id,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        address=address,
+        action=action,
+        target=target[:TARGET_CHARACTERS],
+        before=_encode(before),
+        after=_encode(after),
+        minute=minute,
+        now=now,
+    )
 
 
 def record_by(
@@ -87,43 +112,7 @@ def record_refusal(
         minute=minute,
     )
     if not counted:
-        _insert(tx, actor, REFUSED, target, within, now, address, None, _encode(after), minute)
-
-
-def _insert(
-    tx: Tx,
-    actor: Actor,
-    action: str,
-    target: str,
-    within: Reach,
-    now: int,
-    address: str,
-    before: str | None,
-    after: str | None,
-    minute: int | None,
-) -> None:
-    tx.run(
-        "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
-        " action, target, before, after, count, minute, created_at) values (:id, :account_id, :pod_id,"
-        " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
-        " :minute, :now)"
-        " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
-        " do update set count = audit.count + 1",
-        id=ids.new(ids.AUDIT, now),
-        account_id=within.account_id,
-        pod_id=within.pod_id,
-        inbox_id=within.inbox_id,
-        actor_type=actor.type,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        address=address,
-        action=action,
-        target=target[:TARGET_CHARACTERS],
-        before=before,
-        after=after,
-        minute=minute,
-        now=now,
-    )
+        record(tx, actor, REFUSED, target, within, now, address=address, after=after, minute=minute)
 
 
 def _encode(value: object) -> str | None:

@@ -133,20 +133,11 @@ def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
     return replace(pod, client_id=client_id)
 
 
-def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:
-    names.require_clean(name or "", "name")
-    update(tx, "pods", pod.id, name=name)
-    return replace(pod, name=name)
-
-
-def set_approval(tx: Tx, pod: Pod, approval: str | None) -> Pod:
-    update(tx, "pods", pod.id, approval=approval)
-    return replace(pod, approval=approval)
-
-
-def set_outbound(tx: Tx, pod: Pod, outbound: str | None) -> Pod:
-    update(tx, "pods", pod.id, outbound=outbound)
-    return replace(pod, outbound=outbound)
+def change(tx: Tx, pod: Pod, **fields: str | None) -> Pod:
+    """Its name, the rules of approval or the relays."""
+    names.require_clean(fields.get("name") or "", "name")
+    update(tx, "pods", pod.id, **fields)
+    return replace(pod, **fields)
 
 
 def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:

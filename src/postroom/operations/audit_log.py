@@ -1,4 +1,4 @@
-"""Operations on the audit log."""
+"""Operations on the audit log, and what a key tried and may not do, by whichever door it came."""
 
 from typing import Annotated
 
@@ -6,9 +6,15 @@ from msgspec import Meta, Raw, Struct
 
 from postroom.accounts import actors, audit
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import policy
 from postroom.clock import to_iso
+from postroom.errors import ApiError, Forbidden, RecipientNotAllowed
 from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item
+from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+
+REFUSALS = (Forbidden, RecipientNotAllowed)  # what is told of in the log
 
 
 class AuditQuery(Struct, frozen=True):
@@ -59,3 +65,23 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
         query.offset,
     )
     return AuditPage([AuditEntry.of(entry) for entry in found], total)
+
+
+def note_refusal(
+    tx: Tx,
+    caller: Caller,
+    within: Reach,
+    target: str,
+    error: ApiError,
+    address: str,
+    now: int,
+    path: str = "",
+) -> None:
+    """`target` is what was asked for; a policy that stopped it counts that as well."""
+    what = {"error": error.code, **({"path": path} if path else {}), **error.extras}
+    audit.record_refusal(tx, caller.actor, target, within, now, address=address, after=what)
+    if isinstance(error, RecipientNotAllowed):
+        inbox = inboxes.find(tx, str(error.extras["inboxId"]))
+        recipients = [str(error.extras["recipient"])]
+        for refusal in [] if inbox is None else policy.find_refused(tx, inbox.reach, recipients):
+            policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, now)

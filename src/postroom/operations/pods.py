@@ -121,11 +121,7 @@ def encode_searches(wanted: list[SavedSearch]) -> str:
 
 def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
     """Create a pod"""
-    pod = pods.add(tx, caller.account_id, body.client_id, body.name, now)
-    if body.approval is not UNSET:
-        pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
-    if body.outbound is not UNSET:
-        pod = pods.set_outbound(tx, pod, relay.require_relays(body.outbound))
+    pod = set_rules(tx, pods.add(tx, caller.account_id, body.client_id, body.name, now), body)
     shown = Pod.of(pod)
     audit.record_by(tx, caller, "pod.created", pod.id, now, within=reach_of(caller, pod), after=shown)
     return shown
@@ -148,15 +144,20 @@ def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -
     if body.client_id is not UNSET:
         pod = pods.set_client_id(tx, pod, body.client_id)
     if body.name is not UNSET:
-        pod = pods.rename(tx, pod, body.name)
-    if body.approval is not UNSET:
-        pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
-    if body.outbound is not UNSET:
-        pod = pods.set_outbound(tx, pod, relay.require_relays(body.outbound))
+        pod = pods.change(tx, pod, name=body.name)
+    pod = set_rules(tx, pod, body)
     was, shown = Pod.of(before), Pod.of(pod)
     within = reach_of(caller, pod)
     audit.record_by(tx, caller, "pod.changed", pod.id, now, within=within, before=was, after=shown)
     return shown
+
+
+def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
+    if body.approval is not UNSET:
+        pod = pods.change(tx, pod, approval=approval.check_and_encode(body.approval))
+    if body.outbound is not UNSET:
+        pod = pods.change(tx, pod, outbound=relay.require_relays(body.outbound))
+    return pod
 
 
 def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:

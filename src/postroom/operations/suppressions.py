@@ -1,5 +1,6 @@
 """Operations on the addresses that get no mail any more."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -51,6 +52,13 @@ def add_suppression(tx: Tx, caller: Caller, body: NewSuppression, now: int) -> S
     added = suppressions.add(tx, caller.account_id, address, suppressions.MANUAL, now)
     audit.record_by(tx, caller, "suppression.added", address, now)
     return Suppression.of(added)
+
+
+def add_suppressions(tx: Tx, caller: Caller, addresses: Sequence[str], now: int) -> None:
+    """Those of a file, or some of them."""
+    for address in addresses:
+        suppressions.add(tx, caller.account_id, address, suppressions.MANUAL, now)
+    audit.record_by(tx, caller, "suppression.added", f"{len(addresses)} addresses of a file", now)
 
 
 def delete_suppression(tx: Tx, caller: Caller, address: str, now: int) -> None:

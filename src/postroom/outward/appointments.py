@@ -71,16 +71,9 @@ async def to_answer(
         idempotency_key=key,
         request_hash=hash_answer(message_id, status, comment),
         to=(organizer,),
-        cc=(),
-        bcc=(),
         subject=subject_of(status, invited),
         body=comment or f"{SAID[status]}: {invited.summary}".rstrip(": "),
-        body_html=None,
         thread_id=message.thread_id,
-        include_quote=False,
-        reply_to=None,
-        is_automated=False,
-        files=(),
         calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox), comment),
     )
 

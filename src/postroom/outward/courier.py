@@ -1,6 +1,6 @@
 """What a courier is: it carries one mail or one event to one place, or raises DeliveryError."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -12,6 +12,7 @@ from postroom.inward.mails import AcceptedMail
 from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome
 from postroom.queue.tls.tls_sessions import TlsSession
+from postroom.resources import Resources
 
 REPLY_MAX_CHARACTERS = 500
 Proof = Literal["opportunistic", "mta-sts", "dane"]
@@ -113,6 +114,20 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
         captured=answer.captured,
         sessions=answer.sessions,
     )
+
+
+async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: str, **named: str) -> Outcome:
+    """Whatever goes wrong counts as one, so that nothing is tried again for ever. `what` is logged then."""
+    started_at = resources.now()
+    answer: Receipt | DeliveryError
+    try:
+        answer = await handing_over
+    except DeliveryError as error:
+        answer = error
+    except Exception:
+        log.get().exception(what, **named)
+        answer = DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+    return to_outcome(answer, started_at, resources.now())
 
 
 def note_outcome(message_id: str, domain: str, attempt: int, outcome: Outcome) -> None:

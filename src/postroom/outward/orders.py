@@ -47,16 +47,16 @@ class Order(Struct, frozen=True):
     idempotency_key: str
     request_hash: str
     to: tuple[Address, ...]
-    cc: tuple[Address, ...]
-    bcc: tuple[Address, ...]
     subject: str
     body: str
-    body_html: str | None
-    thread_id: str | None
-    include_quote: bool
-    reply_to: str | None
-    is_automated: bool
-    files: tuple[DraftAttachment, ...]
+    cc: tuple[Address, ...] = ()
+    bcc: tuple[Address, ...] = ()
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = False
+    reply_to: str | None = None
+    is_automated: bool = False
+    files: tuple[DraftAttachment, ...] = ()
     send_at: int | None = None
     undo_seconds: int = 0
     reply_all: bool = False

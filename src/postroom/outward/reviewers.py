@@ -31,7 +31,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, domain_of, to_outcome
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding import decide, persons
 from postroom.outward.holding.decide import Ruling
@@ -132,13 +132,10 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
     if job is None or job.review.hold.state != holds.HELD:
         await resources.db.write(_give_up, delivery, resources.now())
         return
-    started_at = resources.now()
-    answer: Receipt | DeliveryError
-    try:
-        answer = await write_and_hand_over(resources, outbound, job, started_at)
-    except DeliveryError as error:
-        answer = error
-    tried = TriedDelivery(delivery, to_outcome(answer, started_at, resources.now()))
+    handing_over = write_and_hand_over(resources, outbound, job, resources.now())
+    message_id = job.review.message.id
+    outcome = await attempt(resources, handing_over, "a reviewer could not be told", message=message_id)
+    tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: write_tried(resources, tried), has_left=not job.is_local)
 
 
@@ -148,17 +145,10 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 async def write_and_hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, now: int) -> Receipt:
-    """Whatever goes wrong counts as an attempt, so that nothing is tried again for ever."""
     config = resources.config
-    try:
-        raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
-        notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, now)
-        return await hand_over(resources, outbound, job, notice)
-    except DeliveryError:
-        raise
-    except Exception as error:
-        log.get().exception("a reviewer could not be told", message=job.review.message.id)
-        raise DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0") from error
+    raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
+    notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, now)
+    return await hand_over(resources, outbound, job, notice)
 
 
 def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob | None:

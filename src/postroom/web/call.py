@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from postroom.accounts import audit, domains, keys, pods
+from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.reach import Reach
@@ -64,30 +64,6 @@ class Call(Struct, frozen=True):
     def address(self) -> str:
         """From which the request came, also where it came by way of /mcp."""
         return CLIENT_ADDRESS.get() or client_address(self.request)
-
-    def record(
-        self,
-        tx: Tx,
-        action: str,
-        target: str,
-        *,
-        within: Reach | None = None,
-        before: object = None,
-        after: object = None,
-    ) -> None:
-        """A decision of the caller, in the transaction that carries it out."""
-        where = within or self.reach
-        audit.record(
-            tx,
-            self.caller.actor,
-            action,
-            target,
-            where,
-            self.now(),
-            address=self.address,
-            before=before,
-            after=after,
-        )
 
     async def is_over(self) -> bool:
         """Nobody waits for the answer any more, or the server stops."""

@@ -12,14 +12,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import audit, keys
-from postroom.accounts.rules import limits, policy
+from postroom.accounts import keys
+from postroom.accounts.rules import limits
 from postroom.connections.fetching import Fetcher
 from postroom.connections.posts import PostIntake
 from postroom.deliverability.unsubscribe import LINKS_IN_MAILS
-from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
+from postroom.errors import ApiError, InternalError
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
+from postroom.operations.audit_log import REFUSALS, note_refusal
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
@@ -31,7 +32,7 @@ from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
 from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
 from postroom.web.api.mailbox.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
-from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
+from postroom.web.call import CLIENT_ADDRESS, Call, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
@@ -49,7 +50,7 @@ from postroom.web.requests.authentication import (
     identify,
     require_at,
 )
-from postroom.web.requests.key_use import KeyUse
+from postroom.web.requests.collected_use import KeyUse
 from postroom.web.requests.page_cache import PageCache
 from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
 from postroom.web.requests.posted_mail import take_post
@@ -68,7 +69,6 @@ NO_ROUTE = "none"
 ROUTER, AGENTMAIL_ROUTER = Router(ROUTES), Router(AGENTMAIL_ROUTES)
 BODY = "postroom.body"  # where a request keeps what was read of it
 PATH_CHARACTERS = 200
-REFUSALS = (Forbidden, RecipientNotAllowed)  # what the audit log counts
 
 
 class Visit(Struct):
@@ -276,10 +276,13 @@ class Door:
 
     async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
         """What a key tried and may not is in the audit, however it is answered."""
-        if visit.call is None or not isinstance(error, REFUSALS) or visit.route == NO_ROUTE:
+        call = visit.call
+        if call is None or not isinstance(error, REFUSALS) or visit.route == NO_ROUTE:
             return
         try:
-            await self._resources.db.write(note_refusal, visit.call, visit.route, error)
+            asked = (call.caller, call.reach, visit.route, error, call.address, call.now())
+            path = call.request.scope["path"][:PATH_CHARACTERS]
+            await self._resources.db.write(note_refusal, *asked, path)
         except Exception as fault:
             log.get().error("a refusal could not be recorded", route=visit.route, reason=str(fault))
 
@@ -363,19 +366,6 @@ def make_office(resources: Resources, webhook_courier: WebhookCourier, fetcher: 
     from postroom.web.dashboard.office import Office
 
     return Office(resources, webhook_courier, fetcher)
-
-
-def note_refusal(tx: Tx, call: Call, route: str, error: ApiError) -> None:
-    path = call.request.scope["path"]
-    what = {"error": error.code, "path": path[:PATH_CHARACTERS], **error.extras}
-    audit.record_refusal(
-        tx, call.caller.actor, route, call.reach, call.now(), address=call.address, after=what
-    )
-    if isinstance(error, RecipientNotAllowed):
-        inbox = inboxes.find(tx, str(error.extras["inboxId"]))
-        recipients = [str(error.extras["recipient"])]
-        for refusal in [] if inbox is None else policy.find_refused(tx, inbox.reach, recipients):
-            policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, call.now())
 
 
 def is_browser(request: Request) -> bool:

@@ -27,8 +27,8 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
+from postroom.web.requests.collected_use import ToolUse
 from postroom.web.requests.request_body import read_bytes
-from postroom.web.requests.tool_use import ToolUse
 
 if TYPE_CHECKING:
     import httpx2

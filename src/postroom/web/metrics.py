@@ -18,6 +18,9 @@ from postroom.resources import WorkerCounts
 
 # Read from whoever has them, when somebody asks.
 GAUGES = {
+    "postroom_disk_free_bytes": "Free space for the data folder.",
+    "postroom_queue_oldest_seconds": "How long the oldest delivery waits.",
+    "postroom_worker_restarts": "Workers replaced since the start.",
     "postroom_streams": "Open event streams of this process.",
     "postroom_smtp_sessions": "SMTP clients connected now.",
     "postroom_imap_sessions": "Mail programs connected now.",
@@ -25,6 +28,16 @@ GAUGES = {
     "postroom_journal_bytes": "Of mail that is in the journal: some is waiting, some is stored already.",
     "postroom_journal_set_aside": "Mails that could not be stored and were set aside.",
     "postroom_certificate_expiry_timestamp_seconds": "When the certificate ends, in Unix time.",
+}
+# And those with a label.
+LABELLED = {
+    "postroom_loops_down": ("Loops of this process that do not work now.", "loop"),
+    "postroom_loop_failures": ("How often loops of this process failed since its start.", "loop"),
+    "postroom_workers": ("Processes that take mail in.", "state"),
+    "postroom_queue_depth": ("What waits, by kind; counted up to 10,000.", "kind"),
+    "postroom_queue_age_seconds": ("How long the first of each kind has been due.", "kind"),
+    "postroom_pool_jobs": ("Jobs of a pool of threads, with those that wait.", "pool"),
+    "postroom_pool_threads": ("Threads that a pool may have.", "pool"),
 }
 
 
@@ -79,44 +92,28 @@ class Metrics:
         PlatformCollector(registry=self._registry)
         self._registry.register(RequestCollector(requests))
         gauge = partial(Gauge, registry=self._registry)
-        self._disk_free = gauge("postroom_disk_free_bytes", "Free space for the data folder.")
-        self._queue_oldest = gauge("postroom_queue_oldest_seconds", "How long the oldest delivery waits.")
-        self._loops_down = gauge(
-            "postroom_loops_down", "Loops of this process that do not work now.", ("loop",)
-        )
-        self._loop_failures = gauge(
-            "postroom_loop_failures",
-            "How often loops of this process failed since its start.",
-            ("loop",),
-        )
-        self._workers = gauge("postroom_workers", "Processes that take mail in.", ("state",))
-        self._worker_restarts = gauge("postroom_worker_restarts", "Workers replaced since the start.")
-        self._depth = gauge("postroom_queue_depth", "What waits, by kind; counted up to 10,000.", ("kind",))
-        self._age = gauge(
-            "postroom_queue_age_seconds", "How long the first of each kind has been due.", ("kind",)
-        )
-        self._pool_jobs = gauge(
-            "postroom_pool_jobs", "Jobs of a pool of threads, with those that wait.", ("pool",)
-        )
-        self._pool_threads = gauge("postroom_pool_threads", "Threads that a pool may have.", ("pool",))
         self._gauges = {name: gauge(name, help) for name, help in GAUGES.items()}
+        self._gauges |= {name: gauge(name, help, (label,)) for name, (help, label) in LABELLED.items()}
         self._registry.register(OwnCollector())
 
+    def _set(self, name: str, value: float, label: str) -> None:
+        self._gauges[name].labels(label).set(value)
+
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
-        self._disk_free.set(disk_free_bytes)
-        self._queue_oldest.set(queue_oldest_seconds)
+        self._gauges["postroom_disk_free_bytes"].set(disk_free_bytes)
+        self._gauges["postroom_queue_oldest_seconds"].set(queue_oldest_seconds)
 
     def note_loops(self, loops: LoopSupervisor) -> None:
-        self._loops_down.clear()
+        self._gauges["postroom_loops_down"].clear()
         for name, count in loops.failing().items():
-            self._loops_down.labels(name).set(count)
+            self._set("postroom_loops_down", count, name)
         for name, count in loops.failures.items():
-            self._loop_failures.labels(name).set(count)
+            self._set("postroom_loop_failures", count, name)
 
     def note_depths(self, depths: dict[str, tuple[int, int]], now: int) -> None:
         for kind, (waiting, due_at) in depths.items():
-            self._depth.labels(kind).set(waiting)
-            self._age.labels(kind).set((now - due_at) / SECOND)
+            self._set("postroom_queue_depth", waiting, kind)
+            self._set("postroom_queue_age_seconds", (now - due_at) / SECOND, kind)
 
     def note_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
         """What cannot be found out now is left as it was."""
@@ -126,13 +123,13 @@ class Metrics:
 
     def note_pools(self, used: Iterable[Pool]) -> None:
         for pool in used:
-            self._pool_jobs.labels(pool.name).set(pool.jobs)
-            self._pool_threads.labels(pool.name).set(pool.threads)
+            self._set("postroom_pool_jobs", pool.jobs, pool.name)
+            self._set("postroom_pool_threads", pool.threads, pool.name)
 
     def note_workers(self, workers: WorkerCounts) -> None:
-        self._workers.labels("expected").set(workers.expected)
-        self._workers.labels("running").set(workers.running)
-        self._worker_restarts.set(workers.restarts)
+        self._set("postroom_workers", workers.expected, "expected")
+        self._set("postroom_workers", workers.running, "running")
+        self._gauges["postroom_worker_restarts"].set(workers.restarts)
 
     def render(self) -> bytes:
         return generate_latest(self._registry)

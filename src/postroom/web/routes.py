@@ -29,9 +29,8 @@ from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.events.webhooks import require_allowed_urls
 from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import search
-from postroom.web.api.mailbox import threads as thread_deletion
 from postroom.web.api.mailbox.messages import remove_blobs
-from postroom.web.api.outward import calendar, drafts, redirect, send
+from postroom.web.api.outward import drafts, send
 from postroom.web.api.ways import connections as connection_checks
 from postroom.web.api.ways.connections import require_allowed_targets
 from postroom.web.interface.bodies.send_body import require_idempotency_key
@@ -137,7 +136,7 @@ ROUTES = (
     get("/v1/usage", usage.get_usage, SCOPED, READING, seconds=10.0),
     get("/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
     patch("/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
-    delete("/v1/threads/{thread_id}", thread_deletion.delete_thread, POD, MANAGING, 204),
+    delete("/v1/threads/{thread_id}", downloads.delete_thread, POD, MANAGING, 204),
     get("/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
     get(MESSAGE, messages.get_message, SCOPED, READING),
     delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
@@ -200,14 +199,14 @@ ROUTES = (
     delete("/v1/templates/{template_id}", templates.delete_template, POD, MANAGING, 204),
     post(
         f"{MESSAGE}/calendar/respond",
-        calendar.respond_to_invitation,
+        send.respond_to_invitation,
         SCOPED,
         WRITING,
         200,
         ANSWER,
         **WITH_KEY_FIRST,
     ),
-    post(f"{MESSAGE}/redirect", redirect.redirect_message, SCOPED, WRITING, 200, REDIRECT, **WITH_KEY_FIRST),
+    post(f"{MESSAGE}/redirect", send.redirect_message, SCOPED, WRITING, 200, REDIRECT, **WITH_KEY_FIRST),
     post(f"{MESSAGE}/retry", messages.retry_message, SCOPED, SENDING, 200, AGAIN),
     post(f"{MESSAGE}/cancel", messages.cancel_message, SCOPED, WRITING, 200, CANCEL),
     patch(MESSAGE, messages.change_message, SCOPED, WRITING, 200, CANCEL),

@@ -75,7 +75,7 @@ def exchange(
     resource: str | None,
     name: str,
     now: int,
-) -> tuple[Tokens, Key] | None:
+) -> Tokens | None:
     """None when the code was used before: what it gave has then ended, which must be committed."""
     row = tx.one("select * from oauth_codes where code_hash = :code_hash", code_hash=hash_of(code))
     if row is None:
@@ -104,6 +104,11 @@ def exchange(
     )
     used = "update oauth_codes set key_id = :key_id where code_hash = :code_hash"
     tx.run(used, key_id=key.id, code_hash=hash_of(code))
+    _keep_grant(tx, row, key, client_id, tokens, now)
+    return tokens
+
+
+def _keep_grant(tx: Tx, row: Row, key: Key, client_id: str, tokens: Tokens, now: int) -> None:
     insert(
         tx,
         "oauth_grants",
@@ -116,7 +121,6 @@ def exchange(
         expires_at=now + REFRESH_LIFETIME,
         created_at=now,
     )
-    return tokens, key
 
 
 def _require_fitting(

@@ -1,6 +1,7 @@
 """Users: the people of an account, each with a role, some of them with pods of their own."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -96,43 +97,20 @@ def add(
         raise UserExists("There is a user with this address already.", field="email")
     if count(tx, account_id) >= USERS_OF_AN_ACCOUNT:
         raise BadRequest(f"An account has at most {USERS_OF_AN_ACCOUNT} users.")
-    key = keys.add(
-        tx,
-        account_id,
-        None,
-        name or email,
-        keys.new_token(),
-        now,
-        asked=PERMISSIONS[role],
-        kind=keys.USER,
-    )
-    user = User(
-        id=ids.new(ids.USER, now),
-        account_id=account_id,
-        email=email,
-        name=name,
-        role=role,
-        pod_ids=tuple(pod_ids),
-        state=state,
-        key_id=key.id,
-        passkeys=0,
-        created_at=now,
-        last_seen_at=None,
-    )
-    insert(
-        tx,
-        "users",
-        id=user.id,
-        account_id=account_id,
-        email=email,
-        name=name,
-        role=role,
-        pod_ids=" ".join(pod_ids),
-        state=state,
-        key_id=key.id,
-        created_at=now,
-    )
-    return user
+    shown, token, held = name or email, keys.new_token(), PERMISSIONS[role]
+    key = keys.add(tx, account_id, None, shown, token, now, asked=held, kind=keys.USER)
+    columns: dict[str, Any] = {
+        "id": ids.new(ids.USER, now),
+        "account_id": account_id,
+        "email": email,
+        "name": name,
+        "role": role,
+        "state": state,
+        "key_id": key.id,
+        "created_at": now,
+    }
+    insert(tx, "users", pod_ids=" ".join(pod_ids), **columns)
+    return User(pod_ids=tuple(pod_ids), passkeys=0, last_seen_at=None, **columns)
 
 
 def find(tx: Tx, user_id: str) -> User | None:

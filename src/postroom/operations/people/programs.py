@@ -154,7 +154,7 @@ def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Token
         return grants.refresh(tx, form.get("refresh_token", ""), client_id, resource, now)
     if form.get("grant_type") != "authorization_code":
         raise OauthError("grant_type is authorization_code or refresh_token.", oauth="unsupported_grant_type")
-    given = grants.exchange(
+    return grants.exchange(
         tx,
         form.get("code", ""),
         client_id,
@@ -164,7 +164,6 @@ def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Token
         client.name,
         now,
     )
-    return None if given is None else given[0]
 
 
 def show_tokens(tokens: Tokens) -> dict[str, object]:

@@ -110,8 +110,6 @@ def to_order(
         subject=parsed.subject,
         body=(parsed.body_text or text.html_to_text(parsed.body_html))[:BODY_MAX_CHARACTERS],
         body_html=parsed.body_html[:BODY_MAX_CHARACTERS] or None,
-        thread_id=None,
-        include_quote=False,
         reply_to=reply_to,
         is_automated=parsed.automated,
         files=files,

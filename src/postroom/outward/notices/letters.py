@@ -4,7 +4,7 @@ import secrets
 
 from msgspec import Struct
 
-from postroom import ids, log
+from postroom import ids
 from postroom.accounts import domains
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.people import mail_links
@@ -12,7 +12,7 @@ from postroom.config import CAPTURE, Config
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.mail.writing import compose
 from postroom.mail.writing.compose import Draft
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, domain_of, to_outcome
+from postroom.outward.courier import OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
@@ -102,13 +102,9 @@ async def deliver_letter(resources: Resources, outbound: Outbound, delivery: Del
     if job is None or job.letter.created_at + LIFETIME <= resources.now():
         await resources.db.write(give_up, delivery, resources.now())
         return
-    started_at = resources.now()
-    answer: Receipt | DeliveryError
-    try:
-        answer = await hand_over(resources, outbound, job, started_at)
-    except DeliveryError as error:
-        answer = error
-    tried = TriedDelivery(delivery, to_outcome(answer, started_at, resources.now()))
+    handing_over = hand_over(resources, outbound, job, resources.now())
+    outcome = await attempt(resources, handing_over, "a letter could not be sent", letter=job.letter.id)
+    tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
 
 
@@ -139,20 +135,13 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 
 
 async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, now: int) -> Receipt:
-    """Whatever goes wrong counts as an attempt, so that nothing is tried again for ever."""
     letter, domain = job.letter, resources.config.domain
-    try:
-        raw = await pools.READING.run(write_letter, letter, domain, now)
-        if job.keys:
-            unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.keys, now)
-            raw = await outbound.signers.sign(unsigned) + raw
-        mail = OutgoingMail("", letter.recipient, raw, domain_of(letter.recipient))
-        return await outbound.courier.deliver(mail)
-    except DeliveryError:
-        raise
-    except Exception as error:
-        log.get().exception("a letter could not be sent", letter=letter.id)
-        raise DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0") from error
+    raw = await pools.READING.run(write_letter, letter, domain, now)
+    if job.keys:
+        unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.keys, now)
+        raw = await outbound.signers.sign(unsigned) + raw
+    mail = OutgoingMail("", letter.recipient, raw, domain_of(letter.recipient))
+    return await outbound.courier.deliver(mail)
 
 
 def write_letter(letter: ServerLetter, domain: str, now: int) -> bytes:

@@ -11,14 +11,21 @@ from postroom.inward.addressing import NOBODYS_NAME
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mail.reports import tls_writing
 from postroom.mail.reports.tls_writing import FailureDetail, PolicyResult, ReportedPolicy, Summary
-from postroom.outward.courier import DeliveryError, OutgoingMail, WebhookCourier, domain_of, to_outcome
+from postroom.outward.courier import (
+    DeliveryError,
+    OutgoingMail,
+    Receipt,
+    WebhookCourier,
+    attempt,
+    domain_of,
+)
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import letters, tell_people
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
 from postroom.queue import duties, outcomes
 from postroom.queue.deliveries import Delivery
-from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.outcomes import TriedDelivery
 from postroom.queue.tls import tls_reports, tls_sessions
 from postroom.queue.tls.tls_reports import SentTlsReport
 from postroom.queue.tls.tls_sessions import SUCCESS, CountedSession
@@ -99,7 +106,8 @@ async def deliver_report(
         await resources.db.write(letters.give_up, delivery, resources.now())
         return
     if tls_writing.mailbox_of(delivery.target):
-        outcome = await send_mail(resources, outbound, report, keys, delivery.target)
+        sending = send_mail(resources, outbound, report, keys, delivery.target)
+        outcome = await attempt(resources, sending, "a TLS report could not be sent", report=report.id)
     else:
         headers = {"Content-Type": tls_writing.MEDIA_TYPE}
         outcome = await tell_people.post(resources, courier, delivery.target, report.content, headers)
@@ -119,24 +127,7 @@ def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentTlsReport | No
 
 async def send_mail(
     resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
-) -> Outcome:
-    """Whatever goes wrong counts as an attempt."""
-    started_at = resources.now()
-    try:
-        mail = await compose(resources, outbound, report, keys, target)
-        answer = await outbound.courier.deliver(mail)
-    except DeliveryError as error:
-        return to_outcome(error, started_at, resources.now())
-    except Exception:
-        log.get().exception("a TLS report could not be sent", report=report.id)
-        failure = DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
-        return to_outcome(failure, started_at, resources.now())
-    return to_outcome(answer, started_at, resources.now())
-
-
-async def compose(
-    resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
-) -> OutgoingMail:
+) -> Receipt:
     own_domain, recipient = resources.config.domain, tls_writing.mailbox_of(target)
     sender = f"{NOBODYS_NAME}@{own_domain}"
     raw = await pools.READING.run(
@@ -153,4 +144,5 @@ async def compose(
         raise DeliveryError("4.7.5 No key signs reports yet.", permanent=False, enhanced="4.7.5")
     unsigned = Unsigned(f"report {report.id} {recipient}", raw, own_domain, keys, resources.now())
     signed = await outbound.signers.sign(unsigned) + raw
-    return OutgoingMail("", recipient, signed, domain_of(recipient), is_tls_report=True)
+    mail = OutgoingMail("", recipient, signed, domain_of(recipient), is_tls_report=True)
+    return await outbound.courier.deliver(mail)

@@ -8,9 +8,9 @@ from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.programs.connection import ProgramConnection, ProgramContext
 from postroom.net.programs.limits import ProgramLimits
+from postroom.operations.audit_log import REFUSALS, note_refusal
 from postroom.operations.folders import names
 from postroom.outward.finished.finished_mail import FinishedMail, send_finished
-from postroom.outward.finished.refusals import REFUSALS, note_refusal
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -155,8 +155,9 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
             return MailAnswered(_accepted(await self._in_turn(content, send)), True)
         except REFUSALS as error:
-            who = (*self._who, error, self._socket.peer)
-            await resources.db.write(note_refusal, *who, resources.now())
+            (caller, inbox), now = self._who, resources.now()
+            asked = (caller, inbox.reach, "submission", error, self._socket.peer)
+            await resources.db.write(note_refusal, *asked, now)
             return MailAnswered(_refusal(error), is_accepted=False)
         except Exception as error:
             return MailAnswered(_refusal(error), is_accepted=False)

@@ -28,7 +28,7 @@ from postroom.resources import Tx
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.api.mailbox import search as finding
 from postroom.web.call import Call
-from postroom.web.interface.bodies import finding_body
+from postroom.web.interface.bodies import body as bodies
 
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")
@@ -160,9 +160,7 @@ async def find(
     """By the search of the interface, newest first, and where the next page begins."""
     behind = paging.read_token(query.page_token)
     span = paging.span_of(query)
-    asked = finding_body.SearchQuery(
-        query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id
-    )
+    asked = bodies.SearchQuery(query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id)
     page = await finding.search_messages(call, asked)
     found = [
         replace(msgspec.json.decode(each.message, type=FoundMessage), snippet=each.snippet)

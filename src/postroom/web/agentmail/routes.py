@@ -13,8 +13,7 @@ from postroom.web.agentmail import inboxes, messages, threads
 from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
 from postroom.web.agentmail.writing import drafts, sending
 from postroom.web.api.events.webhooks import require_allowed_urls
-from postroom.web.api.mailbox import threads as thread_deletion
-from postroom.web.api.mailbox.messages import remove_blobs
+from postroom.web.api.mailbox.messages import delete_thread, remove_blobs
 from postroom.web.api.outward import drafts as draft_verbs
 from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import ACCOUNT, POD, SCOPED, Route
@@ -54,7 +53,7 @@ THREADS = (
     Route("GET", "/threads/search", threads.search_threads, SCOPED, READING),
     Route("GET", THREAD, threads.get_thread, SCOPED, READING),
     Route("PATCH", THREAD, threads.change_thread, SCOPED, WRITING),
-    Route("DELETE", THREAD, thread_deletion.delete_thread, POD, MANAGING, 204),
+    Route("DELETE", THREAD, delete_thread, POD, MANAGING, 204),
     Route("GET", f"{THREAD}{FILE}", threads.get_thread_file, SCOPED, READING),
 )
 DRAFTS = (

@@ -20,7 +20,7 @@ from postroom.outward.courier import WebhookCourier
 from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources
 from postroom.web import operations
-from postroom.web.api.outward.drafts import remove_blobs
+from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx
 from postroom.web.routes import ROUTE_OF
 from postroom.web.routing import ACCOUNT, POD, Route

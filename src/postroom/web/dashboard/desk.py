@@ -5,6 +5,7 @@ from hashlib import blake2s
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -25,7 +26,6 @@ from postroom.operations import operator
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.forms import COOKIE, own_page, own_path
 from postroom.web.requests import cookies
 from postroom.web.routes import ROUTE_OF
@@ -126,6 +126,11 @@ class Desk(Struct, frozen=True):
         if host in EVERYWHERE:
             host = urlsplit(resources.config.base_url).hostname or host
         return str(Endpoint(host, resources.ports.smtp))
+
+
+def plain(answer: Any) -> Any:
+    """What an operation answers, as plain values: the pages show what the interface says."""
+    return msgspec.json.decode(msgspec.json.encode(answer))
 
 
 def go(path: str, notice: str = "", undo: str = "") -> Response:

@@ -14,9 +14,7 @@ from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
 from postroom.connections.fetching import Fetcher
 from postroom.errors import ApiError, InternalError
-from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
 from postroom.outward.courier import WebhookCourier
-from postroom.outward.reviewers import REVIEW_PATH
 from postroom.resources import Resources
 from postroom.web.call import Call
 from postroom.web.dashboard import sign_in
@@ -24,7 +22,7 @@ from postroom.web.dashboard.desk import ALERT, Desk
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
-from postroom.web.dashboard.review import ReviewDesk
+from postroom.web.dashboard.review import LinkDesk, ReviewDesk
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.dashboard.unsubscribe import UnsubscribeDesk
 from postroom.web.operations import require_permitted
@@ -44,10 +42,8 @@ class Office:
         self._webhook_courier = webhook_courier
         self._renderer = Renderer(resources.config.base_url)
         self._sign_in = sign_in.SignInDesk(resources, self._renderer, fetcher)
-        self.links: dict[str, ReviewDesk | UnsubscribeDesk] = {
-            REVIEW_PATH: ReviewDesk(resources, self._renderer),
-            UNSUBSCRIBE_PATH: UnsubscribeDesk(resources, self._renderer),
-        }
+        desks = (ReviewDesk(resources, self._renderer), UnsubscribeDesk(resources, self._renderer))
+        self.links: dict[str, LinkDesk] = {desk.path: desk for desk in desks}
         self._limit = RequestLimit()
 
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:

@@ -1,21 +1,20 @@
 """The page behind a reviewer's link: it shows the mail, and only a button decides. It needs no session."""
 
+from typing import ClassVar
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
-from postroom.mail.writing.content_view import ContentView, view
 from postroom.mailbox import holds, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.outward import reviewers
-from postroom.outward.reviewers import REVIEW_PATH, Review
-from postroom.processes import pools
+from postroom.outward.reviewers import REVIEW_PATH
 from postroom.resources import Resources
 from postroom.web.call import client_address
 from postroom.web.dashboard.display.rendering import Renderer
-from postroom.web.dashboard.pages.approvals import WORDS
+from postroom.web.dashboard.pages.approvals import WORDS, look_at
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.requests.request_body import read_bytes
 
@@ -35,30 +34,56 @@ HEADERS = {
 }
 
 
-class ReviewDesk:
-    """Answers whoever has the link of a mail that waits."""
+class LinkDesk:
+    """Answers whoever has a link of a mail. Programs that look at every link send GET: only POST decides."""
+
+    path: str
+    template: str
+    nothing: str  # the title where it cannot be done
+    values: ClassVar[dict[str, object]]  # that the template needs, unless a page gives them
 
     def __init__(self, resources: Resources, renderer: Renderer) -> None:
         self._resources = resources
         self._renderer = renderer
 
     async def answer(self, request: Request) -> Response:
-        """GET shows and HEAD asks; nothing is decided but by POST."""
-        token = request.scope["path"].removeprefix(REVIEW_PATH)
+        token = request.scope["path"].removeprefix(self.path)
         try:
             if request.method == "POST":
                 return await self._decide(request, token)
             if request.method not in ("GET", "HEAD"):
                 raise MethodNotAllowed("This page takes GET and POST.", allow=["GET", "POST"])
-            if token.endswith(AS_HTML):
-                return await self._show_html(token.removesuffix(AS_HTML))
             return await self._show(token)
         except ApiError as error:
-            return self._page(error.status, "Nothing to decide", said=error.message)
+            return self._page(error.status, self.nothing, said=error.message)
 
     async def _show(self, token: str) -> Response:
+        raise NotImplementedError
+
+    async def _decide(self, request: Request, token: str) -> Response:
+        raise NotImplementedError
+
+    def _page(self, status: int, title: str, **values: object) -> Response:
+        given = {"said": "", **self.values, **values}
+        response = self._renderer.page(self.template, status, title=title, **given)
+        response.headers.update(HEADERS)
+        del response.headers["Cross-Origin-Opener-Policy"]
+        return response
+
+
+class ReviewDesk(LinkDesk):
+    """Of a mail that waits."""
+
+    path, template, nothing = REVIEW_PATH, "review.html", "Nothing to decide"
+    values: ClassVar = {"review": None, "holds": holds}
+
+    async def _show(self, token: str) -> Response:
+        if token.endswith(AS_HTML):
+            return await self._show_html(token.removesuffix(AS_HTML))
         review = await self._resources.db.read(reviewers.find_review, token)
-        shown = await look_at(self._resources, review)
+        shown = await look_at(self._resources, review.message.id, review.hold.bcc)
+        if shown is None:
+            raise NotFound("The mail is not there any more.")
         return self._page(
             200, "A mail waits for you", review=review, shown=shown, here=f"{REVIEW_PATH}{token}", words=WORDS
         )
@@ -86,13 +111,6 @@ class ReviewDesk:
         review = await resources.db.read(reviewers.find_review, token)
         return self._page(200, "Decided", said=told(review.hold, word))
 
-    def _page(self, status: int, title: str, **values: object) -> Response:
-        given = {"review": None, "said": "", **values}
-        response = self._renderer.page("review.html", status, title=title, holds=holds, **given)
-        response.headers.update(HEADERS)
-        del response.headers["Cross-Origin-Opener-Policy"]
-        return response
-
 
 def told(hold: Hold, word: str) -> str:
     if word == "reject":
@@ -101,11 +119,3 @@ def told(hold: Hold, word: str) -> str:
         missing = hold.approvals_needed - len(hold.approvals)
         return f"Your approval counts. {missing} more must come from other people before it leaves."
     return "The mail is approved. It leaves now."
-
-
-async def look_at(resources: Resources, review: Review) -> ContentView:
-    try:
-        raw = await raw_mails.read(resources, review.message.id, with_trace=False)
-    except FileNotFoundError:
-        raise NotFound("The mail is not there any more.") from None
-    return await pools.READING.run(view, raw, review.hold.bcc)

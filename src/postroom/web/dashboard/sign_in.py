@@ -108,7 +108,7 @@ class SignInDesk:
         try:
             self._attempts.require(visitor.address, form.guessed, now)
             if form.address:
-                return await self._ask(request, form, visitor)
+                return await self._ask(form, visitor)
             token = sessions.new_token()
             await self._begin(request, form, visitor, token)
         except Unauthorized as error:
@@ -181,7 +181,7 @@ class SignInDesk:
         old_token = cookies.find(request, COOKIE)
         await db.write(verbs.begin_with_passkey, found, sign_count, visitor, token, old_token, now)
 
-    async def _ask(self, request: Request, form: SignIn, visitor: SignInOrigin) -> Response:
+    async def _ask(self, form: SignIn, visitor: SignInOrigin) -> Response:
         """The same answer for every address; who asks often waits."""
         config, now = self._resources.config, self._resources.now()
         self._attempts.note_failure(visitor.address, form.address, now)
@@ -192,13 +192,15 @@ class SignInDesk:
         return with_secret(response, BROWSER_COOKIE, browser, mail_links.SIGN_IN_LIFETIME, config.base_url)
 
 
-def with_secret(response: Response, name: str, secret: str, lifetime: int, base_url: str) -> Response:
-    """By which the browser is known again, on the sign-in page alone."""
+def with_secret(
+    response: Response, name: str, secret: str, lifetime: int, base_url: str, path: str = PATH
+) -> Response:
+    """By which the browser is known again, on these pages alone."""
     response.set_cookie(
         name,
         secret,
         max_age=lifetime // 1000,
-        path=PATH,
+        path=path,
         secure=base_url.startswith("https://"),
         httponly=True,
         samesite="lax",
@@ -226,16 +228,7 @@ async def sign_out(desk: Desk) -> Response:
 
 
 def with_cookie(response: Response, token: str, base_url: str) -> Response:
-    response.set_cookie(
-        COOKIE,
-        token,
-        max_age=sessions.LIFETIME // 1000,
-        path="/app",
-        secure=base_url.startswith("https://"),
-        httponly=True,
-        samesite="lax",
-    )
-    return response
+    return with_secret(response, COOKIE, token, sessions.LIFETIME, base_url, path="/app")
 
 
 def to_sign_in(request: Request) -> Response:

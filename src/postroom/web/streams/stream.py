@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import audit, keys
+from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
 from postroom.accounts.reach import Reach
@@ -19,6 +19,7 @@ from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotF
 from postroom.events import events, kinds
 from postroom.events.events import Event
 from postroom.mailbox import inboxes
+from postroom.operations.audit_log import note_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
 from postroom.web.requests.request_body import check_boundaries, require_short_query
@@ -182,8 +183,8 @@ class Streams:
             require_any(caller.permissions, READING)
             require_word(caller.words, "message_read")
         except Forbidden as error:
-            address = client_address(request)
-            await self._resources.db.write(note_refusal, caller, address, error, self._resources.now())
+            asked = (caller, caller.reach, f"GET {PATH}", error, client_address(request))
+            await self._resources.db.write(note_refusal, *asked, self._resources.now())
             raise
         check_boundaries(scope["query_string"], None)
         return caller
@@ -316,12 +317,6 @@ class Streams:
         for stream in self._all():
             stream.close(GOING_AWAY, "the server is stopping")
         self.hubs.close()
-
-
-def note_refusal(tx: Tx, caller: Caller, address: str, error: ApiError, now: int) -> None:
-    audit.record_refusal(
-        tx, caller.actor, f"GET {PATH}", caller.reach, now, address=address, after={"error": error.code}
-    )
 
 
 def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:

@@ -30,6 +30,7 @@ from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.messages import own_labels
 from postroom.web.agentmail.writing.sending import read_files, read_key, text_of, to_sent
+from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.api.outward import drafts as verbs
 from postroom.web.api.outward.send import accept_order
 from postroom.web.call import Call
@@ -176,7 +177,7 @@ async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> s
     unneeded: list[str] = []
     work = partial(change, call=call, draft_id=draft_id, body=body, unneeded=unneeded)
     shown = await verbs.write_with_files(call.resources, files, work)
-    await verbs.remove_blobs(call.resources, unneeded)
+    await remove_blobs(call.resources, unneeded)
     return shown
 
 
@@ -232,7 +233,7 @@ async def send_draft(call: Call, draft_id: str, body: shapes.LabelChange) -> sha
     order = await prepare(call.resources, draft, files, read_key(call), own)
     answer = await accept_order(call, order)
     if not answer.is_replay:
-        await verbs.remove_blobs(call.resources, [file.blob for file in files])
+        await remove_blobs(call.resources, [file.blob for file in files])
     return to_sent(answer)
 
 

@@ -11,7 +11,7 @@ from postroom.queue import deliveries
 from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail.writing.drafts import prepare
-from postroom.web.api.outward.drafts import remove_blobs
+from postroom.web.api.mailbox.messages import remove_blobs
 
 AT_ONCE = 50
 

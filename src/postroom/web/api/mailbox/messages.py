@@ -1,5 +1,6 @@
-"""Messages and their attachments over REST."""
+"""Messages and their attachments over REST, and the deletion of threads."""
 
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, drafts, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.drafts import KeptFile
+from postroom.operations import threads
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
@@ -25,10 +27,18 @@ RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
-async def remove_blobs(resources: Resources, blobs: list[str]) -> None:
+async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
     """After the commit: a blob that is left behind is swept later, a row without one could not be read."""
     for blob in blobs:
         await raw_mails.remove_blob(resources, blob)
+
+
+async def delete_thread(call: Call, thread_id: str) -> None:
+    """Delete a thread and its messages for good"""
+    db, is_gone = call.resources.db, False
+    while not is_gone:  # a long one takes several transactions
+        blobs, is_gone = await db.write(threads.delete_some_of_thread, call.decider, thread_id, call.now())
+        await remove_blobs(call.resources, blobs)
 
 
 async def get_raw_message(call: Call, message_id: str) -> Response:

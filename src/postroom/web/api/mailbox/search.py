@@ -11,8 +11,8 @@ from postroom.mailbox.search import search
 from postroom.mailbox.search.search import ResultPage
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.finding_body import SearchQuery
-from postroom.web.interface.shapes import finding_shapes as shapes
+from postroom.web.interface.bodies.body import SearchQuery
+from postroom.web.interface.shapes import shapes
 
 SECONDS = 2.0
 

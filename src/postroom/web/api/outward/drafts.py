@@ -14,7 +14,7 @@ from postroom.fields import PageQuery
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mail.writing.content_view import ContentView
 from postroom.mail.writing.header_words import DraftError
-from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
+from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import (
     DraftVersion,
@@ -29,6 +29,7 @@ from postroom.outward.send import preview
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
+from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.api.outward.send import accept_order, to_response
 from postroom.web.api.outward.templates import fill_changed_draft, fill_new_draft
 from postroom.web.call import Call, Tx
@@ -322,8 +323,3 @@ def put_files(resources: Resources, sent: Iterable[SentFile]) -> list[KeptFile]:
         else KeptFile(file.filename, file.content_type, len(file.data), blob=resources.blobs.put(file.data))
         for file in sent
     ]
-
-
-async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
-    for blob in blobs:
-        await raw_mails.remove_blob(resources, blob)

@@ -1,20 +1,39 @@
-"""Sending over REST, and what became of a sent mail."""
+"""Sending over REST: a mail, an answer to an invitation, or a mail passed on as it came."""
 
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.mail.writing.header_words import DraftError
+from postroom.outward.appointments import to_answer
+from postroom.outward.finished.redirected_mail import redirect_mail
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.web.api.outward.templates import order_from_template
 from postroom.web.call import Call
-from postroom.web.interface.bodies.send_body import SendBody, require_idempotency_key, to_order
+from postroom.web.interface.bodies.address_fields import read_addresses
+from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
+from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
 from postroom.web.interface.shapes import shapes
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
     """Send a mail, or reply inside a thread"""
     return to_response(await send_body(call, inbox_id, require_idempotency_key(call.request), body))
+
+
+async def respond_to_invitation(call: Call, message_id: str, body: CalendarAnswerBody) -> shapes.RawReceipt:
+    """Accept or decline the invitation that a message brought; its organizer is told by mail"""
+    key = require_idempotency_key(call.request)
+    order = await to_answer(call.resources, call.reach, message_id, body.status, body.comment, key)
+    return to_response(await accept_order(call, order))
+
+
+async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> shapes.RawReceipt:
+    """Pass a mail on as it came, in the name of its author"""
+    key, to = require_idempotency_key(call.request), read_addresses("to", body.to)
+    if not to:
+        raise BadRequest("to names no recipient.", field="to")
+    return to_response(await redirect_mail(call.resources, call.caller, message_id, to, key))
 
 
 async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> SendAnswer:

@@ -17,9 +17,8 @@ from postroom.mailbox.messages import INBOUND
 from postroom.operations.audit_log import AuditEntry
 from postroom.queue import sends_of_keys
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.desk import Desk, plain
 from postroom.web.dashboard.display.people import name_of
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings import audit_targets
 
 EACH = 40

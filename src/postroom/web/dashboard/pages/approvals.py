@@ -22,12 +22,12 @@ from postroom.operations import holds, policies
 from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
 from postroom.queue import deliveries
+from postroom.resources import Resources
 from postroom.web.call import Tx
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.pages.compose import copy_as_draft
 
@@ -114,7 +114,7 @@ async def show_approvals(desk: Desk, query: StateQuery) -> Response:
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
     card = await desk.read(read_card, desk, chosen) if chosen else None
     if card is not None:
-        card["shown"] = await look_at(desk, chosen, card["bcc"])
+        card["shown"] = await look_at(desk.call.resources, chosen, card["bcc"])
         card["strangers"] = strangers_of(card["shown"], card["known"])
     return await desk.show(
         "approvals.html",
@@ -201,10 +201,10 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     }
 
 
-async def look_at(desk: Desk, message_id: str, bcc: Sequence[str]) -> ContentView | None:
+async def look_at(resources: Resources, message_id: str, bcc: Sequence[str]) -> ContentView | None:
     """Read from the very bytes that wait, as its hash was and will be. None: the store has lost them."""
     try:
-        raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False)
+        raw = await raw_mails.read(resources, message_id, with_trace=False)
     except FileNotFoundError:
         return None
     return await pools.READING.run(view, raw, bcc)

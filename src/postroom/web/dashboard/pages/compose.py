@@ -4,7 +4,7 @@ import secrets
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 from starlette.responses import Response
 
 from postroom.errors import ApiError, BadRequest
@@ -180,19 +180,13 @@ def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
 
 async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> SendReceipt:
     """Once, however often the button is pressed."""
-    body = SendBody(
-        body=wanted.body,
+    body = structs.replace(
+        wanted,
         body_html=await form.to_html(),
-        subject=wanted.subject,
-        template=wanted.template,
-        fields=wanted.fields,
         to=form.to,
         cc=form.cc,
         bcc=form.bcc,
         attachments=form.attachments,
-        thread_id=wanted.thread_id,
-        reply_all=wanted.reply_all,
-        forward_of=wanted.forward_of,
         send_at=moment_of(form),
         undo_seconds=UNDO_SECONDS if form.action == "send" else 0,
     )

@@ -16,8 +16,7 @@ from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
@@ -32,15 +31,13 @@ class SeenDraft(Struct, frozen=True):
     version: int
 
 
-class SeenMail(Struct, rename="camel", frozen=True):
+class SeenMail(SeenDraft, rename="camel", frozen=True):
     """And the hash of what it showed: that leaves, or nothing does."""
 
-    version: int
     content_hash: str
 
 
-class FileForm(Struct, frozen=True):
-    version: int
+class FileForm(SeenDraft, frozen=True):
     filename: str
 
 
@@ -61,11 +58,7 @@ class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
     attachments: list[SentFile] = []
 
 
-async def show_draft(desk: Desk, draft_id: str) -> Response:
-    return await show(desk, draft_id)
-
-
-async def show(
+async def show_draft(
     desk: Desk, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
 ) -> Response:
     """What was written stays in the form when it was refused, unless the draft itself is another by now."""
@@ -113,7 +106,7 @@ async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
     except ApiError as error:
         if error.status >= 500 or isinstance(error, NotFound):
             raise
-        return await show(desk, draft_id, error, body)
+        return await show_draft(desk, draft_id, error, body)
     return go(f"{PATH}/{draft_id}", "The draft is kept. This is what leaves now.")
 
 
@@ -164,7 +157,7 @@ async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
             call, draft_id, DraftToSend(), seen_hash=body.content_hash, undo_seconds=UNDO_SECONDS
         )
     except DraftChanged as error:
-        return await show(desk, draft_id, error)
+        return await show_draft(desk, draft_id, error)
     return told_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
 
 

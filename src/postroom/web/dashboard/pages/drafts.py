@@ -14,8 +14,7 @@ from postroom.operations.messages import MessageChange
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
-from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go, plain
 
 PATH = "/app/drafts"
 SHOWN = 50

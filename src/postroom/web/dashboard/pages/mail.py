@@ -16,7 +16,7 @@ from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.queue import deliveries
-from postroom.web.api.mailbox.threads import delete_thread
+from postroom.web.api.mailbox.messages import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo

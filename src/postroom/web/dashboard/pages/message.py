@@ -15,7 +15,6 @@ from postroom.operations.threads import ThreadChange
 from postroom.outward.appointments import to_answer
 from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
-from postroom.web.api.mailbox import threads as api_threads
 from postroom.web.api.outward.send import accept_order
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
@@ -82,7 +81,7 @@ delete = undo.delayed(
 
 
 delete_thread = undo.delayed(
-    api_threads.delete_thread, "/app/mail", "The thread is deleted in {seconds} seconds."
+    api_messages.delete_thread, "/app/mail", "The thread is deleted in {seconds} seconds."
 )
 
 

@@ -22,11 +22,6 @@ from postroom.web.dashboard.desk import Desk, go
 AGENT_KEY = "agent"
 
 
-class InboxForm(Struct, rename="camel", frozen=True):
-    mailbox_name: str
-    display_name: str = ""
-
-
 class InboxChoice(Struct, rename="camel", frozen=True):
     inbox_id: str
 
@@ -89,8 +84,8 @@ def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
     )
 
 
-async def create_inbox(desk: Desk, body: InboxForm) -> Response:
-    made = await desk.run(create_new_inbox, body=NewInbox(body.mailbox_name, body.display_name or None))
+async def create_inbox(desk: Desk, body: NewInbox) -> Response:
+    made = await desk.run(create_new_inbox, body=body)
     return go("/app/start", f"{made.address} takes mail now.")
 
 

@@ -21,10 +21,9 @@ from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
-from postroom.web.dashboard.display.values import plain
 
 PATH = "/app/webhooks"
 SHOWN = 50

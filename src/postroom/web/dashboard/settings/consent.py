@@ -36,8 +36,7 @@ class DeviceQuery(Struct, frozen=True):
     code: str = ""
 
 
-class DeviceForm(Struct, frozen=True):
-    code: str = ""
+class DeviceForm(DeviceQuery, frozen=True):
     level: str = ""
     reach: str = ""
     decision: str = ""

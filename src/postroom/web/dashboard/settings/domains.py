@@ -20,10 +20,6 @@ from postroom.web.dashboard.settings.pods import OutboundForm
 PATH = "/app/settings/domains"
 
 
-class DomainForm(Struct, frozen=True):
-    domain: str
-
-
 class WarmUpForm(Struct, frozen=True):
     on: Literal["yes", "no"]
 
@@ -49,8 +45,8 @@ async def show(
     )
 
 
-async def add_domain(desk: Desk, body: DomainForm) -> Response:
-    await desk.run(domains.create_domain, body=domains.NewDomain(body.domain))
+async def add_domain(desk: Desk, body: domains.NewDomain) -> Response:
+    await desk.run(domains.create_domain, body=body)
     return go(PATH, f"{body.domain} is added. Set its records, then check them.")
 
 

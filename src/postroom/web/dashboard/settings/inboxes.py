@@ -29,13 +29,6 @@ from postroom.web.dashboard.settings.rules import (
 PATH = "/app/inboxes"
 
 
-class NewInboxForm(Struct, rename="camel", frozen=True):
-    mailbox_name: str
-    display_name: str = ""
-    domain: str = ""
-    pod_id: str = ""
-
-
 class InboxSettingsForm(Struct, rename="camel", frozen=True):
     display_name: str = ""
     retention_days: str = ""
@@ -67,11 +60,8 @@ async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
     )
 
 
-async def create_inbox(desk: Desk, body: NewInboxForm) -> Response:
-    wanted = operations.NewInbox(
-        body.mailbox_name, body.display_name or None, body.domain or None, body.pod_id or None
-    )
-    made = await desk.run(operations.create_inbox, body=wanted)
+async def create_inbox(desk: Desk, body: operations.NewInbox) -> Response:
+    made = await desk.run(operations.create_inbox, body=body)
     return go(f"{PATH}/{made.id}", f"{made.address} takes mail now.")
 
 

@@ -15,8 +15,7 @@ from postroom.operations import keys as operations
 from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,

@@ -21,15 +21,13 @@ SENTENCES = {
 }
 
 
-class TargetForm(Struct, frozen=True):
-    kind: str
-    target: str
-    on: list[str] = []
-
-
 class RemovedTarget(Struct, frozen=True):
     kind: str
     target: str
+
+
+class TargetForm(RemovedTarget, frozen=True):
+    on: list[str] = []
 
 
 async def show_notifications(desk: Desk) -> Response:

@@ -13,11 +13,6 @@ from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
 
 
-class PodForm(Struct, rename="camel", frozen=True):
-    name: str = ""
-    client_id: str = ""
-
-
 class OutboundForm(Struct, frozen=True):
     outbound: str = ""
 
@@ -33,8 +28,8 @@ async def show_pods(desk: Desk, query: OffsetQuery) -> Response:
     )
 
 
-async def create_pod(desk: Desk, body: PodForm) -> Response:
-    await desk.run(pods.create_pod, body=pods.NewPod(body.client_id or None, body.name or None))
+async def create_pod(desk: Desk, body: pods.NewPod) -> Response:
+    await desk.run(pods.create_pod, body=body)
     return go(f"{PATH}/pods", "The pod is there.")
 
 

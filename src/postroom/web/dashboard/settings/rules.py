@@ -12,9 +12,8 @@ from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
 from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display.rendering import link
-from postroom.web.dashboard.display.values import plain
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650
@@ -44,19 +43,15 @@ class PolicyQuery(Struct, rename="camel", frozen=True):
     pod_id: str = ""
 
 
-class ModeForm(Struct, rename="camel", frozen=True):
+class ModeForm(PolicyQuery, rename="camel", frozen=True, kw_only=True):
     mode: Literal["none", "allowlist", "inherit"]
     direction: Literal["inbound", "outbound"]
-    inbox_id: str = ""
-    pod_id: str = ""
 
 
-class RuleForm(Struct, rename="camel", frozen=True):
+class RuleForm(PolicyQuery, rename="camel", frozen=True, kw_only=True):
     type: Literal["allow", "block", "trust"]
     value: str
     direction: Literal["inbound", "outbound"]
-    inbox_id: str = ""
-    pod_id: str = ""
 
 
 def read_approval(form: ApprovalForm) -> Approval | None:
@@ -115,7 +110,7 @@ def read_days(value: str) -> int | None:
     return days
 
 
-def boundary(query: PolicyQuery | ModeForm | RuleForm) -> fields.Boundary:
+def boundary(query: PolicyQuery) -> fields.Boundary:
     return fields.Boundary(query.inbox_id or None, query.pod_id or None)
 
 
@@ -151,13 +146,13 @@ async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, fields
 async def set_mode(desk: Desk, body: ModeForm) -> Response:
     mode = policies.ModeChange(body.mode, body.direction)
     await desk.run(policies.put_policy_mode, query=boundary(body), body=mode)
-    return back_to_policy(body, "The mode is set.")
+    return go(page_of(body), "The mode is set.")
 
 
 async def add_rule(desk: Desk, body: RuleForm) -> Response:
     rule = policies.NewRule(body.type, body.value, body.direction)
     await desk.run(policies.add_policy_rule, query=boundary(body), body=rule)
-    return back_to_policy(body, "The rule holds from now on.")
+    return go(page_of(body), "The rule holds from now on.")
 
 
 async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
@@ -167,9 +162,5 @@ async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
     )
 
 
-def back_to_policy(body: PolicyQuery | ModeForm | RuleForm, notice: str) -> Response:
-    return go(page_of(body), notice)
-
-
-def page_of(body: PolicyQuery | ModeForm | RuleForm) -> str:
+def page_of(body: PolicyQuery) -> str:
     return link(f"{PATH}/policy", inboxId=body.inbox_id, podId=body.pod_id)

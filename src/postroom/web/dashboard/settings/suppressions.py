@@ -8,7 +8,6 @@ from postroom.errors import ApiError, BadRequest
 from postroom.operations import messages
 from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
-from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -21,12 +20,7 @@ EXPORTED = 50_000
 AT_ONCE = 500
 
 
-class AddressForm(Struct, frozen=True):
-    address: str
-
-
-class AgainForm(Struct, frozen=True):
-    address: str
+class AgainForm(operations.NewSuppression, frozen=True):
     message: str
 
 
@@ -45,12 +39,12 @@ async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
     )
 
 
-async def suppress(desk: Desk, body: AddressForm) -> Response:
-    await desk.run(operations.add_suppression, body=operations.NewSuppression(body.address))
+async def suppress(desk: Desk, body: operations.NewSuppression) -> Response:
+    await desk.run(operations.add_suppression, body=body)
     return go(PATH, f"Nothing is sent to {body.address} any more.")
 
 
-async def unsuppress(desk: Desk, body: AddressForm) -> Response:
+async def unsuppress(desk: Desk, body: operations.NewSuppression) -> Response:
     said = f"In {undo.SECONDS} seconds {body.address} may be written to again."
     return await undo.delay(desk, operations.delete_suppression, PATH, said, address=body.address)
 
@@ -82,12 +76,5 @@ async def import_list(desk: Desk, body: ListForm) -> Response:
         cells = cells[1:]  # the head of the table
     addresses = list(dict.fromkeys(operations.read_address(cell) for cell in cells))
     for start in range(0, len(addresses), AT_ONCE):
-        await desk.call.resources.db.write(add_some, desk, addresses[start : start + AT_ONCE])
+        await desk.decide(operations.add_suppressions, addresses[start : start + AT_ONCE])
     return go(PATH, f"{len(addresses):,} addresses of the file are suppressed.")
-
-
-def add_some(tx: Tx, desk: Desk, addresses: list[str]) -> None:
-    now = desk.call.now()
-    for address in addresses:
-        suppressions.add(tx, desk.call.account_id, address, suppressions.MANUAL, now)
-    desk.call.record(tx, "suppression.added", f"{len(addresses)} addresses of a file")

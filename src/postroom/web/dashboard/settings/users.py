@@ -20,17 +20,14 @@ PATH = "/app/settings/people"
 PODS_SHOWN = 100
 
 
-class InvitationForm(Struct, rename="camel", frozen=True):
-    email: str = ""
-    name: str = ""
-    role: str = nouns.VIEWER
-    pod_ids: list[str] = []
-
-
 class UserForm(Struct, rename="camel", frozen=True):
     name: str = ""
     role: str = nouns.VIEWER
     pod_ids: list[str] = []
+
+
+class InvitationForm(UserForm, rename="camel", frozen=True):
+    email: str = ""
 
 
 class PodChoiceForm(Struct, rename="camel", frozen=True):

@@ -68,11 +68,7 @@ class TryForm(Struct, rename="camel", frozen=True):
     to: str
 
 
-async def show_connections(desk: Desk, query: WayQuery) -> Response:
-    return await show_all(desk, query)
-
-
-async def show_all(desk: Desk, query: WayQuery, asked: str = "") -> Response:
+async def show_connections(desk: Desk, query: WayQuery, asked: str = "") -> Response:
     """`asked` of a provider that has to allow it, on a page of its own."""
     paging = OffsetQuery(query.offset)
     page = await desk.ask(connections.list_connections, query=paging.to_page())

@@ -62,7 +62,7 @@ async def begin(desk: Desk, body: ConnectionForm) -> Response:
         challenges.add, challenges.MAILBOX_CONSENT, state, desk.session.id, resources.now(), stored
     )
     asked = question(provider, pending, state, redirect_uri(desk))
-    return await connections.show_all(desk, connections.WayQuery(body.way), asked)
+    return await connections.show_connections(desk, connections.WayQuery(body.way), asked)
 
 
 def question(provider: ConsentProvider, pending: PendingConsent, state: str, back: str) -> str:

@@ -10,8 +10,7 @@ from postroom.operations.writing import templates
 from postroom.operations.writing.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api.outward import drafts
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies.draft_body import DraftBody

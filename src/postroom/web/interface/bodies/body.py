@@ -74,3 +74,21 @@ class EventQuery(Struct, frozen=True):
         if len(named) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return named
+
+
+class SearchQuery(Struct, frozen=True):
+    q: Annotated[
+        str,
+        Meta(
+            description='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is:'
+            " before: after:",
+            examples=["invoice from:billing after:2026-01-01", '"purchase order" -draft has:attachment'],
+        ),
+    ]
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 20
+    cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
+    include: (
+        Annotated[Literal["trash"], Meta(description="Also what a mail program moved to Trash.")] | None
+    ) = None

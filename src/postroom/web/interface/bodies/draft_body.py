@@ -10,33 +10,9 @@ from postroom.clock import to_iso
 from postroom.fields import Timestamp
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import parse_moment
+from postroom.web.interface.bodies import send_body
 from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
-from postroom.web.interface.bodies.send_body import (
-    READ_LIMIT,
-    Addresses,
-    Automated,
-    Body,
-    BodyHtml,
-    CalendarField,
-    Files,
-    ForwardOf,
-    IncludeQuote,
-    Metadata,
-    OwnHeaders,
-    ReplyAll,
-    ReplyTo,
-    ReplyToMessageId,
-    SendAt,
-    SendBody,
-    TemplateFields,
-    TemplateOf,
-    ThreadId,
-    UndoSeconds,
-    Unsubscribe,
-    read_headers,
-    require_subject,
-)
 from postroom.web.interface.bodies.uploads import LISTS, SentFiles
 from postroom.web.requests.request_body import explain
 
@@ -44,34 +20,34 @@ from postroom.web.requests.request_body import explain
 class DraftBody(Struct, rename="camel", frozen=True):
     """In a change null clears, and attachments that are given stand in for all that were there."""
 
-    to: Annotated[Addresses, Meta(description="Recipients.")] | UnsetType | None = UNSET
-    body: Body | UnsetType | None = UNSET
-    subject: Annotated[str, Meta(max_length=READ_LIMIT, description="The subject.")] | UnsetType | None = (
-        UNSET
-    )
-    body_html: BodyHtml | UnsetType | None = UNSET
-    thread_id: ThreadId | UnsetType | None = UNSET
-    include_quote: IncludeQuote | UnsetType | None = UNSET
-    reply_to: ReplyTo | UnsetType | None = UNSET
-    cc: Annotated[Addresses, Meta(description="Recipients of a copy.")] | UnsetType | None = UNSET
+    to: Annotated[send_body.Addresses, Meta(description="Recipients.")] | UnsetType | None = UNSET
+    body: send_body.Body | UnsetType | None = UNSET
+    subject: (
+        Annotated[str, Meta(max_length=send_body.READ_LIMIT, description="The subject.")] | UnsetType | None
+    ) = UNSET
+    body_html: send_body.BodyHtml | UnsetType | None = UNSET
+    thread_id: send_body.ThreadId | UnsetType | None = UNSET
+    include_quote: send_body.IncludeQuote | UnsetType | None = UNSET
+    reply_to: send_body.ReplyTo | UnsetType | None = UNSET
+    cc: Annotated[send_body.Addresses, Meta(description="Recipients of a copy.")] | UnsetType | None = UNSET
     bcc: (
-        Annotated[Addresses, Meta(description="Recipients of a copy whom nobody else sees.")]
+        Annotated[send_body.Addresses, Meta(description="Recipients of a copy whom nobody else sees.")]
         | UnsetType
         | None
     ) = UNSET
-    attachments: Files | UnsetType | None = UNSET
-    automated: Automated | UnsetType | None = UNSET
-    reply_all: ReplyAll | UnsetType | None = UNSET
-    forward_of: ForwardOf | UnsetType | None = UNSET
-    headers: OwnHeaders | UnsetType | None = UNSET
-    metadata: Metadata | UnsetType | None = UNSET
-    send_at: SendAt | UnsetType | None = UNSET
-    undo_seconds: UndoSeconds | UnsetType | None = UNSET
-    calendar: CalendarField | UnsetType | None = UNSET
-    reply_to_message_id: ReplyToMessageId | UnsetType | None = UNSET
-    template: TemplateOf | UnsetType | None = UNSET
-    fields: TemplateFields | UnsetType | None = UNSET
-    unsubscribe: Unsubscribe | UnsetType | None = UNSET
+    attachments: send_body.Files | UnsetType | None = UNSET
+    automated: send_body.Automated | UnsetType | None = UNSET
+    reply_all: send_body.ReplyAll | UnsetType | None = UNSET
+    forward_of: send_body.ForwardOf | UnsetType | None = UNSET
+    headers: send_body.OwnHeaders | UnsetType | None = UNSET
+    metadata: send_body.Metadata | UnsetType | None = UNSET
+    send_at: send_body.SendAt | UnsetType | None = UNSET
+    undo_seconds: send_body.UndoSeconds | UnsetType | None = UNSET
+    calendar: send_body.CalendarField | UnsetType | None = UNSET
+    reply_to_message_id: send_body.ReplyToMessageId | UnsetType | None = UNSET
+    template: send_body.TemplateOf | UnsetType | None = UNSET
+    fields: send_body.TemplateFields | UnsetType | None = UNSET
+    unsubscribe: send_body.Unsubscribe | UnsetType | None = UNSET
 
 
 Version = Annotated[
@@ -146,11 +122,11 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
         if given.get(name) is not None:
             given[name] = [str(address) for address in read_addresses(name, given[name])]
     if given.get("subject") is not None:
-        require_subject(given["subject"])
+        send_body.require_subject(given["subject"])
     if given.get("sendAt") is not None:
         parse_moment(given["sendAt"])
     read_reply_to(given.get("replyTo"))
-    read_headers(given.get("headers") or {})
+    send_body.read_headers(given.get("headers") or {})
     if isinstance(body.calendar, InvitationBody):
         read_invitation(body.calendar)
     return given
@@ -161,10 +137,10 @@ def merge(fields: bytes, given: dict[str, Any]) -> bytes:
     return msgspec.json.encode({name: value for name, value in merged.items() if value is not None})
 
 
-def to_send_body(draft: KeptDraft) -> SendBody:
+def to_send_body(draft: KeptDraft) -> send_body.SendBody:
     """Complete, or the error that names what is missing; its files come by themselves."""
     try:
-        return msgspec.json.decode(draft.fields, type=SendBody)
+        return msgspec.json.decode(draft.fields, type=send_body.SendBody)
     except msgspec.ValidationError as error:
         raise explain(error) from None
 

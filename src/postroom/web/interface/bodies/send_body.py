@@ -191,6 +191,10 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     unsubscribe: Unsubscribe = False
 
 
+class RedirectBody(Struct, rename="camel", frozen=True):
+    to: Annotated[Addresses, Meta(description="Who gets the mail as it came; at most 50.")]
+
+
 def require_idempotency_key(request: Request) -> str:
     return idempotency.require_key(header(request, b"idempotency-key"))
 

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
 from postroom.events.payload import Payload
-from postroom.operations.messages import Message, Truncated
+from postroom.operations.messages import Message, RawMessage, Truncated
 from postroom.outward.orders import SendReceipt
 
 RawMessageOrNothing = Annotated[Response, Message]
@@ -17,3 +17,16 @@ class EventPage(Struct, rename="camel", frozen=True):
     data: list[Annotated[Raw, Payload]]
     next: str | None
     truncated: Truncated | UnsetType = UNSET
+
+
+class ShownResult(Struct, rename="camel", frozen=True):
+    """A message that was found, the parts of it that matched, and a piece of the first of them."""
+
+    message: RawMessage
+    matched: list[Annotated[str, Meta(description="text, file, subject, filename, from or to")]]
+    snippet: str
+
+
+class SearchPage(Struct, rename="camel", frozen=True):
+    data: list[ShownResult]
+    next: str | None

@@ -1,13 +1,22 @@
-"""Which tools are called at /mcp, read from the requests and their answers."""
+"""When each key was last used, and which tools are called at /mcp, read from requests and their answers.
+
+Collected in memory and written once in a while: never a write a request.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from postroom import ids
+from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.events import tool_calls
 from postroom.events.tool_calls import DONE, ToolCall
-from postroom.resources import Resources
+from postroom.resources import Resources, Tx
+
+T = TypeVar("T")
 
 TOOL_CHARACTERS = 64
 FAILED = "failed"
@@ -44,9 +53,21 @@ class ToldError(Struct, frozen=True):
     error: str
 
 
-class ToolUse:
-    """Collected here and written once in a while: never a write a call."""
+class KeyUse:
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._used_at: dict[str, int] = {}
 
+    def note(self, key_id: str, now: int) -> None:
+        self._used_at[key_id] = now
+
+    async def save(self) -> None:
+        used_at, self._used_at = self._used_at, {}
+        if used_at and not await is_written(self._resources, "last use of keys", keys.mark_used, used_at):
+            self._used_at = used_at | self._used_at
+
+
+class ToolUse:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._calls: dict[ToolCall, tuple[int, int]] = {}
@@ -64,16 +85,20 @@ class ToolUse:
 
     async def save(self) -> None:
         calls, self._calls = self._calls, {}
-        if not calls:
-            return
-        try:
-            await self._resources.db.write(tool_calls.note, calls)
-        except Exception as error:  # the next round tries again
+        if calls and not await is_written(self._resources, "tool calls", tool_calls.note, calls):
             for call, (count, now) in calls.items():
                 self._count(call, count, now)
-            self._resources.loops.failed("tool calls", error)
-        else:
-            self._resources.loops.works("tool calls")
+
+
+async def is_written(resources: Resources, name: str, write: Callable[[Tx, T], None], collected: T) -> bool:
+    """A convenience: what could not be written is tried again in the next round."""
+    try:
+        await resources.db.write(write, collected)
+    except Exception as error:
+        resources.loops.failed(name, error)
+        return False
+    resources.loops.works(name)
+    return True
 
 
 def to_call(caller: Caller, params: Params, answer: bytes) -> ToolCall:
