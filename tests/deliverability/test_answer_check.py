@@ -11,7 +11,7 @@ from postroom.net.dns import Resolver
 from postroom.outward.notices.letters import ServerLetter
 from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, item_from_row
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, ZoneLookup
@@ -38,7 +38,7 @@ async def host(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIter
 
 
 def list_letters(tx: Tx) -> list[ServerLetter]:
-    return [ServerLetter.from_row(row) for row in tx.all("select * from letters order by id")]
+    return [item_from_row(ServerLetter, row) for row in tx.all("select * from letters order by id")]
 
 
 async def ask(host: Server, sender: str, mail_from: str | None = None, more: str = "") -> list[ServerLetter]:

@@ -10,7 +10,7 @@ from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
-from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update, update_item
+from postroom.storage.database import LOCK_ROWS, Tx, insert, item_from_row, update, update_item
 
 FIRST = "default"  # what the first account is called, or was when it was made
 
@@ -31,10 +31,6 @@ class Account(Struct, frozen=True):
     limits: str | None = None  # what the operator set for it alone
     saved_searches: str = "[]"
 
-    @classmethod
-    def from_row(cls, row: Row) -> "Account":
-        return item_from_row(cls, row)
-
     @property
     def is_full(self) -> bool:
         return self.storage_limit_bytes is not None and self.stored_bytes >= self.storage_limit_bytes
@@ -52,7 +48,7 @@ def get(tx: Tx, account_id: str) -> Account:
     row = tx.one("select * from accounts where id = :id", id=account_id)
     if row is None:
         raise NotFound("No such account.")
-    return Account.from_row(row)
+    return item_from_row(Account, row)
 
 
 def put(tx: Tx, account: Account) -> None:
@@ -121,12 +117,12 @@ def find(tx: Tx, id_or_name: str) -> Account | None:
     )
     if not rows and id_or_name == FIRST:
         rows = tx.all("select * from accounts order by id limit 1")
-    return Account.from_row(rows[0]) if len(rows) == 1 else None
+    return item_from_row(Account, rows[0]) if len(rows) == 1 else None
 
 
 def list_all(tx: Tx) -> list[Account]:
     rows = tx.all("select * from accounts where removed_at is null order by created_at, id")
-    return [Account.from_row(row) for row in rows]
+    return [item_from_row(Account, row) for row in rows]
 
 
 def is_any(tx: Tx) -> bool:
@@ -146,7 +142,7 @@ def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
 def find_first(tx: Tx) -> Account | None:
     """The account that the first start made, or the oldest that is left."""
     row = tx.one("select * from accounts order by id limit 1")
-    return None if row is None else Account.from_row(row)
+    return None if row is None else item_from_row(Account, row)
 
 
 def is_first(tx: Tx, account_id: str) -> bool:

@@ -8,13 +8,13 @@ from postroom.accounts.actors import THE_OPERATOR, Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
 
 LIFETIME = 365 * DAY
 REFUSED = "refused"  # the action of an attempt that a permission, a scope or a rule did not allow
 VALUE_CHARACTERS = 8_000
 TARGET_CHARACTERS = 400
-COUNTED_BEYOND_PAGE = 1000
 
 
 class Entry(Struct, frozen=True):
@@ -136,23 +136,8 @@ def list_within(
     offset: int,
 ) -> tuple[list[Entry], int]:
     """Newest first. The total stops counting at a thousand more than the page shows."""
-    asked = {"account_id": reach.account_id, "pod_id": reach.pod_id, "inbox_id": reach.inbox_id}
-    asked |= {"actor_id": actor_id, "action": action}
-    params: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
-    wanted = " and ".join(f"{name} = :{name}" for name in params)
-    if since is not None:
-        wanted, params["since"] = f"{wanted} and created_at >= :since", since
-    if until is not None:
-        wanted, params["until"] = f"{wanted} and created_at < :until", until
-    rows = tx.all(
-        f"select * from audit where {wanted} order by created_at desc, id desc limit :limit offset :offset",
-        limit=limit,
-        offset=offset,
-        **params,
+    within = {"account_id": reach.account_id, "pod_id": reach.pod_id, "inbox_id": reach.inbox_id}
+    rows, total = pages.newest(
+        tx, "audit", limit, offset, since, until, **within, actor_id=actor_id, action=action
     )
-    counted = tx.one(
-        f"select count(*) as total from (select 1 from audit where {wanted} limit :most) as counted",
-        most=offset + limit + COUNTED_BEYOND_PAGE,
-        **params,
-    )
-    return [Entry.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+    return [Entry.from_row(row) for row in rows], total

@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom.clock import DAY
 from postroom.errors import NothingToDo
 from postroom.mail.proof import dkim
-from postroom.storage.database import Row, Tx, item_from_row
+from postroom.storage.database import Row, Tx, delete, insert_new, item_from_row
 
 FIRST_SELECTOR = "postroom"
 OVERLAP = 7 * DAY  # so long mail that an old key signed may be under way, and its record is needed
@@ -56,18 +56,7 @@ def add_first(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> 
 
 
 def add(tx: Tx, owner: str, domain: str, key: DkimKey) -> None:
-    tx.run(
-        "insert into dkim_keys (owner, domain, selector, algorithm, private_key, created_at, active_at)"
-        " values (:owner, :domain, :selector, :algorithm, :private_key, :created_at, :active_at)"
-        " on conflict (owner, domain, selector) do nothing",
-        owner=owner,
-        domain=domain,
-        selector=key.selector,
-        algorithm=key.algorithm,
-        private_key=key.private_key,
-        created_at=key.created_at,
-        active_at=key.active_at,
-    )
+    insert_new(tx, "dkim_keys", owner=owner, domain=domain, **structs.asdict(key))
 
 
 def list_of(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
@@ -126,13 +115,8 @@ def activate(tx: Tx, owner: str, domain: str, selectors: Collection[str], now: i
 
 
 def remove(tx: Tx, owner: str, domain: str, selector: str) -> None:
-    tx.run(
-        "delete from dkim_keys where owner = :owner and domain = :domain and selector = :selector",
-        owner=owner,
-        domain=domain,
-        selector=selector,
-    )
+    delete(tx, "dkim_keys", owner=owner, domain=domain, selector=selector)
 
 
 def remove_all(tx: Tx, owner: str, domain: str) -> None:
-    tx.run("delete from dkim_keys where owner = :owner and domain = :domain", owner=owner, domain=domain)
+    delete(tx, "dkim_keys", owner=owner, domain=domain)

@@ -1,6 +1,6 @@
 """Domains: whose mail is taken and signed here. The service has one; accounts may prove their own."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from postroom import ids
@@ -10,7 +10,7 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail.proof import dkim
-from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row
+from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update
 
 SERVICE = "service"  # who owns the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
@@ -25,10 +25,6 @@ class Domain(Struct, frozen=True):
     pod_id: str | None  # None: the service's own
     outbound: str | None = None  # its relays, with their passwords
     client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
-
-    @classmethod
-    def from_row(cls, row: Row) -> "Domain":
-        return item_from_row(cls, row)
 
 
 class DnsRecord(Struct, frozen=True):
@@ -90,16 +86,7 @@ def add(
     pod = pod_id or default_pod(account_id)
     pods.lock(tx, pod)  # it must not be deleted meanwhile
     domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now, pod)
-    added = tx.run(
-        "insert into domains (id, account_id, pod_id, name, created_at)"
-        " values (:id, :account_id, :pod_id, :name, :now) on conflict (account_id, name) do nothing",
-        id=domain.id,
-        account_id=account_id,
-        pod_id=pod,
-        name=name,
-        now=now,
-    )
-    if not added:
+    if not insert_new(tx, "domains", **structs.asdict(domain)):
         raise DomainTaken(f"This account has added {name} already. Verify it or delete it.")
     dkim_keys.add_first(tx, account_id, name, private_key, now)
     return domain
@@ -113,7 +100,7 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     )
     if not row or not reach.covers_pod(row["pod_id"]):
         raise NotFound("No such domain.")
-    return Domain.from_row(row)
+    return item_from_row(Domain, row)
 
 
 def require_within(tx: Tx, reach: Reach, domain_id: str) -> None:
@@ -136,11 +123,11 @@ def _find_by(tx: Tx, reach: Reach, column: str, value: str) -> Domain | None:
         account_id=reach.account_id,
         value=value,
     )
-    return None if row is None or not reach.covers_pod(row["pod_id"]) else Domain.from_row(row)
+    return None if row is None or not reach.covers_pod(row["pod_id"]) else item_from_row(Domain, row)
 
 
 def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:
-    tx.run("update domains set client_id = :client_id where id = :id", client_id=client_id, id=domain_id)
+    update(tx, "domains", domain_id, client_id=client_id)
 
 
 def of_service(tx: Tx, service_domain: str) -> Domain:
@@ -162,12 +149,14 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Dom
         limit=limit,
         offset=offset,
     )
-    row = tx.one(f"select count(*) as total from domains where {column} = :owner_id", owner_id=owner_id)
-    return [Domain.from_row(row) for row in rows], int(row["total"]) if row else 0
+    total = count(tx, f"select count(*) as number from domains where {column} = :id", id=owner_id)
+    return [item_from_row(Domain, row) for row in rows], total
 
 
 def list_all(tx: Tx) -> list[Domain]:
-    return [Domain.from_row(row) for row in tx.all("select * from domains order by name, created_at, id")]
+    return [
+        item_from_row(Domain, row) for row in tx.all("select * from domains order by name, created_at, id")
+    ]
 
 
 def lock_name(tx: Tx, name: str) -> None:
@@ -181,12 +170,12 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
         "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
     ):
         raise DomainTaken(f"{domain.name} has been verified already.")
-    tx.run("update domains set verified_at = :now where id = :id", now=now, id=domain.id)
+    update(tx, "domains", domain.id, verified_at=now)
     return replace(domain, verified_at=now)
 
 
 def set_outbound(tx: Tx, domain: Domain, outbound: str | None) -> Domain:
-    tx.run("update domains set outbound = :outbound where id = :id", outbound=outbound, id=domain.id)
+    update(tx, "domains", domain.id, outbound=outbound)
     return replace(domain, outbound=outbound)
 
 

@@ -2,18 +2,14 @@
 
 import secrets
 
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, insert_new
 
 RETURN_PATH = "return-path"  # signs the envelope senders of mail that leaves
 
 
 def make_missing(tx: Tx, *names: str) -> None:
     for name in names:
-        tx.run(
-            "insert into secrets (name, value) values (:name, :value) on conflict (name) do nothing",
-            name=name,
-            value=secrets.token_bytes(32),
-        )
+        insert_new(tx, "secrets", name=name, value=secrets.token_bytes(32))
 
 
 def get(tx: Tx, name: str) -> bytes:

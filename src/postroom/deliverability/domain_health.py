@@ -11,7 +11,7 @@ from postroom.config import HOME_DOMAIN
 from postroom.events import kinds, notifications
 from postroom.events.announce import announce_notice
 from postroom.events.payload import EventDomain, SystemNotice
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, item_from_row
 
 PAGE = "/app/settings/domains"
 
@@ -35,7 +35,8 @@ def list_due(tx: Tx, service_domain: str, now: int, limit: int) -> list[Domain]:
         before=now - DAY,
         limit=limit,
     )
-    return [*_service_if_due(tx, service_domain, now), *map(Domain.from_row, rows)]
+    found = (item_from_row(Domain, row) for row in rows)
+    return [*_service_if_due(tx, service_domain, now), *found]
 
 
 def _service_if_due(tx: Tx, service_domain: str, now: int) -> list[Domain]:

@@ -49,10 +49,6 @@ class Notification(Struct, frozen=True):
     count: int
     created_at: int
 
-    @classmethod
-    def from_row(cls, row: Row) -> "Notification":
-        return item_from_row(cls, row)
-
 
 Told = NotificationTarget | PushSubscription
 
@@ -158,7 +154,7 @@ def take(tx: Tx, notification_id: str) -> tuple[Notification, Told] | None:
     if row is None or told is None:
         return None
     tx.run("update notifications set state = 'leaving' where id = :id", id=notification_id)
-    return Notification.from_row(row), told
+    return item_from_row(Notification, row), told
 
 
 def _find_told(tx: Tx, target_id: str) -> Told | None:

@@ -7,7 +7,7 @@ from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, User
 from postroom.accounts.permissions import APPROVE
 from postroom.errors import BadRequest, NotFound
-from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom.storage.database import Tx, insert_item, item_from_row
 
 DEVICES_OF_A_USER = 20
 RINGING_OF_AN_ACCOUNT = 200
@@ -27,10 +27,6 @@ class PushSubscription(Struct, frozen=True):
     failed_at: int | None = None
     told_at: int | None = None
     ended_at: int | None = None
-
-    @classmethod
-    def from_row(cls, row: Row) -> "PushSubscription":
-        return item_from_row(cls, row)
 
 
 def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, now: int) -> PushSubscription:
@@ -54,7 +50,7 @@ def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, no
 
 def list_of_user(tx: Tx, user_id: str) -> list[PushSubscription]:
     rows = tx.all("select * from push_subscriptions where user_id = :id order by created_at, id", id=user_id)
-    return [PushSubscription.from_row(row) for row in rows]
+    return [item_from_row(PushSubscription, row) for row in rows]
 
 
 def list_ringing(tx: Tx, account_id: str, pod_id: str) -> list[PushSubscription]:
@@ -65,7 +61,7 @@ def list_ringing(tx: Tx, account_id: str, pod_id: str) -> list[PushSubscription]
         id=account_id,
         limit=RINGING_OF_AN_ACCOUNT,
     )
-    found = [PushSubscription.from_row(row) for row in rows]
+    found = [item_from_row(PushSubscription, row) for row in rows]
     may = {user_id: _may_decide(tx, user_id, pod_id) for user_id in {each.user_id for each in found}}
     return [each for each in found if may[each.user_id]]
 
@@ -80,7 +76,7 @@ def _may_decide(tx: Tx, user_id: str, pod_id: str) -> bool:
 
 def find(tx: Tx, subscription_id: str) -> PushSubscription | None:
     row = tx.one("select * from push_subscriptions where id = :id", id=subscription_id)
-    return None if row is None else PushSubscription.from_row(row)
+    return None if row is None else item_from_row(PushSubscription, row)
 
 
 def remove(tx: Tx, user_id: str, subscription_id: str) -> None:

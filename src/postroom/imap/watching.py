@@ -69,13 +69,10 @@ class InboxWatch:
         return [client for sessions in self._sessions.values() for client in sessions]
 
     async def _listen(self, account_id: str) -> None:
-        ear = self._resources.db.listen(events.bell(account_id))
-        try:
+        with contextlib.closing(self._resources.db.listen(events.bell(account_id))) as ear:
             while True:
                 if await ear.wait(60.0):
                     self._rung.set()
-        finally:
-            ear.close()
 
     async def run(self) -> None:
         """Runs until cancelled."""

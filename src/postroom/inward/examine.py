@@ -27,7 +27,7 @@ from postroom.processes import pools
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx, item_from_row
+from postroom.storage.database import Tx, item_from_row
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
@@ -41,10 +41,6 @@ class Examination(Struct, frozen=True):
     helo: str
     mail_from: str
     due_at: int
-
-    @classmethod
-    def from_row(cls, row: Row) -> "Examination":
-        return item_from_row(cls, row)
 
 
 def add_all(tx: Tx, new: Iterable[Examination]) -> None:
@@ -64,7 +60,7 @@ def add_all(tx: Tx, new: Iterable[Examination]) -> None:
 
 
 def claim_due(tx: Tx, running: Sequence[Examination], limit: int, now: int) -> list[Examination]:
-    return [Examination.from_row(row) for row in leases.claim_due(tx, EXAMINATIONS, limit, now)]
+    return [item_from_row(Examination, row) for row in leases.claim_due(tx, EXAMINATIONS, limit, now)]
 
 
 def renew(tx: Tx, running: Sequence[Examination], now: int) -> None:

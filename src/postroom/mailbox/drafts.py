@@ -15,7 +15,7 @@ from postroom.mail import filenames
 from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx, all_of, count, insert, item_from_row, one_of, update
+from postroom.storage.database import Row, Tx, all_of, count, delete, insert, item_from_row, one_of, update
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100
@@ -286,11 +286,7 @@ def remove_file(tx: Tx, draft_id: str, filename: str) -> list[str]:
     )
     if row is None:
         raise NotFound("No such attachment.")
-    tx.run(
-        "delete from draft_files where draft_id = :id and filename = :filename",
-        id=draft_id,
-        filename=filename,
-    )
+    delete(tx, "draft_files", draft_id=draft_id, filename=filename)
     return [] if row["blob"] is None else [row["blob"]]
 
 

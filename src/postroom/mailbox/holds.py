@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.mailbox.inboxes import IS_THERE
-from postroom.storage.database import Row, Tx, all_of, count
+from postroom.storage.database import Row, Tx, all_of, count, item_from_row
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
@@ -18,12 +18,6 @@ PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
 CANARY = "canary"  # it holds the token that only the agent of its inbox reads
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
-
-COLUMNS = (
-    "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
-    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage, excused,"
-    " approvals_needed, approvals"
-)
 
 
 class Choice(Struct, frozen=True):
@@ -88,34 +82,23 @@ class Hold(Struct, frozen=True):
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
-        return cls(
-            row["message_id"],
-            row["account_id"],
-            row["pod_id"],
-            row["inbox_id"],
-            row["key_id"],
-            row["state"],
-            tuple(msgspec.json.decode(row["reasons"], type=list[str])),
-            row["content_hash"],
-            tuple(msgspec.json.decode(row["bcc"], type=list[str])),
-            bool(row["is_paused"]),
-            row["expires_at"],
-            row["send_at"],
-            row["let_go_at"],
-            row["due_at"],
-            row["created_at"],
-            row["decided_at"],
-            actors.decode(row["actor"]),
-            row["note"],
-            tuple(row["key_lineage"].split()),
-            row["excused"],
-            row["approvals_needed"],
-            tuple(msgspec.json.decode(row["approvals"], type=list[GivenApproval])),
+        lists = {name: tuple(msgspec.json.decode(row[name], type=list[str])) for name in ("reasons", "bcc")}
+        return item_from_row(
+            cls,
+            row,
+            **lists,
+            is_paused=bool(row["is_paused"]),
+            actor=actors.decode(row["actor"]),
+            key_lineage=tuple(row["key_lineage"].split()),
+            approvals=tuple(msgspec.json.decode(row["approvals"], type=list[GivenApproval])),
         )
 
     @property
     def needs_approval(self) -> bool:
         return any(reason != PAUSED for reason in self.reasons)
+
+
+COLUMNS = ", ".join(Hold.__struct_fields__)
 
 
 class ShownHold(Struct, rename="camel", frozen=True):
@@ -165,30 +148,14 @@ def put(tx: Tx, hold: Hold) -> Hold:
 
 
 def _to_row(hold: Hold) -> tuple[object, ...]:
-    return (
-        hold.message_id,
-        hold.account_id,
-        hold.pod_id,
-        hold.inbox_id,
-        hold.key_id,
-        hold.state,
-        msgspec.json.encode(hold.reasons).decode(),
-        hold.content_hash,
-        msgspec.json.encode(hold.bcc).decode(),
-        int(hold.is_paused),
-        hold.expires_at,
-        hold.send_at,
-        hold.let_go_at,
-        hold.due_at,
-        hold.created_at,
-        hold.decided_at,
-        None if hold.actor is None else actors.encode(hold.actor),
-        hold.note,
-        " ".join(hold.key_lineage),
-        hold.excused,
-        hold.approvals_needed,
-        msgspec.json.encode(hold.approvals).decode(),
-    )
+    lists = {
+        name: msgspec.json.encode(getattr(hold, name)).decode() for name in ("reasons", "bcc", "approvals")
+    }
+    columns = structs.asdict(hold) | lists
+    columns["is_paused"] = int(hold.is_paused)
+    columns["actor"] = None if hold.actor is None else actors.encode(hold.actor)
+    columns["key_lineage"] = " ".join(hold.key_lineage)
+    return tuple(columns.values())
 
 
 def find(tx: Tx, message_id: str) -> Hold | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from postroom.storage.database import Row, Tx, all_of, one_of
+from postroom.storage.database import Row, Tx, all_of, delete, one_of
 
 NAMES_PER_MAIL = 40  # the first, where a conversation began, and the last, which are nearest
 NAMES_PER_THREAD = 400
@@ -148,11 +148,7 @@ def forget_threads(tx: Tx, thread_ids: Sequence[str]) -> None:
     is_wanted, wanted = one_of("thread_id", thread_ids)
     tx.run(f"delete from named_ids where {is_wanted}", **wanted)
     for row in tx.all(f"select thread_id, related_id from related_threads where {is_wanted}", **wanted):
-        tx.run(
-            "delete from related_threads where thread_id = :related_id and related_id = :id",
-            related_id=row["related_id"],
-            id=row["thread_id"],
-        )
+        delete(tx, "related_threads", thread_id=row["related_id"], related_id=row["thread_id"])
     tx.run(f"delete from related_threads where {is_wanted}", **wanted)
 
 

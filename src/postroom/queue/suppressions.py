@@ -26,10 +26,6 @@ class Suppression(Struct, frozen=True):
     message_id: str | None = None  # the sent mail that caused it
     reason: str | None = None  # what was said of it
 
-    @classmethod
-    def from_row(cls, row: Row) -> "Suppression":
-        return item_from_row(cls, row)
-
 
 def add(
     tx: Tx,
@@ -94,7 +90,7 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
         account_id=account_id,
         address=address,
     )
-    return None if row is None else Suppression.from_row(row)
+    return None if row is None else item_from_row(Suppression, row)
 
 
 def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -124,7 +120,7 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
         id=account_id,
         most=offset + limit + COUNTED_BEYOND_PAGE,
     )
-    return [Suppression.from_row(row) for row in rows], int(row["total"]) if row else 0
+    return [item_from_row(Suppression, row) for row in rows], int(row["total"]) if row else 0
 
 
 def remove(tx: Tx, account_id: str, address: str) -> None:

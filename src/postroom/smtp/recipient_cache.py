@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 
 from postroom.mailbox import inboxes
 from postroom.resources import Resources
@@ -53,10 +54,7 @@ class CachedDirectory:
 
 async def watch_deleted_inboxes(resources: Resources, act: Callable[[], None]) -> None:
     """Calls `act` whenever an inbox is deleted, until cancelled."""
-    ear = resources.db.listen(inboxes.GONE)
-    try:
+    with closing(resources.db.listen(inboxes.GONE)) as ear:
         while True:
             if await ear.wait(LISTEN_SECONDS):
                 act()
-    finally:
-        ear.close()

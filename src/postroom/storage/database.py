@@ -196,6 +196,16 @@ def insert(tx: Tx, table: str, /, **columns: object) -> None:
     tx.run(_statement(table, tuple(columns)), **columns)
 
 
+def insert_new(tx: Tx, table: str, /, **columns: object) -> int:
+    """Unless there is such a row already; gives how many were added."""
+    return tx.run(f"{_statement(table, tuple(columns))} on conflict do nothing", **columns)
+
+
+def delete(tx: Tx, table: str, /, **columns: object) -> int:
+    """The rows that have these values; gives how many there were."""
+    return tx.run(_deletion(table, tuple(columns)), **columns)
+
+
 def update(tx: Tx, table: str, row_id: str, /, **columns: object) -> int:
     """Of the row that has this id; gives how many there are."""
     return tx.run(_update(table, tuple(columns)), row_id=row_id, **columns)
@@ -229,3 +239,8 @@ def _statement(table: str, columns: tuple[str, ...]) -> str:
 @functools.cache
 def _update(table: str, columns: tuple[str, ...]) -> str:
     return f"update {table} set {', '.join(f'{each} = :{each}' for each in columns)} where id = :row_id"
+
+
+@functools.cache
+def _deletion(table: str, columns: tuple[str, ...]) -> str:
+    return f"delete from {table} where {' and '.join(f'{each} = :{each}' for each in columns)}"

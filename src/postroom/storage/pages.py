@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from postroom.fields import Span
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, count
 
 PAGE_BYTES = 4 * 1024 * 1024
 SIZE = "content_bytes"
+COUNTED_BEYOND_PAGE = 1000
 
 
 def content(column: str, size: str, limit: int) -> str:
@@ -45,3 +46,24 @@ def rows_of(
         span_limit=span.limit,
         **bound,
     )
+
+
+def newest(
+    tx: Tx, table: str, limit: int, offset: int, since: int | None, until: int | None, **equal: object
+) -> tuple[list[Row], int]:
+    """Those that have these values, None for any. The total stops counting at a thousand more than the page
+    shows."""
+    given = {name: value for name, value in equal.items() if value is not None}
+    moments = {"since": ("created_at >= :since", since), "until": ("created_at < :until", until)}
+    bounds = {name: bound for name, (_, bound) in moments.items() if bound is not None}
+    wanted = " and ".join([f"{name} = :{name}" for name in given] + [moments[name][0] for name in bounds])
+    given |= bounds
+    rows = tx.all(
+        f"select * from {table} where {wanted} order by created_at desc, id desc limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
+        **given,
+    )
+    some = f"select 1 from {table} where {wanted} limit :most"
+    most = offset + limit + COUNTED_BEYOND_PAGE
+    return rows, count(tx, f"select count(*) as number from ({some}) as counted", most=most, **given)

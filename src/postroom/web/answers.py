@@ -49,14 +49,7 @@ async def to_kept_response(
 
 
 def error_response(error: ApiError, challenge: str = "Bearer") -> Response:
-    body = error.to_json()
-    response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
-    if error.retry_after is not None:
-        response.headers["Retry-After"] = str(error.retry_after)
-    if error.status == 408:
-        response.headers["Connection"] = "close"  # the rest of the body may still come
-    if error.status == 401:
-        response.headers["WWW-Authenticate"] = challenge
-    if error.status == 405:
-        response.headers["Allow"] = ", ".join(error.allow)
-    return response
+    headers = agentmail_errors.headers_of(error, challenge)
+    return Response(
+        msgspec.json.encode(error.to_json()), error.status, headers, media_type="application/json"
+    )

@@ -7,7 +7,7 @@ from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, seconds_until, start_of_day
 from postroom.errors import NotFound, RateLimitExceeded
-from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom.storage.database import Tx, insert_item, item_from_row
 
 TYPES = ("bug", "friction", "feature_request")
 A_DAY_AND_KEY = 20
@@ -25,10 +25,6 @@ class Feedback(Struct, frozen=True):
     message: str
     context: str | None  # an object in JSON
     created_at: int
-
-    @classmethod
-    def from_row(cls, row: Row) -> "Feedback":
-        return item_from_row(cls, row)
 
 
 def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, now: int) -> Feedback:
@@ -71,14 +67,14 @@ def list_newest(tx: Tx, kind: str | None, limit: int) -> list[Feedback]:
         type=kind or "",
         limit=limit,
     )
-    return [Feedback.from_row(row) for row in rows]
+    return [item_from_row(Feedback, row) for row in rows]
 
 
 def get(tx: Tx, feedback_id: str) -> Feedback:
     row = tx.one("select * from feedback where id = :id", id=feedback_id)
     if row is None:
         raise NotFound("There is no such feedback.")
-    return Feedback.from_row(row)
+    return item_from_row(Feedback, row)
 
 
 def remove(tx: Tx, feedback_id: str) -> None:

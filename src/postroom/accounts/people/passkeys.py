@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.people.users import User
 from postroom.errors import BadRequest, NotFound, Unauthorized
-from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom.storage.database import Row, Tx, insert_item, item_from_row, update
 
 PASSKEYS_OF_A_USER = 20
 DEFAULT_NAME = "Passkey"
@@ -72,9 +72,7 @@ def get(tx: Tx, user_id: str, passkey_id: str) -> Passkey:
 
 def rename(tx: Tx, passkey: Passkey, name: str) -> None:
     names.require_clean(name, "name")
-    tx.run(
-        "update passkeys set name = :name where id = :id", name=name.strip() or DEFAULT_NAME, id=passkey.id
-    )
+    update(tx, "passkeys", passkey.id, name=name.strip() or DEFAULT_NAME)
 
 
 def remove(tx: Tx, passkey: Passkey) -> None:

@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
-from postroom.storage.database import LOCK_ROWS, Tx
+from postroom.storage.database import LOCK_ROWS, Tx, insert_new
 
 # Of a row of `inboxes`: whether anything above it is paused.
 IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
@@ -50,15 +50,8 @@ def list_all(tx: Tx, limit: int) -> list[PausedScope]:
 
 def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int, reason: str | None = None) -> None:
     """One that is there already stays as it is."""
-    tx.run(
-        "insert into pauses (scope_id, account_id, since, actor, reason)"
-        " values (:scope_id, :account_id, :now, :actor, :reason) on conflict (scope_id) do nothing",
-        scope_id=scope_id,
-        account_id=account_id,
-        now=now,
-        actor=actors.encode(actor),
-        reason=reason,
-    )
+    who = actors.encode(actor)
+    insert_new(tx, "pauses", scope_id=scope_id, account_id=account_id, since=now, actor=who, reason=reason)
 
 
 def remove(tx: Tx, scope_id: str) -> bool:

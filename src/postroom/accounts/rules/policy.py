@@ -9,7 +9,8 @@ from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.mail import address_rules
-from postroom.storage.database import Row, Tx, insert, item_from_row, one_of
+from postroom.storage import pages
+from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 NONE, ALLOWLIST, INHERIT = "none", "allowlist", "inherit"
@@ -19,7 +20,6 @@ TYPES = (ALLOW, BLOCK, TRUST)
 RULES_LIMIT = 1000  # of one level and direction
 VALUES_AT_ONCE = 500
 BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
-COUNTED_BEYOND_PAGE = 1000
 # Of a row of `inboxes`: whether anything above it restricts to whom it may write.
 HAS_POLICY = (
     "exists (select 1 from policies where direction = 'outbound'"
@@ -32,10 +32,6 @@ class PolicyRule(Struct, frozen=True):
     type: str
     value: str
     created_at: int
-
-    @classmethod
-    def from_row(cls, row: Row) -> "PolicyRule":
-        return item_from_row(cls, row)
 
 
 class Policy(Struct, frozen=True):
@@ -68,7 +64,7 @@ def get(tx: Tx, within: Reach, direction: str) -> Policy:
         id=scope_of(within),
         direction=direction,
     )
-    return Policy(INHERIT if row is None else row["mode"], [PolicyRule.from_row(row) for row in rows])
+    return Policy(INHERIT if row is None else row["mode"], [item_from_row(PolicyRule, row) for row in rows])
 
 
 def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
@@ -81,30 +77,17 @@ def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: 
     """One that is there already stays as it is."""
     rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
     _keep(tx, within, direction, added=1)
-    tx.run(
-        "insert into policy_rules (id, account_id, scope_id, direction, type, value, created_at)"
-        " values (:id, :account_id, :scope_id, :direction, :type, :value, :now)"
-        " on conflict (scope_id, direction, value, type) do nothing",
-        id=rule.id,
-        account_id=within.account_id,
-        scope_id=scope_of(within),
-        direction=direction,
-        type=kind,
-        value=rule.value,
-        now=now,
-    )
+    named = {"scope_id": scope_of(within), "direction": direction, "value": rule.value, "type": kind}
+    insert_new(tx, "policy_rules", id=rule.id, account_id=within.account_id, created_at=now, **named)
     row = tx.one(
         "select * from policy_rules where scope_id = :scope_id and direction = :direction"
         " and value = :value and type = :type",
-        scope_id=scope_of(within),
-        direction=direction,
-        value=rule.value,
-        type=kind,
+        **named,
     )
     assert row is not None
     if row["id"] != rule.id:
         _keep(tx, within, direction, added=-1)
-    return PolicyRule.from_row(row)
+    return item_from_row(PolicyRule, row)
 
 
 def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
@@ -116,23 +99,15 @@ def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
     if not row:
         raise NotFound("No such rule.")
     _keep(tx, within, row["direction"], added=-1)
-    return PolicyRule.from_row(row)
+    return item_from_row(PolicyRule, row)
 
 
 def replace(
     tx: Tx, within: Reach, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
 ) -> None:
     """`rules` are pairs of type and value."""
-    tx.run(
-        "delete from policy_rules where scope_id = :id and direction = :direction",
-        id=scope_of(within),
-        direction=direction,
-    )
-    tx.run(
-        "delete from policies where scope_id = :id and direction = :direction",
-        id=scope_of(within),
-        direction=direction,
-    )
+    for table in ("policy_rules", "policies"):
+        delete(tx, table, scope_id=scope_of(within), direction=direction)
     set_mode(tx, within, direction, mode)
     for kind, value in rules:
         add_rule(tx, within, direction, kind, value, now)
@@ -170,11 +145,7 @@ def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added:
     if row["rule_count"] > RULES_LIMIT:
         raise BadRequest(f"A policy has at most {RULES_LIMIT} rules in each direction.", field="rules")
     if row["mode"] == INHERIT and row["rule_count"] == 0:
-        tx.run(
-            "delete from policies where scope_id = :id and direction = :direction",
-            id=scope_of(within),
-            direction=direction,
-        )
+        delete(tx, "policies", scope_id=scope_of(within), direction=direction)
 
 
 def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[PolicyRefusal]:
@@ -326,32 +297,7 @@ def list_stops(
     offset: int,
 ) -> tuple[list[Stop], int]:
     """Newest first. The total stops counting at a thousand more than the page shows."""
-    if within.inbox_id is not None:
-        wanted, params = "inbox_id = :within", {"within": within.inbox_id}
-    elif within.pod_id is not None:
-        wanted, params = "pod_id = :within", {"within": within.pod_id}
-    else:
-        wanted, params = "account_id = :within", {"within": within.account_id}
-    filters: dict[str, tuple[str, object]] = {
-        "action": ("action = :action", action),
-        "direction": ("direction = :direction", direction),
-        "since": ("created_at >= :since", since),
-        "until": ("created_at < :until", until),
-    }
-    given: dict[str, object] = {**params}
-    for name, (clause, value) in filters.items():
-        if value is not None:
-            wanted, given[name] = f"{wanted} and {clause}", value
-    rows = tx.all(
-        f"select * from policy_audit where {wanted}"
-        " order by created_at desc, id desc limit :limit offset :offset",
-        limit=limit,
-        offset=offset,
-        **given,
-    )
-    counted = tx.one(
-        f"select count(*) as total from (select 1 from policy_audit where {wanted} limit :most) as counted",
-        most=offset + limit + COUNTED_BEYOND_PAGE,
-        **given,
-    )
-    return [Stop.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+    owner, owner_id = within.owner
+    asked = {owner: owner_id, "action": action, "direction": direction}
+    rows, total = pages.newest(tx, "policy_audit", limit, offset, since, until, **asked)
+    return [Stop.from_row(row) for row in rows], total

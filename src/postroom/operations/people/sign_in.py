@@ -40,6 +40,14 @@ class Proved(NamedTuple):
     name: str
 
 
+class NewSession(NamedTuple):
+    """For whom one is opened, once it is proved; one that the browser had before ends."""
+
+    visitor: SignInOrigin
+    token: str
+    old_token: str
+
+
 class Offer(NamedTuple):
     """What a link opens, as far as its page says."""
 
@@ -47,40 +55,21 @@ class Offer(NamedTuple):
     user: User | None = None
 
 
-def begin(
-    tx: Tx,
-    shown: Proof,
-    visitor: SignInOrigin,
-    browser: str,
-    token: str,
-    old_token: str,
-    config: Config,
-    now: int,
-) -> None:
-    """A new session with a new token; one that the browser had before ends."""
-    proved = prove(tx, shown, visitor, browser, config, now)
-    open_session(tx, proved, visitor, token, old_token, now)
+def begin(tx: Tx, shown: Proof, new: NewSession, browser: str, config: Config, now: int) -> None:
+    open_session(tx, prove(tx, shown, new.visitor, browser, config, now), new, now)
 
 
-def begin_with_passkey(
-    tx: Tx,
-    passkey: Passkey,
-    sign_count: int,
-    visitor: SignInOrigin,
-    token: str,
-    old_token: str,
-    now: int,
-) -> None:
+def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSession, now: int) -> None:
     """For whom the device has signed; the rest is as for every other way in."""
     user = passkeys.use_passkey(tx, passkey, sign_count, now)
-    open_session(tx, of_user(user), visitor, token, old_token, now)
+    open_session(tx, of_user(user), new, now)
 
 
-def open_session(tx: Tx, proved: Proved, visitor: SignInOrigin, token: str, old_token: str, now: int) -> None:
-    old = sessions.find(tx, old_token, now) if old_token else None
+def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
+    old = sessions.find(tx, new.old_token, now) if new.old_token else None
     if old is not None:
         sessions.remove(tx, old[1].reach, old[0].id)
-    session = sessions.add(tx, proved.proof, proved.name, visitor, token, now)
+    session = sessions.add(tx, proved.proof, proved.name, new.visitor, new.token, now)
     if session.user_id is not None:
         sessions.mark_used(tx, session.id, now)
 

@@ -14,7 +14,7 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInOrigin
 from postroom.config import Config
 from postroom.errors import Unauthorized
-from postroom.operations.people.sign_in import Proved, accept, of_user, open_session
+from postroom.operations.people.sign_in import NewSession, Proved, accept, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
@@ -51,16 +51,8 @@ def take_attempt(tx: Tx, state: str, browser: str, now: int) -> Attempt:
     return msgspec.json.decode(stored, type=Attempt)
 
 
-def begin_with_address(
-    tx: Tx,
-    proven: ProvenAddress,
-    visitor: SignInOrigin,
-    token: str,
-    old_token: str,
-    config: Config,
-    now: int,
-) -> None:
-    open_session(tx, find_or_make(tx, proven, visitor, config, now), visitor, token, old_token, now)
+def begin_with_address(tx: Tx, proven: ProvenAddress, new: NewSession, config: Config, now: int) -> None:
+    open_session(tx, find_or_make(tx, proven, new.visitor, config, now), new, now)
 
 
 def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:

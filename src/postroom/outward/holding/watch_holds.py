@@ -1,5 +1,7 @@
 """The loop over holds that have come due: they expire, are let go, or go on waiting."""
 
+from contextlib import closing
+
 from postroom.mailbox import holds
 from postroom.outward.holding import decide
 from postroom.queue import deliveries
@@ -11,13 +13,10 @@ AT_ONCE = 50
 
 async def watch_holds(resources: Resources) -> None:
     """Runs until cancelled. Each is looked at in a transaction of its own, which finds it as it is then."""
-    ear = resources.db.listen(deliveries.HOLDS_BELL)
-    try:
+    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
         while True:
             if await look_at_due(resources) < AT_ONCE:
                 await ear.wait(IDLE_SECONDS)
-    finally:
-        ear.close()
 
 
 async def look_at_due(resources: Resources) -> int:

@@ -29,6 +29,4 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
         return await tell_people.write_tried(resources, tried)
     if ids.is_id(ids.LETTER, tried.delivery.message_id):
         return await letters.write_tried(resources, tried)
-    if ids.is_id(ids.TLS_REPORT, tried.delivery.message_id):
-        return await tls_reports.write_tried(resources, tried)
     return await reviewers.write_tried(resources, tried)

@@ -20,7 +20,7 @@ from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom.storage.database import Tx, insert_item, item_from_row
 
 PENDING = "pending"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
@@ -36,10 +36,6 @@ class ServerLetter(Struct, frozen=True):
     content: str
     state: str
     created_at: int
-
-    @classmethod
-    def from_row(cls, row: Row) -> "ServerLetter":
-        return item_from_row(cls, row)
 
 
 def add(
@@ -71,7 +67,7 @@ def enqueue(tx: Tx, account_id: str, letter_id: str, target: str, lane: str, now
 
 def find(tx: Tx, letter_id: str) -> ServerLetter | None:
     row = tx.one("select * from letters where id = :id", id=letter_id)
-    return None if row is None else ServerLetter.from_row(row)
+    return None if row is None else item_from_row(ServerLetter, row)
 
 
 def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
@@ -82,7 +78,7 @@ def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
         id=account_id,
         limit=SHOWN,
     )
-    return [ServerLetter.from_row(row) for row in rows]
+    return [item_from_row(ServerLetter, row) for row in rows]
 
 
 def is_captured(config: Config) -> bool:

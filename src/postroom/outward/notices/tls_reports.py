@@ -11,6 +11,7 @@ from postroom.inward.addressing import NOBODYS_NAME
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mail.reports import tls_writing
 from postroom.mail.reports.tls_writing import FailureDetail, PolicyResult, ReportedPolicy, Summary
+from postroom.outward import reviewers
 from postroom.outward.courier import (
     DeliveryError,
     OutgoingMail,
@@ -23,7 +24,7 @@ from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import letters, tell_people
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import duties, outcomes
+from postroom.queue import duties
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.queue.tls import tls_reports, tls_sessions
@@ -113,12 +114,7 @@ async def deliver_report(
         outcome = await tell_people.post(resources, courier, delivery.target, report.content, headers)
     log.get().info("a TLS report was tried", domain=report.domain, day=report.day, done=outcome.is_success)
     tried = TriedDelivery(delivery, outcome)
-    await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
-
-
-async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
-    await resources.db.write(outcomes.record, tried)
-    return []
+    await outbound.recorder.record(tried, lambda: reviewers.write_tried(resources, tried))
 
 
 def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentTlsReport | None, tuple[DkimKey, ...]]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from postroom.clock import DAY, MINUTE, SECOND
 from postroom.config import Config
-from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row, one_of
+from postroom.storage.database import LOCK_ROWS, Tx, item_from_row, one_of
 
 SLOW_DOWN_CODES = (421, 451)
 FULL_SPEED = 100  # milliseconds: whoever takes mails so fast is not slowed any more
@@ -44,14 +44,10 @@ class ProviderPace(Struct, frozen=True):
     backlog_at: int
     slowed_at: int
 
-    @classmethod
-    def from_row(cls, row: Row) -> "ProviderPace":
-        return item_from_row(cls, row)
-
 
 def find(tx: Tx, provider: str, lock: str = "") -> ProviderPace | None:
     row = tx.one(f"select * from provider_paces where provider = :provider {lock}", provider=provider)
-    return None if row is None else ProviderPace.from_row(row)
+    return None if row is None else item_from_row(ProviderPace, row)
 
 
 def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
@@ -60,7 +56,7 @@ def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
         return {}
     is_wanted, wanted = one_of("provider", providers)
     rows = tx.all(f"select * from provider_paces where {is_wanted}", **wanted)
-    return {row["provider"]: ProviderPace.from_row(row) for row in rows}
+    return {row["provider"]: item_from_row(ProviderPace, row) for row in rows}
 
 
 def take_turn(tx: Tx, provider: str, now: int) -> int | None:

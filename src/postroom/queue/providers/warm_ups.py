@@ -6,7 +6,7 @@ from postroom.accounts import domains
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.config import Config
-from postroom.storage.database import LOCK_ROWS, Row, Tx, item_from_row
+from postroom.storage.database import LOCK_ROWS, Tx, item_from_row
 
 WAITS_FOR = "warm_up"
 FORGOTTEN = 90 * DAY  # a provider that was not written to for so long begins anew
@@ -22,10 +22,6 @@ class WarmUp(Struct, frozen=True):
     day_at: int
     taken: int
     told_at: int
-
-    @classmethod
-    def from_row(cls, row: Row) -> "WarmUp":
-        return item_from_row(cls, row)
 
     def on(self, day_at: int) -> "WarmUp":
         """As it is on this day, which counts only days with mail."""
@@ -103,7 +99,7 @@ def find(tx: Tx, domain: str, provider: str, lock: str = "") -> WarmUp | None:
         domain=domain,
         provider=provider,
     )
-    return None if row is None else WarmUp.from_row(row)
+    return None if row is None else item_from_row(WarmUp, row)
 
 
 def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
@@ -164,4 +160,4 @@ def list_within(tx: Tx, reach: Reach, now: int) -> list[WarmUp]:
         limit=LISTED,
         **params,
     )
-    return [WarmUp.from_row(row).on(day_of(now)) for row in rows]
+    return [item_from_row(WarmUp, row).on(day_of(now)) for row in rows]

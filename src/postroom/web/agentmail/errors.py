@@ -76,13 +76,18 @@ def error_response(error: ApiError, challenge: str) -> Response:
         body["errors"] = [{"path": path, "message": message}]
     if "request_id" in error.extras:
         body["request_id"] = error.extras["request_id"]
-    response = Response(msgspec.json.encode(body), status, media_type="application/json")
-    if error.retry_after is not None:
-        response.headers["Retry-After"] = str(error.retry_after)
-    if status == 401:
-        response.headers["WWW-Authenticate"] = challenge
-    if status == 405:
-        response.headers["Allow"] = ", ".join(error.allow)
-    if status == 408:
-        response.headers["Connection"] = "close"
-    return response
+    return Response(
+        msgspec.json.encode(body), status, headers_of(error, challenge), media_type="application/json"
+    )
+
+
+def headers_of(error: ApiError, challenge: str) -> dict[str, str]:
+    """That an error has in the words of either interface."""
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    if error.status == 408:
+        headers["Connection"] = "close"  # the rest of the body may still come
+    if error.status == 401:
+        headers["WWW-Authenticate"] = challenge
+    if error.status == 405:
+        headers["Allow"] = ", ".join(error.allow)
+    return headers

@@ -96,8 +96,7 @@ async def tell_all(resources: Resources, stream: Stream, wanted: Listening) -> N
     """Listens before it looks, so that no event falls between the two."""
     choice = EventChoice(stream.reach, frozenset(), frozenset(events.ours(sorted(wanted.kinds))))
     position = wanted.position
-    ear = resources.db.listen(log.bell(stream.caller.account_id))
-    try:
+    with contextlib.closing(resources.db.listen(log.bell(stream.caller.account_id))) as ear:
         while True:
             page = await resources.db.read(log.list_after, choice, position, PAGE)
             for event in page.events:
@@ -106,8 +105,6 @@ async def tell_all(resources: Resources, stream: Stream, wanted: Listening) -> N
             position = page.last_position if page.events else position
             if not page.has_more:
                 await ear.wait(LOOK_AGAIN_SECONDS)
-    finally:
-        ear.close()
 
 
 async def tell(resources: Resources, stream: Stream, wanted: Listening, event: Event) -> bool:

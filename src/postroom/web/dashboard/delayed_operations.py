@@ -1,5 +1,6 @@
 """Operations that a click at a page asked for, and that are done a while later."""
 
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -64,14 +65,11 @@ BY_NAME = {route.name: route for route in ROUTES.values()}
 
 async def carry_out_delayed(resources: Resources, courier: WebhookCourier) -> None:
     """Runs until cancelled."""
-    ear = resources.db.listen(delayed_actions.BELL)
-    try:
+    with closing(resources.db.listen(delayed_actions.BELL)) as ear:
         while True:
             for action_id in await resources.db.read(delayed_actions.list_due, AT_ONCE, resources.now()):
                 await carry_out(resources, courier, action_id)
             await ear.wait(IDLE_SECONDS)
-    finally:
-        ear.close()
 
 
 async def carry_out(resources: Resources, courier: WebhookCourier, action_id: str) -> None:

@@ -15,7 +15,7 @@ from postroom.connections.fetching import Fetcher
 from postroom.errors import ApiError, MethodNotAllowed, NotFound, Unauthorized, Unavailable
 from postroom.operations.people import passkeys
 from postroom.operations.people import sign_in as verbs
-from postroom.operations.people.sign_in import Offer, Proof
+from postroom.operations.people.sign_in import NewSession, Offer, Proof
 from postroom.operations.people.single_sign_on import begin_with_address, is_offered
 from postroom.operations.people.users import SIGN_IN_PATH
 from postroom.processes import pools
@@ -104,13 +104,13 @@ class SignInDesk:
     async def _post(self, request: Request) -> Response:
         require_own_page(request, self._resources.config.base_url)
         form: SignIn = await read_form(request, SignIn)
-        visitor, now = visitor_of(request), self._resources.now()
+        new, now = new_session(request), self._resources.now()
+        visitor = new.visitor
         try:
             self._attempts.require(visitor.address, form.guessed, now)
             if form.address:
                 return await self._ask(form, visitor)
-            token = sessions.new_token()
-            await self._begin(request, form, visitor, token)
+            await self._begin(request, form, new)
         except Unauthorized as error:
             self._attempts.note_failure(visitor.address, form.guessed, now)
             await asyncio.sleep(FAILURE_SECONDS)
@@ -118,16 +118,14 @@ class SignInDesk:
         except ApiError as error:
             return await self._show(without_secrets(form, keep=error.status == 400), error)
         self._attempts.forget(visitor.address, form.guessed)
-        return with_cookie(go(own_path(form.next)), token, self._resources.config.base_url)
+        return with_cookie(go(own_path(form.next)), new.token, self._resources.config.base_url)
 
-    async def _begin(self, request: Request, form: SignIn, visitor: SignInOrigin, token: str) -> None:
+    async def _begin(self, request: Request, form: SignIn, new: NewSession) -> None:
         if form.credential:
-            return await self._begin_with_passkey(request, form.credential, visitor, token)
-        browser, old_token = cookies.find(request, BROWSER_COOKIE), cookies.find(request, COOKIE)
+            return await self._begin_with_passkey(request, form.credential, new)
+        browser = cookies.find(request, BROWSER_COOKIE)
         config, now = self._resources.config, self._resources.now()
-        await self._resources.db.write(
-            verbs.begin, form.proof, visitor, browser, token, old_token, config, now
-        )
+        await self._resources.db.write(verbs.begin, form.proof, new, browser, config, now)
 
     async def _offer(self, request: Request) -> Response:
         """What the browser hands to a device, and a cookie: the answer has to come from here."""
@@ -159,18 +157,15 @@ class SignInDesk:
         """The browser was sent here by another site: nothing but the attempt of this browser counts."""
         require_method(request, "GET")
         config, now = self._resources.config, self._resources.now()
-        visitor, token = visitor_of(request), sessions.new_token()
-        old_token, browser = cookies.find(request, COOKIE), cookies.find(request, single_sign_on.COOKIE)
+        new, browser = new_session(request), cookies.find(request, single_sign_on.COOKIE)
         try:
             attempt, proven = await self._single_sign_on.take_answer(request, browser)
-            await self._resources.db.write(begin_with_address, proven, visitor, token, old_token, config, now)
+            await self._resources.db.write(begin_with_address, proven, new, config, now)
         except ApiError as error:
             return await self._show(SignIn(), error)
-        return with_cookie(go(own_path(attempt.next)), token, config.base_url)
+        return with_cookie(go(own_path(attempt.next)), new.token, config.base_url)
 
-    async def _begin_with_passkey(
-        self, request: Request, credential: str, visitor: SignInOrigin, token: str
-    ) -> None:
+    async def _begin_with_passkey(self, request: Request, credential: str, new: NewSession) -> None:
         """The challenge is used up first, whatever is found out about the rest."""
         db, now = self._resources.db, self._resources.now()
         party = passkeys.require_party(self._resources.config)
@@ -178,8 +173,7 @@ class SignInDesk:
         await db.write(passkeys.take_sign_in, answer, cookies.find(request, ATTEMPT_COOKIE), now)
         found = await db.read(passkeys.find_passkey, answer)
         sign_count = await pools.ONCE.run(passkeys.verify_use, answer, found, party)
-        old_token = cookies.find(request, COOKIE)
-        await db.write(verbs.begin_with_passkey, found, sign_count, visitor, token, old_token, now)
+        await db.write(verbs.begin_with_passkey, found, sign_count, new, now)
 
     async def _ask(self, form: SignIn, visitor: SignInOrigin) -> Response:
         """The same answer for every address; who asks often waits."""
@@ -238,6 +232,10 @@ def to_sign_in(request: Request) -> Response:
     query = f"?{request.url.query}" if request.url.query else ""
     wanted = own_path(f"{request.url.path}{query}") if request.method == "GET" else HOME
     return RedirectResponse(f"{PATH}?next={quote(wanted, safe='')}", 303, headers=HEADERS)
+
+
+def new_session(request: Request) -> NewSession:
+    return NewSession(visitor_of(request), sessions.new_token(), cookies.find(request, COOKIE))
 
 
 def visitor_of(request: Request) -> SignInOrigin:

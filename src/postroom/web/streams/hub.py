@@ -4,6 +4,7 @@ Who falls behind reads the log at its own pace, until it has caught up.
 """
 
 import asyncio
+from contextlib import closing
 from typing import Protocol
 
 from postroom import log
@@ -68,16 +69,13 @@ class Hub:
             self._resources.loops.forget(name)
 
     async def _run(self) -> None:
-        ear = self._resources.db.listen(events.bell(self.account_id))
-        try:
+        with closing(self._resources.db.listen(events.bell(self.account_id))) as ear:
             await self._find_position()
             while True:
                 page = await self._read_page()
                 await self._hand_out_all(page.events)
                 if not page.has_more:
                     await ear.wait(RETRY_SECONDS)
-        finally:
-            ear.close()
 
     async def _find_position(self) -> None:
         while not self._ready.is_set():

@@ -1,5 +1,7 @@
 """The loop over drafts of /v0 that have come due: each is sent as the key would that set the clock."""
 
+from contextlib import closing
+
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.errors import ApiError, BadRequest, Unauthorized
@@ -18,16 +20,13 @@ AT_ONCE = 50
 
 async def send_due_drafts(resources: Resources) -> None:
     """Runs until cancelled."""
-    ear = resources.db.listen(deliveries.HOLDS_BELL)
-    try:
+    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
         while True:
             due = await resources.db.read(drafts.list_due, AT_ONCE, resources.now())
             for draft in due:
                 await send_or_note(resources, draft)
             if len(due) < AT_ONCE:
                 await ear.wait(IDLE_SECONDS)
-    finally:
-        ear.close()
 
 
 async def send_or_note(resources: Resources, draft: KeptDraft) -> None:

@@ -1,6 +1,7 @@
 """The log of events over REST."""
 
 import asyncio
+from contextlib import closing
 
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
@@ -61,13 +62,10 @@ async def wait_for_events(
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
-    ear = call.resources.db.listen(events.bell(call.account_id))
-    try:
+    with closing(call.resources.db.listen(events.bell(call.account_id))) as ear:
         while True:
             found = await call.resources.db.read(next_after, wanted, position, query)
             left = ends - loop.time()
             if found.events or left <= 0 or await call.is_over():
                 return found
             await ear.wait(min(left, 1.0))
-    finally:
-        ear.close()

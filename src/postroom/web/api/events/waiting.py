@@ -1,6 +1,7 @@
 """Waiting for a message: the first that matches, or nothing at the timeout."""
 
 import asyncio
+from contextlib import closing
 
 import msgspec
 from starlette.responses import Response
@@ -46,8 +47,7 @@ async def first_match(
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
-    ear = call.resources.db.listen(events.bell(call.account_id))
-    try:
+    with closing(call.resources.db.listen(events.bell(call.account_id))) as ear:
         while True:
             page = await call.resources.db.read(events.list_after, wanted, position, PAGE)
             for event in page.events:
@@ -64,8 +64,6 @@ async def first_match(
             if left <= 0 or await call.is_over():
                 return None
             await ear.wait(min(left, 1.0))
-    finally:
-        ear.close()
 
 
 def matches(event: Event, query: WaitQuery) -> bool:
