@@ -1,20 +1,31 @@
-"""Drafts of every inbox, and what waits for its moment or for the end of a pause."""
+"""Drafts: all of them with what waits for its moment; and one, as it would leave, to change and to send."""
 
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+from starlette.requests import Request
 from starlette.responses import Response
 
+from postroom.errors import ApiError, DraftChanged, NotFound
 from postroom.fields import PageQuery
+from postroom.mail.writing.markup import light_markup
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.operations import holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
+from postroom.outward.orders import SendReceipt
+from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
-from postroom.web.call import Tx
-from postroom.web.dashboard import undo
+from postroom.web.call import Call, Tx
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go, plain
+from postroom.web.dashboard.pages.compose import UNDO_SECONDS
+from postroom.web.dashboard.pages.message import html_page
+from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
+from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/drafts"
 SHOWN = 50
@@ -57,3 +68,169 @@ async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
     moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
     await desk.run(messages.change_message, message_id=message_id, body=moment)
     return go(PATH, "It goes at another time.")
+
+
+# --- one draft
+
+
+class SeenDraft(Struct, frozen=True):
+    """The version that the page showed: it is changed, or nothing is."""
+
+    version: int
+
+
+class SeenMail(SeenDraft, rename="camel", frozen=True):
+    """And the hash of what it showed: that leaves, or nothing does."""
+
+    content_hash: str
+
+
+class FileForm(SeenDraft, frozen=True):
+    filename: str
+
+
+class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
+    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`."""
+
+    version: int
+    to: str = ""
+    cc: str = ""
+    bcc: str = ""
+    reply_to: str = ""
+    subject: str = ""
+    body: str = ""
+    send_at: str = ""
+    send_at_utc: str = ""
+    at_once: bool = False
+    formatted: bool = False
+    attachments: list[SentFile] = []
+
+
+async def show_draft(
+    desk: Desk, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
+) -> Response:
+    """What was written stays in the form when it was refused, unless the draft itself is another by now."""
+    found = await api.view_draft(desk.call, draft_id)
+    draft = plain(found.draft)
+    is_other = written is None or written.version != draft["version"]
+    return await desk.show(
+        "draft.html",
+        "drafts",
+        200 if error is None else error.status,
+        title="Draft",
+        draft=draft,
+        content=found.content,
+        problem=found.problem,
+        form=await pools.COMPOSING.run(to_form, draft) if is_other or written is None else written,
+        lost=written if is_other else None,
+        error=error,
+    )
+
+
+def to_form(draft: dict[str, Any]) -> DraftForm:
+    return DraftForm(
+        version=draft["version"],
+        to=", ".join(draft["to"]),
+        cc=", ".join(draft["cc"]),
+        bcc=", ".join(draft["bcc"]),
+        reply_to=draft["replyTo"] or "",
+        subject=draft["subject"] or "",
+        body=draft["body"] or "",
+        formatted=draft["bodyHtml"] == light_markup.to_html(draft["body"] or ""),
+    )
+
+
+async def show_html(desk: Desk, draft_id: str) -> Response:
+    """As it would look to whom it is sent."""
+    found = await api.view_draft(desk.call, draft_id)
+    if found.content is None:
+        raise NotFound(found.problem)
+    return await html_page(found.content.content.body_html)
+
+
+async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
+    try:
+        await save(desk, draft_id, body)
+    except ApiError as error:
+        if error.status >= 500 or isinstance(error, NotFound):
+            raise
+        return await show_draft(desk, draft_id, error, body)
+    return go(f"{PATH}/{draft_id}", "The draft is kept. This is what leaves now.")
+
+
+async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
+    """HTML would say something else than a text that was changed, unless it is made from it."""
+    draft = await api.get_draft(desk.call, draft_id)
+    fields = DraftChange(
+        to=form.to or None,
+        cc=form.cc or None,
+        bcc=form.bcc or None,
+        reply_to=form.reply_to or None,
+        subject=form.subject or None,
+        body=form.body or None,
+        body_html=await pools.COMPOSING.run(html_of, form, draft),
+        send_at=moment_of(form),
+        version=form.version,
+    )
+    changed = await api.change_draft(desk.call, draft_id, fields)
+    if form.attachments:
+        await api.add_draft_files(naming(desk, changed.version), draft_id, NewFiles(form.attachments))
+
+
+def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
+    """As it was, where neither the text nor the choice to format it was changed."""
+    was_formatted = draft.body_html == light_markup.to_html(draft.body or "")
+    if is_same(form.body, draft.body or "") and form.formatted == was_formatted:
+        return UNSET
+    return light_markup.to_html(form.body) if form.formatted else None
+
+
+def is_same(written: str, kept: str) -> bool:
+    """But for line breaks, which browsers send as CR LF (HTML standard, 4.10.22.4)."""
+    return written.splitlines() == kept.splitlines()
+
+
+def moment_of(form: DraftForm) -> str | UnsetType | None:
+    """Unless it is moved or shall go at once, its moment stays."""
+    if form.at_once:
+        return None
+    return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
+
+
+async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
+    """Once, however often the button is pressed: the draft's own id is the key."""
+    call = naming(desk, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
+    try:
+        answer = await api.send_draft(
+            call, draft_id, DraftToSend(), seen_hash=body.content_hash, undo_seconds=UNDO_SECONDS
+        )
+    except DraftChanged as error:
+        return await show_draft(desk, draft_id, error)
+    return told_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
+
+
+def told_of(sent: SendReceipt) -> Response:
+    """As after a new mail: it leaves a moment later, and can be taken back until then."""
+    hold = sent.hold
+    if hold is UNSET or hold.state == stored_holds.HELD:
+        return go(PATH, "Accepted. It leaves as it was shown, once nothing holds it.")
+    return go(PATH, "Accepted. It leaves as it was shown.", undo=f"/app/messages/{sent.id}/undo")
+
+
+async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
+    said = f"The draft is deleted in {undo.SECONDS} seconds."
+    return await undo.delay(
+        desk, delayed_operations.remove_draft, PATH, said, draft_id=draft_id, version=body.version
+    )
+
+
+async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
+    await api.delete_draft_file(naming(desk, body.version), draft_id, body.filename)
+    return go(f"{PATH}/{draft_id}", f"{body.filename} is taken off.")
+
+
+def naming(desk: Desk, version: int, *more: tuple[bytes, bytes]) -> Call:
+    """The call of a page, as a program would make it that has seen this version."""
+    scope = desk.call.request.scope
+    headers = [(b"if-match", f'"{version}"'.encode()), *more, *scope["headers"]]
+    return replace(desk.call, request=Request({**scope, "headers": headers}))

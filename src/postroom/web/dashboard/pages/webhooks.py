@@ -1,4 +1,4 @@
-"""Webhooks: where events are posted, how that went, and sending again."""
+"""Webhooks: where events are posted, how that went, sending again; and the list of several endpoints."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -9,13 +9,14 @@ from msgspec import UNSET, Struct
 from starlette.responses import Response
 
 from postroom.clock import HOUR
-from postroom.errors import NotFound, WebhookFailed
+from postroom.errors import BadRequest, NotFound, WebhookFailed
 from postroom.events import events, kinds, webhook_log, webhooks
 from postroom.events.events import Event
 from postroom.fields import Offset, PageQuery
 from postroom.mailbox import inboxes
 from postroom.operations import webhooks as operations
 from postroom.operations.ways import webhook_list
+from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed, WebhookTest
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
@@ -162,3 +163,65 @@ async def send_failed_again(desk: Desk, body: HoursForm) -> Response:
     failed = RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
     done = await desk.perform(api.retry_failed_deliveries, body=failed)
     return go(PATH, f"{done.retried} are being retried.")
+
+
+# --- the list: each for some inboxes, pods and kinds of events
+
+
+class ListedWebhookForm(Struct, rename="camel", frozen=True):
+    """`places` are ids of inboxes and pods; `headers` has one field a line."""
+
+    url: str
+    event_types: list[str] = []
+    places: list[str] = []
+    headers: str = ""
+
+
+class SwitchForm(Struct, frozen=True):
+    action: Literal["enable", "disable"]
+
+
+async def add_listed(desk: Desk, body: ListedWebhookForm) -> Response:
+    wanted = NewListedWebhook(
+        url=body.url,
+        event_types=body.event_types or None,
+        inbox_ids=[place for place in body.places if not place.startswith("pod_")],
+        pod_ids=[place for place in body.places if place.startswith("pod_")],
+        headers=read_headers(body.headers),
+    )
+    made = await desk.run(webhook_list.create_webhook, body=wanted)
+    return await show_webhooks(desk, DeliveryLogQuery(), secret="" if made.secret is UNSET else made.secret)
+
+
+def read_headers(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise BadRequest("Write each header field as Name: value, on a line of its own.", field="headers")
+        found[name.strip()] = value.strip()
+    return found
+
+
+async def switch_listed(desk: Desk, webhook_id: str, body: SwitchForm) -> Response:
+    is_on = body.action == "enable"
+    await desk.run(
+        webhook_list.change_webhook, webhook_id=webhook_id, body=ListedWebhookChange(enabled=is_on)
+    )
+    return go(PATH, "Enabled: it begins anew." if is_on else "Disabled. Nothing more is posted there.")
+
+
+async def test_listed(desk: Desk, webhook_id: str) -> Response:
+    return go(PATH, await told_of_test(desk, api.test_listed_webhook, webhook_id=webhook_id))
+
+
+async def rotate_listed_secret(desk: Desk, webhook_id: str) -> Response:
+    made = await desk.run(webhook_list.rotate_listed_webhook_secret, webhook_id=webhook_id)
+    return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
+
+
+remove_listed = undo.delayed(
+    webhook_list.delete_listed_webhook,
+    PATH,
+    "The webhook is removed in {seconds} seconds. Events are no longer posted there then.",
+)

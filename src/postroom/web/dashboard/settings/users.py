@@ -1,4 +1,4 @@
-"""People: users of the account with their roles and pods, and the pod that one of several works in."""
+"""People: users with their roles and pods, the pod that one of several works in, and who is signed in."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -8,11 +8,11 @@ from postroom.accounts.people import users as nouns
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.operations.people import users
+from postroom.operations.people import sign_in, users
 from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
-from postroom.web.dashboard import undo
+from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.settings.paging import OffsetQuery
 
@@ -125,3 +125,18 @@ def choose_own_pod(tx: Tx, desk: Desk, pod_id: str) -> None:
     if user is None or pod_id not in user.pod_ids:
         raise NotFound("No such pod.")
     sessions.choose_pod(tx, desk.session.id, pod_id)
+
+
+async def list_sessions(desk: Desk) -> Response:
+    found = await desk.read(sessions.list_within, desk.call.reach, desk.call.now())
+    return await desk.show("people.html", "settings", title="Sessions", sessions=found)
+
+
+async def end_others(desk: Desk) -> Response:
+    ended = await desk.decide(sign_in.end_other_sessions)
+    return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
+
+
+end_session = undo.delayed(
+    delayed_operations.end_session, "/app/sessions", "The session ends in {seconds} seconds."
+)
