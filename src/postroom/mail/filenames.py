@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from postroom.mail import charset
 from postroom.mail.html.text import visible
+from postroom.mail.languages.read import word_pairs
 
 MAX_BYTES = 200
 MAX_EXTENSION_BYTES = 20
@@ -16,61 +17,7 @@ _MAX_READ = 1_000
 _LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]")
 _EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 
-_EXTENSIONS = {
-    "application/pdf": "pdf",
-    "application/zip": "zip",
-    "application/gzip": "gz",
-    "application/json": "json",
-    "application/xml": "xml",
-    "application/rtf": "rtf",
-    "application/msword": "doc",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.ms-powerpoint": "ppt",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-    "application/vnd.oasis.opendocument.text": "odt",
-    "application/vnd.oasis.opendocument.spreadsheet": "ods",
-    "application/ms-tnef": "dat",
-    "application/vnd.ms-tnef": "dat",
-    "application/ics": "ics",
-    "application/pgp-signature": "asc",
-    "application/pgp-keys": "asc",
-    "application/pkcs7-signature": "p7s",
-    "application/x-pkcs7-signature": "p7s",
-    "application/pkcs7-mime": "p7m",
-    "application/x-pkcs7-mime": "p7m",
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "audio/ogg": "ogg",
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/jpg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-    "image/svg+xml": "svg",
-    "image/tiff": "tiff",
-    "image/bmp": "bmp",
-    "image/heic": "heic",
-    "message/rfc822": "eml",
-    "message/global": "eml",
-    "message/delivery-status": "txt",
-    "message/disposition-notification": "txt",
-    "message/feedback-report": "txt",
-    "text/plain": "txt",
-    "text/html": "html",
-    "text/x-amp-html": "html",
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "text/calendar": "ics",
-    "text/vcard": "vcf",
-    "text/x-vcard": "vcf",
-    "text/markdown": "md",
-    "text/xml": "xml",
-    "text/rfc822-headers": "txt",
-    "video/mp4": "mp4",
-    "video/quicktime": "mov",
-}
+_EXTENSIONS = word_pairs("postroom.mail", "extensions.txt")
 
 
 def clean(name: str) -> str:

@@ -5,40 +5,12 @@ quote the mail that it returns."""
 import re
 
 from postroom.mail.languages.patterns import late
+from postroom.mail.languages.read import word_lists
+
+_LISTS = word_lists("postroom.mail.bounces", "words.txt")
+_RECIPIENT, _REASON = "|".join(_LISTS["recipient"]), "|".join(_LISTS["reason"])
 
 _ADDRESS = r"[^\s<>()\[\]\"'“”「」『』【】«»,;:：，。、]{1,120}@[\w.-]{1,200}\w"
-_RECIPIENT = (
-    "recipient|recipients|failed recipient|final recipient|original recipient|recipient address|to|address"
-    "|user|failed address|mailbox"
-    "|intended recipient|recipient's address|rcpt to|delivery to|e-?mail address|destination|addressee|for"
-    "|envelope to|sent to|failed to"
-    "|empfänger|an|adresse|empfängeradresse|destinataire|destinataires|à|destinatario|destinatarios|para"
-    "|destinatari|destinatário|a"
-    "|ontvanger|aan|geadresseerde|mottagare|till|modtager|mottaker|til|vastaanottaja|odbiorca|do|adresat"
-    "|příjemce|komu|adresát|příjemci"
-    "|получатель|кому|адрес|адресат|адрес получателя|отримувач|одержувач|получател|címzett|παραλήπτης|προς"
-    "|alıcı|kime|destinatar|către"
-    "|收件人|收件者|收件人地址|收件地址|收信人|接收者|收件人邮箱|受信者|宛先|送信先|宛先アドレス"
-    "|送信先アドレス|수신자|받는 사람|받는사람|수신인"
-    "|수신 주소|người nhận|đến|penerima|kepada|ผู้รับ|ถึง|נמען|אל|المستلم|إلى|گیرنده|प्राप्तकर्ता"
-)
-_REASON = (
-    "reason|reasons|error|error message|error code|diagnostic|diagnostic code|details|remote server said"
-    "|response|the error was|error was"
-    "|remote host said|server response|the response was|the response from the remote server was"
-    "|delivery error|failure reason|cause|status"
-    "|reason for failure|reason code|remote server returned|technical details|problem|smtp error"
-    "|server error|result|bounce reason|explanation"
-    "|the error that the other server returned was|the reason"
-    "|grund|fehler|fehlermeldung|ursache|begründung|raison|motif|erreur|cause de l'erreur|motivo|razón"
-    "|error devuelto|causa|errore|motivazione"
-    "|erro|razão|reden|fout|oorzaak|orsak|fel|årsag|fejl|årsak|feil|syy|virhe|powód|przyczyna|błąd|důvod"
-    "|chyba|dôvod|причина|ошибка|помилка"
-    "|ok|hiba|hibaüzenet|αιτία|λόγος|σφάλμα|neden|sebep|hata|motivul|eroare|原因|退信原因|错误|错误信息"
-    "|失败原因|錯誤|錯誤訊息|理由|エラー|エラー内容"
-    "|不達理由|사유|원인|오류|실패 사유|반송 사유|반송사유|lý do|lỗi|alasan|kesalahan|เหตุผล|สาเหตุ"
-    "|ข้อผิดพลาด|סיבה|שגיאה|السبب|خطأ|علت|कारण"
-)
 
 _BULLET = r"[ \t*•>-]{0,9}"
 _END = r"[ \t.]{0,9}$"

@@ -5,6 +5,9 @@ import re
 
 from postroom.mail.bounces import wording
 from postroom.mail.bounces.notice import Notice
+from postroom.mail.languages.read import word_lists
+
+_LISTS = word_lists("postroom.mail.bounces", "words.txt")
 
 _SYSTEM_LOCAL_PART = re.compile(
     r"(?:mail(?:er)?[-_. ]?daemon|mdaemon|daemon|post-?master|mail[-_. ]?(?:system|server|router"
@@ -15,51 +18,7 @@ _SYSTEM_LOCAL_PART = re.compile(
     r"|internet-?mail"
     r"|exim|qmaild?|mmdf|root|mta|mailfilter|quarantine|delivery[-_.]?\w{0,20})(?:[+=-][\w.=+-]{0,64})?",
 )
-_SYSTEM_NAMES = (
-    "mail delivery", "mailer-daemon", "mailer daemon", "mail administrator", "system administrator",
-    "postmaster", "mail system", "delivery subsystem", "delivery system", "delivery service",
-    "delivery agent", "microsoft outlook", "microsoft exchange", "mail router", "mailserver", "mail server",
-    "systemadministrator", "mail-system", "administrateur système", "administrateur systeme",
-    "administrador del sistema", "administrador do sistema", "amministratore di sistema", "systembeheerder",
-    "systemadministratör", "administrator systemu", "системный администратор", "администратор",
-    "система доставки", "почтовая система", "доставка почты", "sistem yöneticisi", "systeembeheerder",
-    "správce systému", "rendszergazda", "järjestelmänvalvoja", "系统管理员", "系統管理員", "系统退信",
-    "邮件系统", "郵件系統", "システム管理者", "メール配信", "시스템 관리자", "메일 시스템", "메일시스템",
-    "diretor de sistema", "sistema de correo", "sistema de e-mail", "système de messagerie",
-)  # fmt: skip
 
-_ANSWER_SUBJECTS = (
-    "automatic reply", "auto reply", "autoreply", "auto-reply", "auto response", "auto-response",
-    "autoresponse", "autoresponder", "out of office", "out of the office", "vacation", "on holiday",
-    "away from", "on leave", "read receipt", "automatische antwort", "automatisch antwoord", "abwesenheit",
-    "abwesend", "abwesenheitsnotiz", "nicht im büro", "réponse automatique", "absence du bureau", "en congé",
-    "respuesta automática", "respuesta automatica", "fuera de la oficina", "risposta automatica",
-    "fuori sede", "fuori ufficio", "resposta automática", "fora do escritório", "ausência", "afwezig",
-    "autosvar", "automatiskt svar", "frånvaro", "fraværende", "automatisk svar", "automaattinen vastaus",
-    "autoodpowiedź", "automatyczna odpowiedź", "nieobecność", "automatická odpověď", "mimo kancelář",
-    "автоответ", "автоматический ответ", "вне офиса", "автовідповідь", "automatikus válasz",
-    "αυτόματη απάντηση", "otomatik yanıt", "ofis dışında", "自动回复", "自動回覆", "自動返信", "자동 회신",
-    "자동회신", "부재중", "trả lời tự động", "balasan otomatis", "תשובה אוטומטית", "رد تلقائي",
-    "răspuns automat", "thank you for your", "thank you for contacting", "we have received your",
-    "we received your", "[ticket", "ticket #", "case #", "your request", "confirm your", "verify your",
-    "please confirm", "confirmation required", "action required to deliver", "sender verification",
-    "verification required", "challenge",
-)  # fmt: skip
-_ANSWER_STARTS = (
-    "read:", "not read:", "delivered:", "relayed:", "opened:", "recall:", "gelesen:", "lu :", "lu:",
-    "leído:", "letto:", "lida:", "auto:", "absent", "poissa", "不在", "外出", "approve",
-)  # fmt: skip
-_ANSWER_WORDS = (
-    "on my approved sender", "sender verification required", "out of the office", "out of office",
-    "on vacation", "on annual leave", "read receipt", "was displayed on", "was read on",
-    "prove that you are human", "prove you are human", "prove you are a human", "to complete delivery",
-    "to complete the delivery", "click here to release", "confirm that you are a person",
-    "will be delivered once you", "awaiting verification", "awaiting your confirmation",
-    "waiting for your confirmation", "to have your message delivered", "delivered automatically once",
-    "you are not on my", "not yet in my address book", "reply to this message to confirm", "spam arrest",
-    "boxbe", "ich bin derzeit nicht", "ich bin bis", "je suis absent", "estaré fuera", "sono fuori ufficio",
-    "bin ich nicht im büro",
-)  # fmt: skip
 _ANSWER_FIELDS = (
     "x-autoreply", "x-autorespond", "x-autoresponder", "x-vacation", "x-auto-reply", "x-autoreply-from",
     "x-mail-autoreply", "x-autoreply-id", "x-tmda-confirm", "x-boxbe-request",
@@ -91,7 +50,7 @@ def is_system_name(name: str, address: str) -> bool:
     if _SYSTEM_LOCAL_PART.fullmatch(address.lower().partition("@")[0][:200]):
         return True
     lower = name.lower()[:200]
-    return any(map(lower.__contains__, _SYSTEM_NAMES))
+    return any(map(lower.__contains__, _LISTS["system names"]))
 
 
 def has_null_sender(notice: Notice, mail_from: str | None) -> bool:
@@ -107,12 +66,14 @@ def is_automatic_answer(notice: Notice) -> bool:
         return True
     subject = notice.subject.lower().lstrip()
     words = notice.words[:3_000].lower()
-    if any(each in words for each in _ANSWER_WORDS):
+    if any(each in words for each in _LISTS["answer words"]):
         return True
     # A bounce repeats the subject of the mail it returns, which may itself be an answer.
     if wording.says_failure(subject):
         return False
-    return subject.startswith(_ANSWER_STARTS) or any(each in subject for each in _ANSWER_SUBJECTS)
+    return subject.startswith(_LISTS["answer starts"]) or any(
+        each in subject for each in _LISTS["answer subjects"]
+    )
 
 
 def is_dmarc_report(notice: Notice) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from postroom.mail.headers import Headers
 from postroom.mail.kinds.body_signs import NO_BODY_SIGNS, BodySigns
+from postroom.mail.languages.read import word_lists
 
 Category = Literal["personal", "automated", "marketing", "bounce"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -17,60 +18,20 @@ MAX_VALUE_CHARS = 200
 
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
 _SUPPRESSED = frozenset(("all", "oof", "autoreply", "auto-reply"))
-_AUTO_REPLIES = frozenset(
-    (
-        "x-autoreply",
-        "x-autorespond",
-        "x-auto-reply-from",
-        "x-mail-autoreply",
-        "x-autoreply-from",
-        "x-vacation",
-    )
-)
-_CAMPAIGNS = frozenset((
-    "x-campaign", "x-campaign-id", "x-campaignid", "x-mailgun-tag", "x-mc-user", "x-mailer-recptid",
-    "x-sg-eid", "x-ses-outgoing", "x-mandrill-user", "x-mailchimp-campaign", "x-report-abuse",
-    "x-csa-complaints", "x-rpcampaign", "x-pm-message-stream", "x-mj-mid", "x-cm-campaign", "x-newsletter",
-    "x-broadcast-id", "x-bulkmail",
-))  # fmt: skip
-_MACHINES = frozenset((
-    "x-auto-submitted", "x-github-reason", "x-gitlab-project", "x-jira-fingerprint", "x-cron-env",
-    "x-notifications", "x-ms-exchange-generated-message-source", "x-failed-recipients",
-))  # fmt: skip
+_LISTS = word_lists("postroom.mail.kinds", "signs.txt")
+_AUTO_REPLIES = frozenset(_LISTS["fields of automatic answers"])
+_CAMPAIGNS = frozenset(_LISTS["fields of campaigns"])
+_MACHINES = frozenset(_LISTS["fields of machines"])
 _FIELDS_OF_SIGNS = frozenset((
     "auto-submitted", "precedence", "x-auto-response-suppress", "list-id", "list-post", "list-unsubscribe",
     "feedback-id", "x-feedback-id", *_AUTO_REPLIES, *_CAMPAIGNS, *_MACHINES,
 ))  # fmt: skip
 _BOUNCERS = frozenset(("mailerdaemon", "maildaemon", "postmaster", "mailsubsystem", "mdaemon"))
-# "Do not answer", as senders write it in the twenty languages of the rules about wording, without marks.
-_NO_REPLY = (
-    "noreply", "donotreply", "dontreply", "doesnotreply", "unreplyable", "noreplies", "pleasenoreply",
-    "noresponse", "nichtantworten", "keineantwort", "antwortenichtmoeglich", "bittenichtantworten",
-    "nietantwoorden", "nietbeantwoorden", "geenantwoord", "noresponder", "norespondas", "noresponda",
-    "sinrespuesta", "naoresponda", "naoresponder", "naorespondas", "semresposta", "nepasrepondre",
-    "nerepondezpas", "pasdereponse", "sansreponse", "nonrispondere", "nonrispondete", "nonrisponda",
-    "senzarisposta", "nieodpowiadaj", "nieodpowiadac", "prosimynieodpowiadac", "bezodpowiedzi",
-    "yanitlama", "cevaplama", "cevapvermeyin", "yanitvermeyin", "khongtraloi", "khongphanhoi",
-    "vuilongkhongtraloi", "janganbalas", "janganmembalas", "tidakuntukdibalas", "neotvechat", "neotvechai",
-    "neotvechay", "bezotveta", "неотвечать", "неотвечайте", "безответа", "latarud", "latrod", "لاترد",
-    "لاتجب", "pasokhnadahid", "پاسخندهید", "jawabnadein", "جوابنہدیں", "uttarnade", "उत्तरनदें",
-    "जवाबनदें", "uttordibenna", "উত্তরদেবেননা", "wuxuhuifu", "buyaohuifu", "qingwuhuifu", "请勿回复", "不要回复",
-    "請勿回覆", "henshinfuka", "henshinfuyo", "返信不可", "返信不要",
-    "hoesinbulga", "balsinjeonyong", "회신불가", "발신전용",
-)  # fmt: skip
-_MACHINE_NAMES = frozenset((
-    "notification", "notifications", "notify", "notifier", "alert", "alerts", "autoreply",
-    "autoresponder", "auto", "automated", "automailer", "robot", "bot", "daemon", "root", "nobody",
-    "cron", "system", "sysadmin", "monitoring", "monitor", "tracking", "shipping", "receipts",
-    "voicemail", "scanner", "pushes", "jenkins", "ci", "builds", "build", "mailer", "bounce", "bounces",
-    "mailbot", "newsletter", "newsletters", "news", "marketing", "promo", "promotions", "offers",
-))  # fmt: skip
-_MARKETING_NAMES = frozenset(
-    ("newsletter", "newsletters", "news", "marketing", "promo", "promotions", "offers")
-)
+_MACHINE_NAMES = frozenset(_LISTS["machines"])
+_MARKETING_NAMES = frozenset(_LISTS["marketing"])
 _LIST_PROGRAMS = ("request", "listadmin", "listowner")
 _MARKS = re.compile(r"[\W_]+")
-_NO_REPLY_LETTERS = tuple(_MARKS.sub("", words) for words in _NO_REPLY)
+_NO_REPLY_LETTERS = tuple(_MARKS.sub("", words) for words in _LISTS["no reply"])
 
 
 class Signs(Struct, frozen=True):

@@ -63,7 +63,31 @@ def _choices(group: str) -> list[str]:
     return group.split("|")
 
 
+@cache
+def word_lists(package: str, name: str) -> dict[str, tuple[str, ...]]:
+    """Of a file in a package, by section: its words as they are written, several a line with `|` between."""
+    _, sections = _parted(files(package).joinpath(name).read_text("utf-8"))
+    return {
+        section: tuple(dict.fromkeys(word.strip() for line in lines for word in line.split("|")))
+        for section, lines in sections.items()
+    }
+
+
+@cache
+def word_pairs(package: str, name: str) -> dict[str, str]:
+    """Of a file in a package: `name = value` on each line."""
+    lines = files(package).joinpath(name).read_text("utf-8").splitlines()
+    pairs = (line.partition(" = ") for line in lines if not line.startswith("#"))
+    return {word: value for word, _, value in pairs}
+
+
 def _read(code: str, text: str) -> Language:
+    properties, sections = _parted(text)
+    return Language(code, properties.get("name", code), properties.get("joined") == "yes", sections)
+
+
+def _parted(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The properties at the top, and the lines of each section."""
     properties: dict[str, str] = {}
     sections: dict[str, list[str]] = {}
     entries: list[str] | None = None
@@ -78,7 +102,7 @@ def _read(code: str, text: str) -> Language:
             properties[name] = value.strip()
         else:
             entries.append(entry)
-    return Language(code, properties.get("name", code), properties.get("joined") == "yes", sections)
+    return properties, sections
 
 
 def without_accents(word: str) -> str:

@@ -8,13 +8,6 @@ MAX_HEAD_CHARS = 400
 MAX_HEAD_LINES = 6
 MAX_BLOCK_LINES = 8
 
-FIELDS = {
-    **dict.fromkeys(reply_heads.SUBJECT, "subject"),
-    **dict.fromkeys(reply_heads.TO, "to"),
-    **dict.fromkeys(reply_heads.DATE, "date"),
-    **dict.fromkeys(reply_heads.SENT, "sent"),
-    **dict.fromkeys(reply_heads.FROM, "from"),
-}
 DIRECTION_MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _DIRECTIONS = re.compile(f"[{DIRECTION_MARKS}]")
 _CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
@@ -109,7 +102,7 @@ def _field_of(line: str) -> str:
     if ":" not in start and "\uff1a" not in start:
         return ""
     name = start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*\u200e\u200f\u202b\u202c")
-    return FIELDS.get(name.lower(), "")
+    return reply_heads.FIELDS.get(name.lower(), "")
 
 
 def next_filled(lines: list[str], place: int) -> int:

@@ -12,7 +12,7 @@ from string import digits
 
 from postroom.mail.languages.patterns import late, one_of
 from postroom.mail.meaning import quote_heads, reply_heads
-from postroom.mail.meaning.quote_heads import DIRECTION_MARKS, FIELDS, MAX_HEAD_CHARS
+from postroom.mail.meaning.quote_heads import DIRECTION_MARKS, MAX_HEAD_CHARS
 
 MAX_REPLY_CHARS = 100_000
 MAX_DIVIDED = 20
@@ -40,8 +40,8 @@ def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
     )
 
 
-_NOTABLE = late(lambda: _notable(_WORDS, FIELDS))
-_ASCII_NOTABLE = late(lambda: _notable(filter(str.isascii, _WORDS), filter(str.isascii, FIELDS)))
+_NOTABLE = late(lambda: _notable(_WORDS, reply_heads.FIELDS))
+_ASCII_NOTABLE = late(lambda: _notable(filter(str.isascii, _WORDS), filter(str.isascii, reply_heads.FIELDS)))
 # How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
 _HEAD_ENDS = (":", "\uff1a", "---")
 _BEHIND_HEAD = f" \t\u00a0*{DIRECTION_MARKS}"

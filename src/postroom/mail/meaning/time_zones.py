@@ -3,11 +3,12 @@
 import calendar as months
 import re
 from datetime import datetime, timedelta
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
+
+from postroom.mail.languages.read import word_pairs
 
 MAX_ONSETS = 500
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -118,8 +119,5 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
 
 
-@cache
 def windows_zones() -> dict[str, str]:
-    text = files("postroom.mail.meaning").joinpath("windows_zones.txt").read_text("utf-8")
-    pairs = (line.partition(" = ") for line in text.splitlines() if not line.startswith("#"))
-    return {name: zone for name, _, zone in pairs}
+    return word_pairs("postroom.mail.meaning", "windows_zones.txt")
