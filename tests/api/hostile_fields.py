@@ -6,6 +6,7 @@ needs a value in `NEEDED`, or the requests beside it would not be read to their 
 
 import ast
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -16,11 +16,12 @@ import pytest
 from postroom_client import Client, profiles
 from postroom_client.cli import doctor_checks
 from postroom_client.cli.doctor_checks import (
-    Finding,
-    check_imap_port,
-    check_submission_port,
+    IMAP,
+    SUBMISSION,
+    Door,
+    check_port,
     judge,
-    program_port,
+    set_port,
     smtp_port,
 )
 from postroom_client.results import Inbox
@@ -283,20 +284,20 @@ def test_a_broken_profile_is_an_error_and_not_a_crash(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "check", "greeting"),
+    ("setting", "door", "greeting"),
     [
-        ("POSTROOM_IMAP", check_imap_port, b"* OK ready\r\n"),
-        ("POSTROOM_SUBMISSION", check_submission_port, b"220 ready\r\n"),
+        ("POSTROOM_IMAP", IMAP, b"* OK ready\r\n"),
+        ("POSTROOM_SUBMISSION", SUBMISSION, b"220 ready\r\n"),
     ],
 )
 def test_a_port_of_mail_programs_is_looked_at_where_one_is_set(
-    monkeypatch: pytest.MonkeyPatch, setting: str, check: Callable[[str, int], Finding], greeting: bytes
+    monkeypatch: pytest.MonkeyPatch, setting: str, door: Door, greeting: bytes
 ) -> None:
-    assert program_port(setting) is None
+    assert set_port(door) is None
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         monkeypatch.setenv(setting, f"127.0.0.1:{port}")
-        assert program_port(setting) == port
+        assert set_port(door) == port
 
         def greet(words: bytes) -> None:
             connection, _ = listener.accept()
@@ -306,6 +307,6 @@ def test_a_port_of_mail_programs_is_looked_at_where_one_is_set(
         for words, verdict in ((greeting, "pass"), (b"SSH-2.0\r\n", "fail")):
             greeter = threading.Thread(target=greet, args=(words,))
             greeter.start()
-            assert check("127.0.0.1", port).verdict == verdict
+            assert check_port(door, "127.0.0.1", port).verdict == verdict
             greeter.join(timeout=60)
-    assert check("127.0.0.1", port).verdict == "fail"
+    assert check_port(door, "127.0.0.1", port).verdict == "fail"

@@ -8,7 +8,7 @@ import pytest
 from postroom.accounts import accounts
 from postroom.storage.database import Database
 from postroom_client.cli.command import in_order
-from postroom_client.cli.words.examples import EXAMPLES, OF_THE_SERVER
+from postroom_client.cli.words.examples import EXAMPLES
 from postroom_client.cli.words.help_text import SECTIONS
 from tests.client.live import Shell
 from tests.client.test_cli_rules import leaves
@@ -18,7 +18,7 @@ from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
-ALL = EXAMPLES | OF_THE_SERVER
+COMMANDS = sorted(leaves(command_tree()))
 
 
 def test_things_are_found_by_what_they_are_called(shell: Shell) -> None:
@@ -77,15 +77,15 @@ def folder_of_the_examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("folder_of_the_examples")
-@samples("name", sorted(ALL))
+@samples("name", COMMANDS)
 def test_the_example_of_a_command_is_one_that_it_takes(name: str) -> None:
-    command = command_called(*name.split())
-    command.make_context("postroom", shlex.split(ALL[name]))
-    assert command.epilog == f"Example: postroom {name} {ALL[name]}".rstrip()
+    command, example = command_called(*name.split()), EXAMPLES.get(name, "")
+    command.make_context("postroom", shlex.split(example))
+    assert command.epilog == f"Example: postroom {name} {example}".rstrip()
 
 
-def test_every_command_has_an_example() -> None:
-    assert set(leaves(command_tree())) == ALL.keys()
+def test_every_example_is_of_a_command() -> None:
+    assert set(COMMANDS) >= EXAMPLES.keys()
 
 
 def test_words_that_everybody_tries_are_understood(shell: Shell) -> None:

@@ -19,7 +19,6 @@ from postroom.commands import (  # noqa: F401
 from postroom.commands.database import require_account, with_database, write
 from postroom.config import Config, load
 from postroom_client.cli import app as app
-from postroom_client.cli.words.examples import EXAMPLES, OF_THE_SERVER
 from postroom_client.cli.words.help_text import put_examples
 
 if TYPE_CHECKING:
@@ -72,4 +71,4 @@ def migrate() -> None:
     with_database(nothing_more)
 
 
-put_examples(app, EXAMPLES | OF_THE_SERVER)
+put_examples(app)

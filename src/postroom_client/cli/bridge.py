@@ -9,59 +9,71 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command, group
+from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.safe_text import one_line
 from postroom_client.cli.status import bridge_state
 
 if TYPE_CHECKING:
     from postroom_client.bridge.files import BridgeSettings
 
-app = group("Hand every event to a program of yours, in order, at least once.")
-
-ForwardTo = Annotated[str | None, typer.Option(metavar="URL", help="POST each event to this endpoint.")]
-Token = Annotated[
-    str | None, typer.Option(help="Sent as Authorization: Bearer; better in POSTROOM_BRIDGE_TOKEN.")
-]
-CommandLine = Annotated[
-    str | None, typer.Option("--command", help="Run this for each event, which it reads on stdin.")
-]
-InboxIds = Annotated[
-    list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
-]
-EventTypes = Annotated[
-    list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
-]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds the handler may take for an event.")]
-AsideAfter = Annotated[
-    int, typer.Option(min=0, help="Put an event aside after so many failed attempts; 0: try for ever.")
-]
+app = GROUPS["bridge"]
 
 
-@command(app, "run")
+def handling(
+    forward_to: Annotated[
+        str | None, typer.Option(metavar="URL", help="POST each event to this endpoint.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Sent as Authorization: Bearer; better in POSTROOM_BRIDGE_TOKEN.")
+    ] = None,
+    command_line: Annotated[
+        str | None, typer.Option("--command", help="Run this for each event, which it reads on stdin.")
+    ] = None,
+    inbox_ids: Annotated[
+        list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
+    ] = None,
+    event_types: Annotated[
+        list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds the handler may take for an event.")] = 60,
+    aside_after: Annotated[
+        int, typer.Option(min=0, help="Put an event aside after so many failed attempts; 0: try for ever.")
+    ] = 0,
+) -> "BridgeSettings | None":
+    """The options of `run` and `install`, as settings; None when no handler is given."""
+    from postroom_client.bridge.files import BridgeSettings
+
+    if forward_to and command_line:
+        raise typer.BadParameter("--forward-to and --command exclude each other")
+    if not forward_to and not command_line:
+        return None
+    return BridgeSettings(
+        forward_to=forward_to,
+        token=token or os.environ.get("POSTROOM_BRIDGE_TOKEN"),
+        command=_words(command_line or ""),
+        inbox_ids=inbox_ids or [],
+        event_types=event_types or [],
+        timeout_seconds=timeout,
+        aside_after=aside_after,
+    )
+
+
+@command(app, "run", options=handling)
 def run(
     context: CommandContext,
-    forward_to: ForwardTo = None,
-    token: Token = None,
-    command_line: CommandLine = None,
-    inbox_ids: InboxIds = None,
-    event_types: EventTypes = None,
-    timeout: Timeout = 60,
-    aside_after: AsideAfter = 0,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="At the first start: all that the server still keeps.")
     ] = False,
+    **options: Any,
 ) -> None:
     """Run the bridge here; without options, as it was installed."""
     from postroom_client.bridge import files
     from postroom_client.bridge.bridge import Bridge, Wanted
     from postroom_client.bridge.handlers import make_handler
 
-    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
-    if settings is None:
-        settings = files.find_settings(context.settings.profile)
-    if settings is None:
-        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+    settings = _require(handling(**options) or files.find_settings(context.settings.profile))
     wanted = Wanted(tuple(settings.inbox_ids), tuple(settings.event_types))
     bridge = Bridge(
         context.settings.profile, context.client, wanted, make_handler(settings), _note, settings.aside_after
@@ -70,24 +82,13 @@ def run(
     bridge.run(from_start=from_start)
 
 
-@command(app, "install")
-def install(
-    context: CommandContext,
-    forward_to: ForwardTo = None,
-    token: Token = None,
-    command_line: CommandLine = None,
-    inbox_ids: InboxIds = None,
-    event_types: EventTypes = None,
-    timeout: Timeout = 60,
-    aside_after: AsideAfter = 0,
-) -> None:
+@command(app, "install", options=handling)
+def install(context: CommandContext, **options: Any) -> None:
     """Have the bridge run from now on, also after a crash or a restart of the machine."""
     from postroom_client.bridge import files, install
     from postroom_client.bridge.handlers import make_handler
 
-    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
-    if settings is None:
-        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+    settings = _require(handling(**options))
     make_handler(settings)
     _require_stored_key(context)
     profile = context.settings.profile
@@ -96,6 +97,12 @@ def install(
     supervisor.install()
     sentence = f"The bridge of profile {profile} is installed: {supervisor.path}"
     context.done({"installed": True, "profile": profile, "path": str(supervisor.path)}, sentence)
+
+
+def _require(settings: "BridgeSettings | None") -> "BridgeSettings":
+    if settings is None:
+        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+    return settings
 
 
 @command(app, "uninstall")
@@ -165,33 +172,6 @@ def _service(profile: str) -> dict[str, Any]:
     except BridgeFault as fault:
         state = fault.message
     return {"installed": is_written, "service": state}
-
-
-def _settings(
-    forward_to: str | None,
-    token: str | None,
-    command_line: str | None,
-    inbox_ids: list[str] | None,
-    event_types: list[str] | None,
-    timeout: float,
-    aside_after: int,
-) -> "BridgeSettings | None":
-    """None when no handler is given."""
-    from postroom_client.bridge.files import BridgeSettings
-
-    if forward_to and command_line:
-        raise typer.BadParameter("--forward-to and --command exclude each other")
-    if not forward_to and not command_line:
-        return None
-    return BridgeSettings(
-        forward_to=forward_to,
-        token=token or os.environ.get("POSTROOM_BRIDGE_TOKEN"),
-        command=_words(command_line or ""),
-        inbox_ids=inbox_ids or [],
-        event_types=event_types or [],
-        timeout_seconds=timeout,
-        aside_after=aside_after,
-    )
 
 
 def _words(command_line: str) -> list[str]:

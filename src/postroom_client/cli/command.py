@@ -66,14 +66,23 @@ def group(help_text: str) -> typer.Typer:
     return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None)
 
 
-def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function's first parameter is its context; the others become arguments and options."""
+def command(
+    app: typer.Typer, name: str, *, options: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The function's first parameter is its context; the others become arguments and options. Where it
+    takes any, they are those that the function `options` has."""
 
     def take(handler: Callable[..., None]) -> Callable[..., None]:
-        register(app, name, handler, list(inspect.signature(handler, eval_str=True).parameters.values())[1:])
+        shared = [] if options is None else _parameters(options)
+        own = [each for each in _parameters(handler)[1:] if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        register(app, name, handler, [*shared, *own])
         return handler
 
     return take
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
 
 
 def register(

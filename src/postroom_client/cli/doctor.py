@@ -7,6 +7,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import FAILED, CommandContext
+from postroom_client.cli.groups import app
 
 if TYPE_CHECKING:
     from postroom_client.cli.doctor_checks import Finding
@@ -17,6 +18,7 @@ MARKS = {"pass": "ok", "warn": "warn", "fail": "FAIL"}
 SendTo = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Also send a test letter there.")]
 
 
+@command(app, "doctor")
 def doctor(context: CommandContext, send_to: SendTo = None, inbox_id: InboxId = None) -> None:
     """Check key, clock, DNS, ports, disk and queue. Exits with 1 when one fails."""
     from postroom_client.cli import doctor_checks
@@ -32,13 +34,9 @@ def doctor(context: CommandContext, send_to: SendTo = None, inbox_id: InboxId = 
         raise typer.Exit(FAILED)
 
 
-def add_to(app: typer.Typer) -> None:
-    command(app, "doctor")(doctor)
-
-
 def _show(findings: "list[Finding]") -> None:
-    rows = [(MARKS[item.verdict], item.name, item.detail) for item in findings]
-    output.print_human(output.table(("", "CHECK", "FOUND"), rows))
+    mark = ("", lambda item: MARKS[item.verdict])
+    output.print_table((mark, "check name", "found detail"), findings)
     for item in findings:
         if item.next_step:
             output.note(f"{item.name}: {item.next_step}")

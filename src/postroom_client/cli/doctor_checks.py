@@ -60,12 +60,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield connection
         if connection.verdict == "pass":
             yield from _examine_server(client, settings)
-    yield check_smtp_port(settings)
     host = urlsplit(settings.base_url).hostname or "localhost"
-    if (port := program_port("POSTROOM_IMAP")) is not None:
-        yield check_imap_port(host, port)
-    if (port := program_port("POSTROOM_SUBMISSION")) is not None:
-        yield check_submission_port(host, port)
+    yield check_port(SMTP, host, smtp_port(host))
+    for door in (IMAP, SUBMISSION):
+        if (port := set_port(door)) is not None:
+            yield check_port(door, host, port)
 
 
 def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
@@ -236,59 +235,56 @@ def check_queue(client: Client, settings: Settings) -> Finding:
     return Finding("queue", verdict, f"The oldest delivery waits {age:.0f} s", step)
 
 
-def check_smtp_port(settings: Settings) -> Finding:
-    """Mail can only come in where somebody greets (RFC 5321, section 3.1)."""
-    host = urlsplit(settings.base_url).hostname or "localhost"
-    port = smtp_port(host)
-    step = f"Let {host} take mail on port {port}: POSTROOM_SMTP, and the firewall."
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A port where a server greets (RFC 5321, section 3.1), or begins with TLS (RFC 8314)."""
+
+    name: str
+    setting: str
+    greeting: bytes
+    missing: str  # what it is not, if it greets otherwise
+    does: str
+    step: str
+    tls_port: int | None = None
+
+
+PROGRAMS = "Let mail programs reach port {port} of {host}"
+SMTP = Door(
+    "SMTP port", "POSTROOM_SMTP", b"220", "mail server", "takes mail", "Let {host} take mail on port {port}"
+)
+IMAP = Door(
+    "IMAP port", "POSTROOM_IMAP", b"* OK", "IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
+)
+SUBMISSION = Door(
+    *("submission port", "POSTROOM_SUBMISSION", b"220", "mail server", "takes mail of programs", PROGRAMS),
+    SUBMISSIONS_PORT,
+)
+
+
+def check_port(door: Door, host: str, port: int) -> Finding:
+    step = f"{door.step.format(host=host, port=port)}: {door.setting}, and the firewall."
     try:
         with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
-            greeting = connection.recv(512)
+            greeting = door.greeting if port == door.tls_port else connection.recv(512)
     except OSError as error:
-        return Finding("SMTP port", "fail", f"{host}:{port} does not answer: {error}", step)
-    if not greeting.startswith(b"220"):
-        return Finding("SMTP port", "fail", f"{host}:{port} is no mail server.", step)
-    return Finding("SMTP port", "pass", f"{host}:{port} takes mail.")
+        return Finding(door.name, "fail", f"{host}:{port} does not answer: {error}", step)
+    if not greeting.startswith(door.greeting):
+        return Finding(door.name, "fail", f"{host}:{port} is no {door.missing}.", step)
+    return Finding(door.name, "pass", f"{host}:{port} {door.does}.")
 
 
-def check_imap_port(host: str, port: int) -> Finding:
-    """Where mail programs are to read, a server greets them, or begins with TLS (RFC 8314)."""
-    step = f"Let mail programs reach port {port} of {host}: POSTROOM_IMAP, and the firewall."
-    try:
-        with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
-            greeting = b"* OK" if port == IMAPS_PORT else connection.recv(512)
-    except OSError as error:
-        return Finding("IMAP port", "fail", f"{host}:{port} does not answer: {error}", step)
-    if not greeting.startswith(b"* OK"):
-        return Finding("IMAP port", "fail", f"{host}:{port} is no IMAP server.", step)
-    return Finding("IMAP port", "pass", f"{host}:{port} serves mail programs.")
-
-
-def program_port(setting_name: str) -> int | None:
+def set_port(door: Door) -> int | None:
     """Only where this machine's environment says that there is one."""
-    setting = os.environ.get(setting_name, "").rpartition(":")[2]
+    setting = os.environ.get(door.setting, "").rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None
-
-
-def check_submission_port(host: str, port: int) -> Finding:
-    """Where mail programs are to send, a server greets them, or begins with TLS (RFC 8314)."""
-    step = f"Let mail programs reach port {port} of {host}: POSTROOM_SUBMISSION, and the firewall."
-    try:
-        with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
-            greeting = b"220" if port == SUBMISSIONS_PORT else connection.recv(512)
-    except OSError as error:
-        return Finding("submission port", "fail", f"{host}:{port} does not answer: {error}", step)
-    if not greeting.startswith(b"220"):
-        return Finding("submission port", "fail", f"{host}:{port} is no mail server.", step)
-    return Finding("submission port", "pass", f"{host}:{port} takes mail of programs.")
 
 
 def smtp_port(host: str) -> int:
     """On this machine where the server's setting says; elsewhere where other servers look."""
-    setting = os.environ.get("POSTROOM_SMTP", "").rpartition(":")[2]
     if host not in LOCAL_HOSTS:
         return PUBLIC_SMTP_PORT
-    return int(setting) if setting.isascii() and setting.isdigit() else LOCAL_SMTP_PORT
+    port = set_port(SMTP)
+    return LOCAL_SMTP_PORT if port is None else port
 
 
 def judge(value: float, warn_from: float, fail_from: float) -> Verdict:

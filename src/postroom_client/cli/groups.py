@@ -1,6 +1,19 @@
-"""The nouns that commands stand below, each with what its help says of it."""
+"""The program, and the nouns that its commands stand below, each with what its help says of it."""
+
+import typer
 
 from postroom_client.cli.command import group
+from postroom_client.cli.words.help_text import EPILOG, SectionedHelp
+
+app = typer.Typer(
+    name="postroom",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
+    cls=SectionedHelp,
+    epilog=EPILOG,
+)
 
 GROUPS = {
     name: group(told)
@@ -24,6 +37,10 @@ GROUPS = {
         "suppressions": "Addresses that no mail goes to.",
         "connections": "Mail services and mailboxes elsewhere that mail comes from.",
         "domains": "Domains of your own, and their DNS records.",
+        "profiles": "Which server, key and inbox commands use.",
+        "bridge": "Hand every event to a program of yours, in order, at least once.",
     }.items()
 }
-GROUPS["inbox"].add_typer(GROUPS["inbox keys"], name="keys")
+for path, noun in GROUPS.items():
+    above, _, name = path.rpartition(" ")
+    GROUPS.get(above, app).add_typer(noun, name=name)

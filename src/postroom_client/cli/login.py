@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command, group
+from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext, patience
+from postroom_client.cli.groups import GROUPS, app
 
 if TYPE_CHECKING:
     from postroom_client.client import Client
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 DEFAULT_NAME = "default"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-app = group("Which server, key and inbox commands use.")
+profiles_app = GROUPS["profiles"]
 
 
+@command(app, "login")
 def login(
     context: CommandContext,
     url: Annotated[str, typer.Argument(help="The server; a person allows it there in a browser.")] = "",
@@ -50,7 +52,7 @@ def login(
     )
 
 
-@command(app, "list")
+@command(profiles_app, "list")
 def list_all(context: CommandContext) -> None:
     """List the profiles."""
     from postroom_client import profiles
@@ -63,7 +65,7 @@ def list_all(context: CommandContext) -> None:
     context.show_result(output.encode({"data": shown, "total": len(shown)}), known, _show_profiles)
 
 
-@command(app, "use")
+@command(profiles_app, "use")
 def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
     """Make a profile the one that commands use."""
     from postroom_client import profiles
@@ -76,7 +78,7 @@ def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name 
     context.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
 
 
-@command(app, "remove")
+@command(profiles_app, "remove")
 def remove(
     context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]
 ) -> None:
@@ -90,11 +92,13 @@ def remove(
     context.done({"profile": name, "removed": True}, f"Profile '{name}' and its key are forgotten here.")
 
 
+@command(app, "logout")
 def logout(context: CommandContext) -> None:
     """Forget the profile in use and the key in it; the key itself stays valid."""
     remove(context, context.settings.profile)
 
 
+@command(app, "open")
 def open_pages(context: CommandContext) -> None:
     """Open the pages for people in a browser; without one, print their address."""
     import webbrowser
@@ -102,13 +106,6 @@ def open_pages(context: CommandContext) -> None:
     url = f"{context.settings.base_url}/app"
     is_open = not context.is_json and webbrowser.open(url)
     context.done({"url": url}, f"Opened {url}" if is_open else url)
-
-
-def add_to(app_of_all: typer.Typer) -> None:
-    command(app_of_all, "login")(login)
-    command(app_of_all, "logout")(logout)
-    command(app_of_all, "open")(open_pages)
-    app_of_all.add_typer(app, name="profiles")
 
 
 def _require_name(name: str) -> str:

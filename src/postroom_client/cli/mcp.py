@@ -6,8 +6,10 @@ import typer
 
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 
 
+@command(app, "mcp")
 def mcp(
     context: CommandContext,
     text: Annotated[bool, typer.Option("--text", help="Answers as text alone.")] = False,
@@ -26,7 +28,3 @@ def mcp(
     if not context.settings.api_key:
         raise Unauthorized(f"There is no API key for {context.settings.base_url}.")
     asyncio.run(serve_stdio(context.settings, is_text=text))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "mcp")(mcp)

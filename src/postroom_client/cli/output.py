@@ -1,7 +1,7 @@
 """The two ways to speak: tables for people, JSON for programs. Data goes to stdout, all else to stderr."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 WIDTH_WITHOUT_TERMINAL = 200
 MINUTE, HOUR, DAY = 60, 3600, 86400
 Row = Sequence[str]
+Cell = str | Callable[[Any], str]  # the path of a field, or what makes a text of a whole item
+Column = str | tuple[str, Cell]  # "created created_at": the title and the path, or the path alone
+Columns = tuple[Column, ...]
 COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
 COLOURS = {
     **dict.fromkeys(
@@ -105,6 +108,43 @@ def record(pairs: Iterable[tuple[str, str]]) -> "Table":
     for name, value in pairs:
         made.add_row(Text(name), Text(one_line(value)))
     return made
+
+
+def print_table(columns: Columns, items: Iterable[Any]) -> None:
+    titled = [_titled(each) for each in columns]
+    rows = [tuple(cell(item, path) for _, path in titled) for item in items]
+    print_human(table([title.upper() for title, _ in titled], rows))
+
+
+def print_fields(fields: Columns, item: Any) -> None:
+    """Those that are not empty."""
+    pairs = [(title, cell(item, path)) for title, path in map(_titled, fields)]
+    print_human(record([(title, value) for title, value in pairs if value]))
+
+
+def _titled(column: Column) -> tuple[str, Cell]:
+    if not isinstance(column, str):
+        return column
+    title, _, path = column.rpartition(" ")
+    return title or path.replace("_", " "), path
+
+
+def cell(item: Any, path: Cell) -> str:
+    if not isinstance(path, str):
+        return path(item)
+    for name in path.split("."):
+        item = None if item is None else getattr(item, name)
+    return spell(item, is_size=path.endswith("_bytes"))
+
+
+def spell(value: Any, *, is_size: bool = False) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return ago(value)
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value)
+    return size(value) if is_size else str(value)
 
 
 def note_rest(page: "Page[Any] | ThreadMessages") -> None:

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from postroom_client.cli import output
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 
 if TYPE_CHECKING:
     from postroom_client.errors import PostroomError
 
 
+@command(app, "status")
 def status(context: CommandContext) -> None:
     """Show connection, default inbox and bridge. Exits with 1 without a connection."""
     report, error = survey(context)
@@ -78,7 +78,3 @@ def _show(report: dict[str, Any]) -> None:
         pairs.append(("default inbox", "none: postroom inbox use INBOX_ID"))
     pairs.append(("bridge", f"running (process {bridge['pid']})" if bridge["running"] else "not running"))
     output.print_human(output.record(pairs))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "status")(status)

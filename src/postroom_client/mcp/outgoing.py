@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from postroom_client import results
-from postroom_client.mcp.results import Delimited, Notice, Total
+from postroom_client.mcp.results import Delimited, Notice, Total, made
 from postroom_client.untrusted import Delimiters, cut
 
 DRAFT_LIMIT_CHARACTERS = 5_000
@@ -94,11 +94,10 @@ class DraftPage:
 
 
 def sent_mail(sent: results.Sent) -> SentMail:
-    return SentMail(
+    return made(
+        SentMail,
+        sent,
         message_id=sent.id,
-        thread_id=sent.thread_id,
-        inbox_id=sent.inbox_id,
-        status=sent.status,
         is_held=is_held(sent.hold),
         hold=wait(sent.hold),
         what_happens_next=next_step(sent.status, sent.hold),
@@ -108,18 +107,16 @@ def sent_mail(sent: results.Sent) -> SentMail:
 def message_status(message: results.Message) -> MessageStatus:
     delimiters = Delimiters()
     note = None if message.hold is None else message.hold.note
-    return MessageStatus(
+    return made(
+        MessageStatus,
+        message,
         notice=delimiters.notice,
         message_id=message.id,
-        thread_id=message.thread_id,
-        inbox_id=message.inbox_id,
-        direction=message.direction,
-        status=message.status,
         is_held=is_held(message.hold),
         hold=wait(message.hold),
         note=None if note is None else delimiters.wrap(note),
         recipients=[
-            RecipientStatus(each.address, each.state, each.attempts, delimiters.wrap(each.last_reply))
+            made(RecipientStatus, each, last_reply=delimiters.wrap(each.last_reply))
             for each in message.recipients
         ],
         what_happens_next=next_step(message.status, message.hold),
@@ -131,7 +128,7 @@ def is_held(hold: results.Hold | None) -> bool:
 
 
 def wait(hold: results.Hold | None) -> Wait | None:
-    return None if hold is None else Wait(hold.state, hold.reasons, hold.expires_at, hold.send_at)
+    return None if hold is None else made(Wait, hold)
 
 
 def next_step(status: str, hold: results.Hold | None) -> str:
@@ -172,14 +169,12 @@ def draft_page(page: results.Page[results.Draft]) -> DraftPage:
 
 def draft_summary(draft: results.Draft, delimiters: Delimiters) -> DraftSummary:
     by = draft.created_by
-    return DraftSummary(
+    return made(
+        DraftSummary,
+        draft,
         notice=delimiters.notice,
         draft_id=draft.id,
-        version=draft.version,
-        inbox_id=draft.inbox_id,
-        thread_id=draft.thread_id,
         written_by="" if by is None else by.name or by.id,
-        updated_at=draft.updated_at,
         files=[file.filename for file in draft.attachments],
         content=delimiters.wrap(draft_letter(draft)),
     )

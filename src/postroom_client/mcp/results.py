@@ -4,9 +4,9 @@ Without slots: the MCP library takes a class attribute for a default, and slots 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from postroom_client import results
 from postroom_client.appointments import news_of
 from postroom_client.untrusted import Delimiters, cut, warning
 
+T = TypeVar("T")
 BODY_LIMIT_CHARACTERS = 20_000
 WANTED = {"verify": "verify", "signin": "sign in"}
 
@@ -160,29 +161,24 @@ class FileText:
     next_offset: Annotated[int | None, Field(description="Where the text goes on; null: this was all.")]
 
 
+def made(kind: type[T], found: Any, **others: Any) -> T:
+    """What is not given is taken from the field of the same name."""
+    names = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
+    return kind(**others, **{name: getattr(found, name) for name in names})
+
+
 def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
-    return Identity(
-        *(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id),
-        permissions=me.permissions,
-    )
+    return made(Identity, me, inbox_id=me.inbox_id or default_inbox_id)
 
 
 def inbox(inbox: results.Inbox) -> InboxSummary:
-    return InboxSummary(inbox.id, inbox.address, inbox.display_name, inbox.created_at)
+    return made(InboxSummary, inbox, inbox_id=inbox.id)
 
 
 def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
     delimiters = Delimiters()
     threads = [
-        ThreadSummary(
-            thread.id,
-            thread.inbox_id,
-            thread.is_read,
-            thread.message_count,
-            thread.last_message_at,
-            thread.related_thread_ids,
-            delimiters.wrap(thread.subject),
-        )
+        made(ThreadSummary, thread, thread_id=thread.id, subject=delimiters.wrap(thread.subject))
         for thread in page.data
     ]
     return ThreadPage(delimiters.notice, threads, page.total)
@@ -190,16 +186,9 @@ def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
 
 def thread_content(page: results.ThreadMessages) -> ThreadContent:
     delimiters = Delimiters()
+    notice = f"{delimiters.notice} {page.canary or ''}".rstrip()
     mails = [mail(message, delimiters) for message in page.data]
-    return ThreadContent(
-        f"{delimiters.notice} {page.canary or ''}".rstrip(),
-        page.thread_id,
-        page.inbox_id,
-        page.is_read,
-        page.related_thread_ids,
-        mails,
-        page.total,
-    )
+    return made(ThreadContent, page, notice=notice, messages=mails)
 
 
 def arrival(message: results.Message | None) -> Arrival:
@@ -215,15 +204,8 @@ def search_results(page: results.SearchPage) -> SearchResults:
 def _found(result: results.SearchResult, delimiters: Delimiters) -> FoundMail:
     message = result.message
     shown = f"From: {message.from_addr}\nTo: {message.header_to}\nSubject: {message.subject}"
-    return FoundMail(
-        message_id=message.id,
-        thread_id=message.thread_id,
-        inbox_id=message.inbox_id,
-        direction=message.direction,
-        created_at=message.created_at,
-        matched=result.matched,
-        content=delimiters.wrap(f"{shown}\n\n{result.snippet}"),
-    )
+    content = delimiters.wrap(f"{shown}\n\n{result.snippet}")
+    return made(FoundMail, message, message_id=message.id, matched=result.matched, content=content)
 
 
 def file_text(message_id: str, found: results.AttachmentText, offset: int) -> FileText:
@@ -249,22 +231,12 @@ def message_text(message: results.Message, offset: int) -> MessageText:
 def mail(message: results.Message, delimiters: Delimiters) -> Mail:
     auth = message.auth
     warned = warning(message.verdict, (signal.reason for signal in message.signals))
-    return Mail(
+    return made(
+        Mail,
+        message,
         message_id=message.id,
-        thread_id=message.thread_id,
-        inbox_id=message.inbox_id,
-        direction=message.direction,
-        status=message.status,
-        labels=message.labels,
-        created_at=message.created_at,
-        delivery_role=message.delivery_role,
-        automated=message.automated,
-        new_participant=message.new_participant,
-        category=message.category,
-        auto_replyable=message.auto_replyable,
         verdict=message.verdict or None,
         warning=warned,
-        attachments_read=message.attachments_read,
         sender_check=None if auth is None else SenderCheck(auth.spf, auth.dkim, auth.dmarc),
         content=delimiters.wrap(letter(message), warned),
     )

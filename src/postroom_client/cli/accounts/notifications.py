@@ -73,8 +73,7 @@ def _show(found: "Notifications") -> None:
     if not found.targets:
         output.note("Nobody is told. Add somebody: postroom notifications add email ann@example.org")
         return
-    rows = [(each.kind, each.target, ", ".join(each.on), _state(each)) for each in found.targets]
-    output.print_human(output.table(["KIND", "TARGET", "ON", "LAST"], rows))
+    output.print_table(("kind", "target", "on", ("last", _state)), found.targets)
 
 
 def _state(target: "ShownTarget") -> str:

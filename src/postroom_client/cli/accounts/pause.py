@@ -7,8 +7,10 @@ import typer
 from postroom_client.cli.accounts.shown import show_pause
 from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 
 
+@command(app, "pause")
 def pause(
     context: CommandContext,
     inbox_id: OfInbox = None,
@@ -20,7 +22,3 @@ def pause(
 
     call = calls.get_pause if show else calls.pause
     context.show(call(inbox_id=inbox_id, pod_id=pod_id), lambda found: show_pause(context, found))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "pause")(pause)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         WebhookDelivery,
     )
 
-TOKEN = (("id", "id"), ("name", "name"), ("token", "token"))
+TOKEN = ("id", "name", "token")
 KEEP_TOKEN = "The token is shown only now: keep it."  # noqa: S105 (a sentence)
 KEEP_SECRET = "The secret is shown only now: keep it."  # noqa: S105 (a sentence)
 
@@ -67,8 +67,7 @@ def show_policy(context: CommandContext, policy: "Policy") -> None:
     for name, direction in (("inbound", policy.inbound), ("outbound", policy.outbound)):
         output.print_human(output.record([(name, direction.mode)]))
         if direction.rules:
-            rows = [(rule.id, rule.type, rule.value) for rule in direction.rules]
-            output.print_human(output.table(("ID", "TYPE", "WHOM"), rows))
+            output.print_table(("id", "type", "whom value"), direction.rules)
 
 
 def show_rule(context: CommandContext, rule: "PolicyRule") -> None:
@@ -106,19 +105,15 @@ def show_domain(context: CommandContext, domain: "Domain") -> None:
     for record in domain.records:
         output.print_text(f"\n{_describe(record)}")
     output.print_text("")
-    output.print_human(output.table(("KEY", "ALGORITHM", "STATE"), [_key_row(key) for key in domain.dkim]))
+    output.print_table(("key selector", "algorithm", ("state", _key_state)), domain.dkim)
     if domain.status != "verified":
         output.note(f"\nWhen the records are set: postroom domains verify {domain.id}")
 
 
-def _key_row(key: "DomainKey") -> output.Row:
+def _key_state(key: "DomainKey") -> str:
     if key.removable_at is None:
-        return key.selector, key.algorithm, key.state
-    return (
-        key.selector,
-        key.algorithm,
-        f"{key.state}: its record may go after {key.removable_at:%Y-%m-%d %H:%M %Z}",
-    )
+        return key.state
+    return f"{key.state}: its record may go after {key.removable_at:%Y-%m-%d %H:%M %Z}"
 
 
 def _describe(record: "DnsRecord") -> str:
@@ -128,8 +123,7 @@ def _describe(record: "DnsRecord") -> str:
 
 
 def show_health(context: CommandContext, health: "DomainHealth") -> None:
-    rows = [(check.state, check.name, check.found) for check in health.data]
-    output.print_human(output.table(("STATE", "CHECK", "FOUND"), rows))
+    output.print_table(("state", "check name", "found"), health.data)
     for check in _faulty(health):
         output.note(f"\n{check.name}: {check.why}")
         if check.paste:
@@ -137,31 +131,27 @@ def show_health(context: CommandContext, health: "DomainHealth") -> None:
 
 
 def show_reports(context: CommandContext, reports: "DomainReports") -> None:
-    mails = [(each.source, str(each.count), each.spf, each.dkim, each.disposition) for each in reports.data]
-    output.print_human(output.table(("SOURCE", "MAILS", "SPF", "DKIM", "DISPOSITION"), mails))
+    output.print_table(("source", "mails count", "spf", "dkim", "disposition"), reports.data)
     if reports.tls:
-        sessions = [(each.source, str(each.count), each.policy, each.result) for each in reports.tls]
         output.print_text("")
-        output.print_human(output.table(("REPORTER", "CONNECTIONS", "POLICY", "RESULT"), sessions))
+        output.print_table(("reporter source", "connections count", "policy", "result"), reports.tls)
 
 
 def show_deliverability(context: CommandContext, found: "Deliverability") -> None:
-    head = ("PROVIDER", "ACCEPTED", "DEFERRED", "BOUNCED", "COMPLAINED", "TLS", "SECONDS", "PACE")
-    output.print_human(output.table(head, [_provider_row(each) for each in found.data]))
+    counted = ("accepted", "deferred", "bounced", "complained", "tls")
+    output.print_table(("provider", *counted, ("seconds", _seconds), ("pace", _pace)), found.data)
     if found.warm_ups:
-        rows = [
-            (each.domain, each.provider, str(each.day), str(each.used), str(each.limit or "no limit"))
-            for each in found.warm_ups
-        ]
+        limit = ("limit", lambda each: str(each.limit or "no limit"))
         output.print_text("")
-        output.print_human(output.table(("WARM-UP", "PROVIDER", "DAY", "USED", "LIMIT"), rows))
+        output.print_table(("warm-up domain", "provider", "day", "used", limit), found.warm_ups)
 
 
-def _provider_row(row: "ReceivingProvider") -> tuple[str, ...]:
-    numbers = (row.accepted, row.deferred, row.bounced, row.complained, row.tls)
-    seconds = "" if row.seconds_to_accept is None else f"{row.seconds_to_accept:.1f}"
-    pace = "" if row.pace is None else f"one in {row.pace.seconds_between:g} s"
-    return (row.provider, *map(str, numbers), seconds, pace)
+def _seconds(row: "ReceivingProvider") -> str:
+    return "" if row.seconds_to_accept is None else f"{row.seconds_to_accept:.1f}"
+
+
+def _pace(row: "ReceivingProvider") -> str:
+    return "" if row.pace is None else f"one in {row.pace.seconds_between:g} s"
 
 
 def require_healthy(context: CommandContext, health: "DomainHealth", values: "Mapping[str, Any]") -> None:
@@ -204,19 +194,5 @@ def last_answer(delivery: "WebhookDelivery") -> str:
 
 
 def show_usage(context: CommandContext, found: "Usage") -> None:
-    rows = [
-        (
-            group.group,
-            str(group.received),
-            str(group.sent),
-            str(group.failed),
-            str(group.bounced),
-            str(group.complained),
-            str(group.held),
-            str(group.blocked),
-            output.size(group.stored_bytes),
-        )
-        for group in found.data
-    ]
-    counted = ("RECEIVED", "SENT", "FAILED", "BOUNCED", "COMPLAINED", "HELD", "BLOCKED", "STORED")
-    output.print_human(output.table(("GROUP", *counted), rows))
+    counted = ("received", "sent", "failed", "bounced", "complained", "held", "blocked")
+    output.print_table(("group", *counted, "stored stored_bytes"), found.data)

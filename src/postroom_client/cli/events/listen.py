@@ -13,6 +13,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 FORWARD_TIMEOUT_SECONDS = 15.0
 
 
+@command(app, "listen")
 def listen(
     context: CommandContext,
     inbox_ids: Annotated[
@@ -110,7 +112,3 @@ def _show(context: CommandContext, frame: "Frame") -> None:
     about = f"{event.message.sender}: {event.message.subject}" if event.message else ""
     clock = event.occurred_at.astimezone().strftime("%H:%M:%S") if event.occurred_at else ""
     output.print_text(one_line(f"{clock}  {event.event}  {event.inbox_id}  {event.thread_id}  {about}"))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "listen")(listen)

@@ -71,11 +71,6 @@ def show_inboxes(context: CommandContext, page: "Page[Inbox]") -> None:
     if not page.data:
         output.note("No inbox yet. Create one: postroom inbox create NAME")
         return
-    rows = [_row(inbox, is_default=inbox.id == context.settings.inbox_id) for inbox in page.data]
-    output.print_human(output.table(("ID", "ADDRESS", "NAME", "CREATED", ""), rows))
+    default = ("", lambda inbox: "default" if inbox.id == context.settings.inbox_id else "")
+    output.print_table(("id", "address", "name display_name", "created created_at", default), page.data)
     output.note_rest(page)
-
-
-def _row(inbox: "Inbox", *, is_default: bool) -> output.Row:
-    mark = "default" if is_default else ""
-    return inbox.id, inbox.address, inbox.display_name or "", output.ago(inbox.created_at), mark

@@ -7,12 +7,14 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 from postroom_client.cli.mailbox.messages import other_side, show_message
 
 if TYPE_CHECKING:
-    from postroom_client.results import SearchPage, SearchResult
+    from postroom_client.results import SearchPage
 
 
+@command(app, "search")
 def search(
     context: CommandContext,
     q: Annotated[
@@ -46,21 +48,12 @@ def search(
     context.show(calls.get_message(page.data[0].message.id), lambda message: show_message(context, message))
 
 
-def add_to(app: typer.Typer) -> None:
-    command(app, "search")(search)
-
-
 def _show_page(page: "SearchPage") -> None:
     if not page.data:
         output.note("Nothing was found. Try fewer words, or the beginning of one: invo*")
         return
-    rows = [_row(result) for result in page.data]
-    output.print_human(output.table(("ID", "WHEN", "WITH", "SUBJECT", "FOUND"), rows))
+    other = ("with", lambda result: other_side(result.message))
+    columns = ("id message.id", "when message.created_at", other, "subject message.subject", "found snippet")
+    output.print_table(columns, page.data)
     if page.next:
         output.note(f"More: --cursor {page.next}")
-
-
-def _row(result: "SearchResult") -> output.Row:
-    message = result.message
-    other = other_side(message)
-    return message.id, output.ago(message.created_at), other, message.subject, result.snippet

@@ -48,18 +48,8 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
         hint = "all of them: postroom threads list" if is_filtered else "wait for mail: postroom wait"
         output.note(f"No thread here. See {hint}" if is_filtered else f"No thread here. To {hint}")
         return
-    rows = [
-        (
-            thread.id,
-            _flag(thread),
-            str(thread.message_count),
-            output.ago(thread.last_message_at),
-            ", ".join(thread.labels),
-            thread.subject,
-        )
-        for thread in page.data
-    ]
-    output.print_human(output.table(("ID", "", "MESSAGES", "LAST", "LABELS", "SUBJECT"), rows))
+    columns = ("id", ("", _flag), "messages message_count", "last last_message_at", "labels", "subject")
+    output.print_table(columns, page.data)
     output.note_rest(page)
 
 

@@ -6,9 +6,11 @@ import typer
 
 from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 from postroom_client.cli.mailbox.messages import show_message
 
 
+@command(app, "wait")
 def wait(
     context: CommandContext,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait.")] = 120,
@@ -38,7 +40,3 @@ def wait(
     if message is None:
         raise PostroomError(f"No mail came within {timeout:g} s.", code="timed_out")
     context.show_result(raw, message, lambda shown: show_message(context, shown))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "wait")(wait)

@@ -28,23 +28,18 @@ def show_draft(context: CommandContext, draft: "Draft") -> None:
         *(("metadata", f"{name}={value}") for name, value in draft.metadata.items()),
         *(("attachment", f"{file.filename} ({output.size(file.size_bytes)})") for file in draft.attachments),
     ]
-    output.print_human(output.record([(name, value) for name, value in pairs if value]), "")
-    output.print_text((draft.body or "").strip())
-    if draft.body_html:
-        output.print_human("\nAnd as HTML:", "")
-        output.print_text(draft.body_html.strip())
+    output.print_human(output.record([(name, value) for name, value in pairs if value]))
+    _show_texts(draft.body or "", draft.body_html)
 
 
 def show_template(context: CommandContext, template: "Template") -> None:
-    pairs = [
-        ("id", template.id),
-        ("name", template.name),
-        ("inbox", template.inbox_id),
-        ("fields", ", ".join(template.fields)),
-        ("subject", template.subject or ""),
-    ]
-    output.print_human(output.record([(name, value) for name, value in pairs if value]), "")
-    output.print_text(template.body.strip())
-    if template.body_html:
+    output.print_fields(("id", "name", "inbox inbox_id", "fields", "subject"), template)
+    _show_texts(template.body, template.body_html)
+
+
+def _show_texts(body: str, body_html: str | None) -> None:
+    output.print_human("")
+    output.print_text(body.strip())
+    if body_html:
         output.print_human("\nAnd as HTML:", "")
-        output.print_text(template.body_html.strip())
+        output.print_text(body_html.strip())

@@ -10,6 +10,7 @@ from postroom_client.calls.parameters import Parameter
 from postroom_client.cli import options, output
 from postroom_client.cli.command import register
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import app
 
 if TYPE_CHECKING:
     from postroom_client.results import Hold, Sent
@@ -58,12 +59,6 @@ def _require_text(fields: Mapping[str, Any]) -> None:
         raise typer.BadParameter("--body is needed unless --template is given")
 
 
-def add_to(app: typer.Typer) -> None:
-    register(app, "send", send, [options.option(each, SEND_NAMES) for each in FIELDS.values()])
-    answering = [options.option(each, SEND_NAMES) for each in REPLY_FIELDS]
-    register(app, "reply", reply, [options.argument(THREAD), *answering])
-
-
 def _send_with_progress(context: CommandContext, work: "Call[Sent] | Steps[Sent]") -> None:
     with output.progress("Sending") as on_progress:
         raw, sent = context.carry_out(work, on_progress)
@@ -84,3 +79,8 @@ def _why(hold: "Hold") -> str:
             return "held: sending is paused, and it leaves when the pause ends"
         return f"held ({', '.join(hold.reasons)}): it leaves only when somebody approves it"
     return hold.state if hold.send_at is None else f"until {hold.send_at:%Y-%m-%d %H:%M:%S %Z}"
+
+
+register(app, "send", send, [options.option(each, SEND_NAMES) for each in FIELDS.values()])
+answering = [options.option(each, SEND_NAMES) for each in REPLY_FIELDS]
+register(app, "reply", reply, [options.argument(THREAD), *answering])

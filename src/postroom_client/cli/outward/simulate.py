@@ -8,12 +8,14 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import FAILED, CommandContext
+from postroom_client.cli.groups import app
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
     from postroom_client.scenarios.playing import StepResult
 
 
+@command(app, "simulate")
 def simulate(
     context: CommandContext,
     scenario: Annotated[Path, typer.Option(help="The conversation, a TOML file.", exists=True)],
@@ -34,6 +36,7 @@ def simulate(
         raise typer.Exit(FAILED)
 
 
+@command(app, "record")
 def record(
     context: CommandContext, thread_id: Annotated[str, typer.Argument(help="Id of the thread, thr_…")]
 ) -> None:
@@ -54,8 +57,3 @@ def _show_step(result: "StepResult") -> None:
     mark = "ok    " if result.passed else "FAILED"
     line = f"{mark} {result.number}. {result.what} ({result.seconds:.1f} s)"
     output.print_text(one_line(f"{line}: {result.reason}" if result.reason else line))
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "simulate")(simulate)
-    command(app, "record")(record)

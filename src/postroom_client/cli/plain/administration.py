@@ -9,16 +9,8 @@ from postroom_client.cli.plain.rows import Plain
 OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
 NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
-POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
-USER = (
-    ("id", "id"),
-    ("email", "email"),
-    ("name", "name"),
-    ("role", "role"),
-    ("pods", "pod_ids"),
-    ("state", "state"),
-    ("invitation", "invitation_url"),
-)
+POD = ("id", "client_id", "name")
+USER = ("id", "email", "name", "role", "pods pod_ids", "state", "invitation invitation_url")
 
 RULES = (
     Plain(
@@ -26,12 +18,12 @@ RULES = (
         "list_approvals",
         "List what waits for a decision, oldest first.",
         columns=(
-            ("ID", "message.id"),
-            ("STATE", "hold.state"),
-            ("WHY", "hold.reasons"),
-            ("SINCE", "message.created_at"),
-            ("TO", "message.header_to"),
-            ("SUBJECT", "message.subject"),
+            "id message.id",
+            "state hold.state",
+            "why hold.reasons",
+            "since message.created_at",
+            "to message.header_to",
+            "subject message.subject",
         ),
         empty="Nothing here waits for a decision.",
         then=approvals.say_how_to_see_one,
@@ -76,14 +68,7 @@ RULES = (
         "policy stops",
         "list_policy_audit",
         "List what policies have stopped, newest first.",
-        columns=(
-            ("WHEN", "at"),
-            ("WHAT", "action"),
-            ("DIRECTION", "direction"),
-            ("WHO", "address"),
-            ("RULE", "rule"),
-            ("MESSAGE", "message_id"),
-        ),
+        columns=("when at", "what action", "direction", "who address", "rule", "message message_id"),
         empty="No policy has stopped anything here.",
     ),
 )
@@ -94,12 +79,7 @@ TENANTS = (
         "pods list",
         "list_pods",
         "List the pods.",
-        columns=(
-            ("ID", "id"),
-            ("CLIENT ID", "client_id"),
-            ("NAME", shown.pod_name),
-            ("CREATED", "created_at"),
-        ),
+        columns=("id", "client_id", ("name", shown.pod_name), "created created_at"),
     ),
     Plain("pods change", "update_pod", "Change a pod: its name, its relay.", fields=POD),
     Plain("pods show", "get_pod", "Show a pod.", fields=POD),
@@ -137,14 +117,7 @@ TENANTS = (
         "users list",
         "list_users",
         "List the people of the account, oldest first.",
-        columns=(
-            ("ID", "id"),
-            ("EMAIL", "email"),
-            ("NAME", "name"),
-            ("ROLE", "role"),
-            ("STATE", "state"),
-            ("LAST SEEN", "last_seen_at"),
-        ),
+        columns=("id", "email", "name", "role", "state", "last seen last_seen_at"),
         empty="Nobody yet. Invite somebody: postroom users invite ann@example.org --role approver",
     ),
     Plain("users show", "get_user", "Show a user.", fields=USER),
@@ -170,12 +143,12 @@ TENANTS = (
         "list_keys",
         "List the keys of the account, its pods and inboxes, or of one pod, oldest first.",
         columns=(
-            ("ID", "id"),
-            ("NAME", "name"),
-            ("REACHES", shown.key_reach),
-            ("KEY", shown.key_shown),
-            ("PERMISSIONS", "permissions"),
-            ("LAST USED", shown.last_used),
+            "id",
+            "name",
+            ("reaches", shown.key_reach),
+            ("key", shown.key_shown),
+            "permissions",
+            ("last used", shown.last_used),
         ),
         empty="No key here. Create one: postroom keys create --name NAME",
         more=(OF_POD, *PAGE),
@@ -184,7 +157,7 @@ TENANTS = (
         "keys change",
         "update_key",
         "Change a key; of its permissions some can be taken away, and its end can come sooner.",
-        fields=(("id", "id"), ("name", "name"), ("permissions", "permissions")),
+        fields=("id", "name", "permissions"),
     ),
     Plain(
         "keys revoke",
@@ -196,7 +169,7 @@ TENANTS = (
         "feedback",
         "give_feedback",
         "Tell whoever runs the server of a bug, of friction or of what is missing.",
-        fields=(("id", "id"),),
+        fields=("id",),
         note="Thank you. Whoever runs the server reads it.",
     ),
     Plain(
@@ -204,11 +177,11 @@ TENANTS = (
         "list_audit",
         "List what was decided, by whom and from which address, newest first.",
         columns=(
-            ("WHEN", "at"),
-            ("WHO", lambda entry: shown.named(entry.actor)),
-            ("FROM", "address"),
-            ("WHAT", shown.decided),
-            ("ON", "target"),
+            "when at",
+            ("who", lambda entry: shown.named(entry.actor)),
+            "from address",
+            ("what", shown.decided),
+            "on target",
         ),
         empty="Nothing was decided here.",
     ),

@@ -8,24 +8,16 @@ CONNECTION_OPTIONS = (
     *("folder", "since", "after"),
 )
 CONNECTION = (
-    ("id", "id"),
-    ("kind", "kind"),
-    ("provider", "provider"),
-    ("state", "state"),
-    ("last error", "last_error"),
-    ("last mail", "last_mail_at"),
-    ("inbox", "inbox_id"),
-    ("url", "url"),
+    "id",
+    "kind",
+    "provider",
+    "state",
+    "last_error",
+    "last mail last_mail_at",
+    "inbox inbox_id",
+    "url",
 )
-LISTED_WEBHOOK = (
-    ("id", "id"),
-    ("url", "url"),
-    ("events", "event_types"),
-    ("inboxes", "inbox_ids"),
-    ("pods", "pod_ids"),
-    ("enabled", "enabled"),
-    ("secret", "secret"),
-)
+LISTED_WEBHOOK = ("id", "url", "events event_types", "inboxes inbox_ids", "pods pod_ids", "enabled", "secret")
 
 OUTSIDE = (
     Plain(
@@ -38,7 +30,7 @@ OUTSIDE = (
         "webhooks list",
         "list_webhooks",
         "List the webhooks, oldest first.",
-        columns=(("ID", "id"), ("URL", "url"), ("EVENTS", "event_types"), ("ENABLED", "enabled")),
+        columns=("id", "url", "events event_types", "enabled"),
         empty="None yet. Add one: postroom webhooks create URL",
     ),
     Plain("webhooks show", "get_listed_webhook", "Show a webhook.", fields=LISTED_WEBHOOK),
@@ -47,13 +39,13 @@ OUTSIDE = (
         "webhooks rotate",
         "rotate_listed_webhook_secret",
         "Make a new secret; the old one stays valid for 24 hours.",
-        fields=(("secret", "secret"),),
+        fields=("secret",),
     ),
     Plain(
         "webhooks test",
         "test_listed_webhook",
         "Post a signed test event now.",
-        fields=(("status", "status"), ("milliseconds", "milliseconds")),
+        fields=("status", "milliseconds"),
     ),
     Plain(
         "webhooks delete",
@@ -81,12 +73,12 @@ OUTSIDE = (
         "list_webhook_deliveries",
         "List what was posted, newest first.",
         columns=(
-            ("ID", "id"),
-            ("EVENT", "event_id"),
-            ("STATE", "state"),
-            ("ATTEMPTS", shown.attempts),
-            ("LAST", shown.last_answer),
-            ("WHEN", "created_at"),
+            "id",
+            "event event_id",
+            "state",
+            ("attempts", shown.attempts),
+            ("last", shown.last_answer),
+            "when created_at",
         ),
         empty="Nothing was posted yet. Try it: postroom webhook test",
     ),
@@ -95,14 +87,14 @@ OUTSIDE = (
         "suppressions list",
         "list_suppressions",
         "List the suppressed addresses, newest first.",
-        columns=(("ADDRESS", "address"), ("TYPE", "type"), ("SINCE", "created_at")),
+        columns=("address", "type", "since created_at"),
         empty="No address is suppressed. Add one: postroom suppressions add ADDRESS",
     ),
     Plain(
         "suppressions add",
         "add_suppression",
         "Never send to an address again.",
-        fields=(("address", "address"), ("type", "type")),
+        fields=("address", "type"),
     ),
     Plain(
         "suppressions remove",
@@ -120,7 +112,7 @@ OUTSIDE = (
         "domains list",
         "list_domains",
         "List the domains, newest first.",
-        columns=(("ID", "id"), ("DOMAIN", "domain"), ("STATUS", "status"), ("CREATED", "created_at")),
+        columns=("id", "domain", "status", "created created_at"),
         empty="No domain of your own yet. Add one: postroom domains add NAME",
     ),
     Plain(
@@ -181,14 +173,7 @@ OUTSIDE = (
         "connections list",
         "list_connections",
         "List the connections, newest first.",
-        columns=(
-            ("ID", "id"),
-            ("KIND", "kind"),
-            ("PROVIDER", "provider"),
-            ("STATE", "state"),
-            ("LAST MAIL", "last_mail_at"),
-            ("LAST ERROR", "last_error"),
-        ),
+        columns=("id", "kind", "provider", "state", "last mail last_mail_at", "last_error"),
         empty="No connection yet. Make one: postroom connections add imap --help",
     ),
     Plain("connections show", "get_connection", "Show a connection and how it is.", fields=CONNECTION),
@@ -203,7 +188,7 @@ OUTSIDE = (
         "connections test",
         "test_connection",
         "Try a connection. Exits with 1 when it does not work.",
-        fields=(("ok", "ok"), ("error", "error")),
+        fields=("ok", "error"),
         then=shown.require_connected,
     ),
     Plain(

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,12 +12,11 @@ from postroom_client.calls.parameters import Parameter
 from postroom_client.cli import options, output
 from postroom_client.cli.command import register
 from postroom_client.cli.context import CommandContext
+from postroom_client.cli.output import Columns
 
 if TYPE_CHECKING:
     from postroom_client.transport.exchange import Call
 
-Cell = str | Callable[[Any], str]  # the path of a field, or what makes a text of a whole item
-Columns = tuple[tuple[str, Cell], ...]
 Show = Callable[[CommandContext, Any], None]
 Then = Callable[[CommandContext, Any, Mapping[str, Any]], None]
 
@@ -148,36 +146,12 @@ def _show(context: CommandContext, row: Plain, result: Any) -> None:
     elif row.columns:
         show_list(row.columns, result, row.empty)
     else:
-        show_fields(row.fields, result)
+        output.print_fields(row.fields, result)
 
 
 def show_list(columns: Columns, page: Any, empty: str) -> None:
     if not page.data and empty:
         output.note(empty)
         return
-    rows = [tuple(cell(item, path) for _, path in columns) for item in page.data]
-    output.print_human(output.table([name for name, _ in columns], rows))
+    output.print_table(columns, page.data)
     output.note_rest(page)
-
-
-def show_fields(fields: Columns, result: Any) -> None:
-    pairs = [(name, cell(result, path)) for name, path in fields]
-    output.print_human(output.record([(name, value) for name, value in pairs if value]))
-
-
-def cell(item: Any, path: Cell) -> str:
-    if not isinstance(path, str):
-        return path(item)
-    for name in path.split("."):
-        item = None if item is None else getattr(item, name)
-    return spell(item, is_size=path.endswith("_bytes"))
-
-
-def spell(value: Any, *, is_size: bool = False) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return output.ago(value)
-    if isinstance(value, list):
-        return ", ".join(str(each) for each in value)
-    return output.size(value) if is_size else str(value)

@@ -63,7 +63,7 @@ def check_out(client: Client, inbox_id: str, recipient: str, seconds: float) -> 
         return Finding(OUT, "warn", "Captured: mail stays on this server.", "Set POSTROOM_OUTBOUND.")
     if message.status in LEFT:
         return Finding(OUT, "pass", f"It left for {recipient}.")
-    step = f"See why: postroom messages show {sent.id}"
+    step = f"See why: postroom messages get {sent.id}"
     return Finding(OUT, "fail", f"{message.status} after {seconds:g} s", step)
 
 

@@ -8,14 +8,18 @@ from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import FAILED, CommandContext
 from postroom_client.cli.doctor import MARKS
+from postroom_client.cli.groups import app
 from postroom_client.cli.safe_text import one_line
 from postroom_client.cli.ways.services import MAILBOXES, NAMES, OWN_MAILBOX, SERVICES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from postroom_client.cli.doctor_checks import Finding
     from postroom_client.results import Connection
 
 
+@command(app, "connect")
 def connect(
     context: CommandContext,
     way: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
@@ -53,11 +57,7 @@ def connect(
         raise typer.BadParameter(f"must be one of {', '.join(NAMES)}", param_hint="way")
     inbox = inbox_id or context.settings.inbox_id
     if way in SERVICES:
-        provider: Any = way  # one of the words that the interface knows
-        made = context.client.create_connection(
-            "http", provider=provider, signing_key=signing_key, api_key=service_key, inbox_id=inbox_id
-        )
-        tell_url(way, made)
+        made = connect_service(context, way, signing_key, service_key, inbox_id)
     else:
         inbox = context.require_inbox_id(inbox_id)
         asked = mailbox_fields(way, username, host, port, smtp_host, smtp_port)
@@ -66,11 +66,19 @@ def connect(
         else:
             asked["password"] = password or ask("--password", "Password", is_hidden=True)
         made = context.client.create_connection("imap", inbox_id=inbox, **asked)
-    findings = []
-    for finding in checks.examine(context.client, made, inbox, to, timeout):
-        findings.append(finding)
-        tell(context, finding)
-    finish(context, made, findings)
+    finish(context, made, checks.examine(context.client, made, inbox, to, timeout))
+
+
+def connect_service(
+    context: CommandContext, way: Any, signing_key: str | None, service_key: str | None, inbox_id: str | None
+) -> "Connection":
+    made = context.client.create_connection(
+        "http", provider=way, signing_key=signing_key, api_key=service_key, inbox_id=inbox_id
+    )
+    output.note(f"The URL, shown only now: {made.url}")
+    output.note(f"Set it at the service: {SERVICES[way]}")
+    output.note("Then send a mail from anywhere to one of your inboxes.")
+    return made
 
 
 def mailbox_fields(
@@ -125,12 +133,6 @@ def ask(option: str, question: str, is_hidden: bool = False) -> str:
     return answer
 
 
-def tell_url(way: str, made: "Connection") -> None:
-    output.note(f"The URL, shown only now: {made.url}")
-    output.note(f"Set it at the service: {SERVICES[way]}")
-    output.note("Then send a mail from anywhere to one of your inboxes.")
-
-
 def tell(context: CommandContext, finding: "Finding") -> None:
     """As it is found: a person waits for it."""
     if not context.is_json:
@@ -139,7 +141,11 @@ def tell(context: CommandContext, finding: "Finding") -> None:
             output.note(one_line(f"      {finding.next_step}"))
 
 
-def finish(context: CommandContext, made: "Connection", findings: "list[Finding]") -> None:
+def finish(context: CommandContext, made: "Connection", coming: "Iterable[Finding]") -> None:
+    findings = []
+    for finding in coming:
+        findings.append(finding)
+        tell(context, finding)
     has_failed = any(finding.verdict == "fail" for finding in findings)
     record = {"connectionId": made.id, "url": made.url, "checks": [each.to_json() for each in findings]}
     if context.is_json:
@@ -148,7 +154,3 @@ def finish(context: CommandContext, made: "Connection", findings: "list[Finding]
         output.note(f"{made.id} works.")
     if has_failed:
         raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer) -> None:
-    command(app, "connect")(connect)

@@ -1,10 +1,11 @@
 """What `postroom --help` shows: commands by what they are for, and an example below each."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from postroom_client.cli.words.examples import EXAMPLES
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Mail": (
@@ -50,15 +51,14 @@ class SectionedHelp(TyperGroup):
                     formatter.write_dl(rows)
 
 
-def put_examples(app: typer.Typer, examples: Mapping[str, str], path: str = "") -> None:
-    """Below the help of every command that has one."""
+def put_examples(app: typer.Typer, path: str = "") -> None:
+    """Below the help of every command."""
     for command in app.registered_commands:
         name = f"{path}{command.name}"
-        if name in examples:
-            command.epilog = f"Example: postroom {name} {examples[name]}".rstrip()
+        command.epilog = f"Example: postroom {name} {EXAMPLES.get(name, '')}".rstrip()
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            put_examples(group.typer_instance, examples, f"{path}{group.name} ")
+            put_examples(group.typer_instance, f"{path}{group.name} ")
 
 
 def as_options(arguments: list[str]) -> list[str]:
