@@ -10,19 +10,14 @@ from postroom.mail.html.css.values import (
     VIEWPORT_WIDTH_PX,
     degrees,
     divided,
+    four_sides,
     number,
     pixels,
     words,
 )
-from postroom.mail.html.markup import names
+from postroom.mail.languages.read import word_lists
 
-PROPERTIES = names(
-    "width height max-width max-height min-width min-height overflow-x overflow-y text-indent position "
-    "left top right "
-    "bottom margin-left margin-top clip clip-path transform translate scale rotate filter mask-image "
-    "letter-spacing "
-    "line-height mix-blend-mode"
-)
+PROPERTIES = frozenset(word_lists("postroom.mail.html.css", "words.txt")["of boxes"])
 SUSPECT_PX = -400.0
 FAR_PX = 5_000.0
 OWN_WIDTH_PX, OWN_HEIGHT_PX = 600.0, 20.0
@@ -94,6 +89,10 @@ def is_moved_away(style: Style, font_px: float, is_inline: bool) -> Answer:
     position = style.get("position", "static")
     if position not in ("static", "initial", "unset", "inherit", "revert"):
         answers += _offsets(style, font_px, position)
+    return _any(answers)
+
+
+def _any(answers: list[Answer]) -> Answer:
     return True if True in answers else (None if None in answers else False)
 
 
@@ -166,15 +165,8 @@ def _side(value: str) -> float | None:
 def _is_inset_away(given: list[str]) -> Answer:
     if not given:
         return False
-    sides = [given[min(place, len(given) - 1)] for place in range(4)]
-    if len(given) >= 2:
-        sides = [
-            given[0],
-            given[1],
-            given[2] if len(given) > 2 else given[0],
-            given[-1] if len(given) == 4 else given[1],
-        ]
-    for one, other in ((sides[0], sides[2]), (sides[1], sides[3])):
+    top, right, bottom, left = four_sides(given)
+    for one, other in ((top, bottom), (right, left)):
         if one.endswith("%") and other.endswith("%"):
             if (number(one) or 0.0) + (number(other) or 0.0) >= 0.99:
                 return True
@@ -215,7 +207,7 @@ def is_transformed_away(style: Style, font_px: float) -> Answer:
             continue
         found += calls(value) if name == "transform" else [_as_call(name, value)]
     answers = [_moves_away(name, given, font_px) for name, given in found[:20]]
-    return True if True in answers else (None if None in answers else False)
+    return _any(answers)
 
 
 def _as_call(name: str, value: str) -> tuple[str, list[str]]:
@@ -249,7 +241,7 @@ def _is_translated_away(name: str, given: list[str], font_px: float) -> Answer:
     down = pixels(y, font_px, OWN_HEIGHT_PX)
     answers = [_is_left(across, -VIEWPORT_WIDTH_PX), _is_left(down, -FAR_PX)]
     answers += [_is_far(across, FAR_PX), _is_far(down, FAR_PX)]
-    return True if True in answers else (None if None in answers else False)
+    return _any(answers)
 
 
 def _is_matrix_away(given: list[float | None], font_px: float) -> Answer:

@@ -7,8 +7,17 @@ from functools import lru_cache
 from msgspec import Struct, field
 
 from postroom.mail.html.css import colors
-from postroom.mail.html.css.values import Undecided, divided, is_bare_number, number, pixels, words
+from postroom.mail.html.css.values import (
+    Undecided,
+    divided,
+    four_sides,
+    is_bare_number,
+    number,
+    pixels,
+    words,
+)
 from postroom.mail.html.markup import names
+from postroom.mail.languages.read import word_lists, word_pairs
 
 MAX_STYLE_CHARS = 10_000
 MAX_CUSTOM_CHARS = 1_000
@@ -20,71 +29,19 @@ UNDECIDED = "?"  # stands for a value that this reader does not know, and a brow
 Style = dict[str, str]
 Parts = tuple[tuple[str, str], ...]
 
+_LISTS = {
+    section: frozenset(found) for section, found in word_lists("postroom.mail.html.css", "words.txt").items()
+}
+_ALIASES = word_pairs("postroom.mail.html.css", "aliases.txt")
 EVERYWHERE = names("initial inherit unset revert revert-layer")
-DISPLAYS = names(
-    "none contents block inline inline-block flow flow-root flex inline-flex grid inline-grid table "
-    "inline-table "
-    "table-row table-cell table-row-group table-header-group table-footer-group table-column "
-    "table-column-group "
-    "table-caption list-item run-in ruby ruby-base ruby-text math -webkit-box -webkit-inline-box "
-    "-webkit-flex "
-    "-webkit-inline-flex"
-)
 FONT_SIZES: Mapping[str, float] = {
     "xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32,
     "xxx-large": 48, "math": 16,
 }  # fmt: skip
-_SYSTEM_FONTS = names("caption icon menu message-box small-caption status-bar")
-_OVERFLOWS = names("visible hidden clip scroll auto overlay")
-_SIZES = names(
-    "auto none min-content max-content fit-content stretch -webkit-fill-available -webkit-min-content"
-)
-_ON_BACKGROUNDS = names(
-    "none repeat repeat-x repeat-y no-repeat space round center top left right bottom cover contain fixed "
-    "scroll local "
-    "border-box padding-box content-box text auto /"
-)
 _PICTURES = ("url(", "gradient(", "image-set(", "image(", "cross-fade(", "element(", "paint(")
-_FILTERS = names(
-    "blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia url"
-)
-_TRANSFORMS = names(
-    "matrix matrix3d perspective rotate rotate3d rotatex rotatey rotatez scale scale3d scalex scaley "
-    "scalez skew skewx "
-    "skewy translate translate3d translatex translatey translatez"
-)
-_KEYWORDS: Mapping[str, frozenset[str]] = {
-    "visibility": names("visible hidden collapse"),
-    "content-visibility": names("visible hidden auto"),
-    "position": names("static relative absolute fixed sticky -webkit-sticky"),
-    "text-security": names("none disc circle square"),
-    "float": names("none left right inline-start inline-end"),
-    "background-clip": names("border-box padding-box content-box text border-area"),
-    "mix-blend-mode": names(
-        "normal multiply screen overlay darken lighten color-dodge color-burn hard-light soft-light "
-        "difference "
-        "exclusion hue saturation color luminosity plus-lighter plus-darker"
-    ),
-}
-_ALIASES = {
-    "inline-size": "width", "block-size": "height", "max-inline-size": "max-width",
-    "max-block-size": "max-height", "min-inline-size": "min-width", "min-block-size": "min-height",
-    "overflow-inline": "overflow-x", "overflow-block": "overflow-y", "inset-inline-start": "left",
-    "inset-inline-end": "right", "inset-block-start": "top", "inset-block-end": "bottom",
-    "margin-inline-start": "margin-left", "-webkit-margin-start": "margin-left",
-    "margin-block-start": "margin-top", "padding-block-start": "padding-top",
-    "padding-block-end": "padding-bottom", "-webkit-text-fill-color": "fill", "-webkit-filter": "filter",
-    "-webkit-transform": "transform", "-webkit-opacity": "opacity", "-webkit-mask": "mask",
-    "-webkit-mask-image": "mask-image", "-webkit-mask-box-image": "mask-image",
-    "-webkit-clip-path": "clip-path",
-    "-webkit-background-clip": "background-clip", "-webkit-text-security": "text-security",
-    "-webkit-text-stroke": "text-stroke",
-    "-webkit-animation": "animation", "-webkit-animation-name": "animation-name",
-}  # fmt: skip
+_KEYWORDS = names("visibility content-visibility position text-security float background-clip mix-blend-mode")
 _SIDES = ("top", "right", "bottom", "left")
-_LENGTHS = names(
-    "margin-left margin-top padding-top padding-bottom left top right bottom text-indent letter-spacing"
-)
+_REFERENCE_BOXES = names("border-box padding-box content-box margin-box fill-box stroke-box view-box")
 _BOXES = names("width height max-width max-height min-width min-height")
 _KEPT_SIDES = names("margin-left margin-top padding-top padding-bottom top right bottom left")
 
@@ -214,8 +171,8 @@ def _is_length(value: str, is_old_page: bool) -> bool:
 
 
 def _box(name: str, value: str, is_old_page: bool) -> Parts:
-    is_valid = value in _SIZES or value.startswith("fit-content(") or _is_length(value, is_old_page)
-    is_negative = is_valid and value.startswith("-") and value not in _SIZES
+    is_valid = value in _LISTS["size"] or value.startswith("fit-content(") or _is_length(value, is_old_page)
+    is_negative = is_valid and value.startswith("-") and value not in _LISTS["size"]
     return ((name, value),) if is_valid and not is_negative else ()
 
 
@@ -224,24 +181,19 @@ def _sides(name: str, value: str, is_old_page: bool) -> Parts:
     given = words(value)
     if not 1 <= len(given) <= 4 or not all(each == "auto" or _is_length(each, is_old_page) for each in given):
         return ()
-    top, right, bottom, left = (given[min(place, len(given) - 1)] for place in range(4))
-    if len(given) >= 2:
-        left = given[3] if len(given) == 4 else given[1]
-    if len(given) == 2:
-        bottom = given[0]
     prefix = "" if name == "inset" else f"{name}-"
-    parts = zip(_SIDES, (top, right, bottom, left), strict=True)
+    parts = zip(_SIDES, four_sides(given), strict=True)
     return tuple((prefix + side, each) for side, each in parts if prefix + side in _KEPT_SIDES)
 
 
 def _keyword(name: str, value: str, is_old_page: bool) -> Parts:
     if "," in value and name == "background-clip":
         value = value.partition(",")[0].strip()
-    return ((name, value),) if value in _KEYWORDS[name] else ()
+    return ((name, value),) if value in _LISTS[name] else ()
 
 
 def _display(name: str, value: str, is_old_page: bool) -> Parts:
-    return ((name, value),) if all(word in DISPLAYS for word in value.split()) else ()
+    return ((name, value),) if all(word in _LISTS["display"] for word in value.split()) else ()
 
 
 def _number(name: str, value: str, is_old_page: bool) -> Parts:
@@ -254,7 +206,7 @@ def _number(name: str, value: str, is_old_page: bool) -> Parts:
 
 def _overflow(name: str, value: str, is_old_page: bool) -> Parts:
     given = value.split()
-    if len(given) > 2 or not all(word in _OVERFLOWS for word in given):
+    if len(given) > 2 or not all(word in _LISTS["overflow"] for word in given):
         return ()
     if name != "overflow":
         return ((name, value),)
@@ -271,7 +223,7 @@ def _background(name: str, value: str, is_old_page: bool) -> Parts:
     color, picture, clip = "transparent", "none", "border-box"
     for layer in divided(value, ","):
         for word in words(layer.replace("/", " / ") if "(" not in layer else layer):
-            if word in _ON_BACKGROUNDS:
+            if word in _LISTS["background"]:
                 clip = "text" if word == "text" else clip
             elif any(kind in word for kind in _PICTURES):
                 picture = word
@@ -295,7 +247,7 @@ def _font_size(name: str, value: str, is_old_page: bool) -> Parts:
 
 def _font(name: str, value: str, is_old_page: bool) -> Parts:
     """The size in `italic bold 12px/30px Georgia` is its first length, or a name of one; a family follows."""
-    if value in _SYSTEM_FONTS:
+    if value in _LISTS["system font"]:
         return ("font-size", "13px"), ("line-height", "normal")
     given = words(value)
     for place, word in enumerate(given[:-1]):
@@ -315,7 +267,7 @@ def _calls(name: str, value: str, is_old_page: bool) -> Parts:
     called = _CALLS.findall(value)
     if not called or not value.endswith(")") or "=" in value or ":" in value.partition("(")[0]:
         return ()
-    known = _FILTERS if name == "filter" else _TRANSFORMS
+    known = _LISTS["filter"] if name == "filter" else _LISTS["transform"]
     inner = frozenset(("calc", "min", "max", "clamp"))
     if not all(each in known or each in inner or each in ("rgb", "rgba", "hsl", "hsla") for each in called):
         raise Undecided(value)
@@ -325,15 +277,7 @@ def _calls(name: str, value: str, is_old_page: bool) -> Parts:
 def _clip(name: str, value: str, is_old_page: bool) -> Parts:
     if value in ("auto", "none") or _SHAPE.search(value):
         return ((name, value),)
-    if value in (
-        "border-box",
-        "padding-box",
-        "content-box",
-        "margin-box",
-        "fill-box",
-        "stroke-box",
-        "view-box",
-    ):
+    if value in _REFERENCE_BOXES:
         return ((name, "none"),)
     if "(" in value:
         raise Undecided(value)
@@ -367,5 +311,6 @@ DECLARED: Mapping[str, Callable[[str, str, bool], Parts]] = {
     "scale": _anything, "rotate": _anything, "mask": _mask, "mask-image": _mask,
     "text-shadow": _anything, "text-stroke": _anything,
     "animation": _animation, "animation-name": _animation, "all": _anything,
-    **dict.fromkeys(_KEYWORDS, _keyword), **dict.fromkeys(_LENGTHS, _length), **dict.fromkeys(_BOXES, _box),
+    **dict.fromkeys(_KEYWORDS, _keyword), **dict.fromkeys(_LISTS["length"], _length),
+    **dict.fromkeys(_BOXES, _box),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 ROOT_FONT_PX = 16.0
 VIEWPORT_WIDTH_PX = 1024.0
@@ -217,3 +218,9 @@ def _called(name: str, given: list[float]) -> float:
     if name in ("", "calc", "-webkit-calc") and len(given) == 1:
         return given[0]
     raise Undecided
+
+
+def four_sides(given: Sequence[str]) -> tuple[str, str, str, str]:
+    """Top, right, bottom and left of one to four values: what is missing is as its opposite or the top."""
+    right = given[1] if len(given) > 1 else given[0]
+    return given[0], right, given[2] if len(given) > 2 else given[0], given[3] if len(given) > 3 else right
