@@ -3,13 +3,11 @@
 import re
 from collections.abc import Mapping
 
-import msgspec
-
 from postroom import ids
 from postroom.errors import BadRequest, ClientIdTaken, NotFound, WebhookLimitReached
 from postroom.events import kinds, webhooks
 from postroom.events.webhooks import Webhook
-from postroom.storage.database import Tx, insert
+from postroom.storage.database import Tx
 
 MOST = 50
 HEADERS_LIMIT = 20
@@ -21,17 +19,8 @@ OURS = frozenset(
     {
         *("content-type", "content-length", "content-encoding", "transfer-encoding", "host", "connection"),
         *("user-agent", "x-timestamp", "x-signature", "x-event-id", "webhook-id", "webhook-timestamp"),
-        *(
-            "svix-id",
-            "svix-timestamp",
-            "svix-signature",
-            "webhook-signature",
-            "expect",
-            "upgrade",
-            "te",
-            "trailer",
-            "keep-alive",
-        ),
+        *("webhook-signature", "svix-id", "svix-timestamp", "svix-signature"),
+        *("expect", "upgrade", "te", "trailer", "keep-alive"),
     }
 )
 
@@ -57,17 +46,7 @@ def add(tx: Tx, webhook: Webhook) -> None:
     _require_free(tx, webhook)
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)
-    insert(
-        tx,
-        "webhooks",
-        owner=webhook.owner,
-        account_id=webhook.account_id,
-        secret=webhook.secret,
-        enabled=1,
-        is_listed=1,
-        created_at=webhook.created_at,
-        **_changeable(webhook),
-    )
+    webhooks.add(tx, webhook)
 
 
 def _require_free(tx: Tx, webhook: Webhook) -> None:
@@ -78,18 +57,6 @@ def _require_free(tx: Tx, webhook: Webhook) -> None:
     )
     if taken and taken["owner"] != webhook.owner:
         raise ClientIdTaken("Another webhook has this clientId.", field="clientId")
-
-
-def _changeable(webhook: Webhook) -> dict[str, object]:
-    return {
-        "url": webhook.url,
-        "event_types": " ".join(webhook.event_types),
-        "client_id": webhook.client_id,
-        "inbox_ids": " ".join(webhook.inbox_ids),
-        "pod_ids": " ".join(webhook.pod_ids),
-        "headers": msgspec.json.encode(dict(webhook.headers)).decode(),
-        "vocabulary": " ".join(webhook.vocabulary),
-    }
 
 
 def put(tx: Tx, webhook: Webhook) -> None:
@@ -106,7 +73,7 @@ def put(tx: Tx, webhook: Webhook) -> None:
         enabled=int(webhook.enabled),
         disabled_reason=webhook.disabled_reason,
         failing_since=webhook.failing_since,
-        **_changeable(webhook),
+        **webhooks.changeable(webhook),
     )
 
 

@@ -1,6 +1,6 @@
 """Webhooks: where an account's events are posted, and with which secret they are signed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,7 +15,8 @@ from postroom.events.events import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.webhook_signature import new_secret
 from postroom.queue import deliveries
-from postroom.storage.database import Row, Tx, insert, item_from_row
+from postroom.queue.deliveries import NewDelivery
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 PREVIOUS_SECRET_LIFETIME = DAY
 GIVE_UP_AFTER = 5 * DAY
@@ -135,20 +136,33 @@ def put(
         created_at=known.created_at if known else now,
     )
     remove(tx, owner)
-    insert(
+    add(tx, webhook)
+    return webhook, secret is None and kept is None
+
+
+def add(tx: Tx, webhook: Webhook) -> None:
+    """Where lists are kept, they are words with a blank between them."""
+    insert_item(
         tx,
         "webhooks",
-        owner=owner,
-        account_id=account_id,
-        url=url,
-        event_types=" ".join(webhook.event_types),
-        secret=webhook.secret,
-        previous_secret=webhook.previous_secret,
-        previous_until=webhook.previous_until,
-        enabled=1,
-        created_at=webhook.created_at,
+        webhook,
+        enabled=int(webhook.enabled),
+        is_listed=int(webhook.is_listed),
+        **changeable(webhook),
     )
-    return webhook, secret is None and kept is None
+
+
+def changeable(webhook: Webhook) -> dict[str, object]:
+    """The columns of what its owner may change."""
+    return {
+        "url": webhook.url,
+        "event_types": " ".join(webhook.event_types),
+        "client_id": webhook.client_id,
+        "inbox_ids": " ".join(webhook.inbox_ids),
+        "pod_ids": " ".join(webhook.pod_ids),
+        "headers": msgspec.json.encode(dict(webhook.headers)).decode(),
+        "vocabulary": " ".join(webhook.vocabulary),
+    }
 
 
 def remove(tx: Tx, owner: str) -> bool:
@@ -180,54 +194,36 @@ def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
     owners = {event.inbox_id: event.account_id for event in recorded}
     found = {inbox_id: list_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
     wanted = [
-        (event, webhook.owner, webhook.url)
+        _posted(event, webhook.owner, webhook.url, event.created_at)
         for event in recorded
         for webhook in found[event.inbox_id]
         if webhook.wants(event)
     ]
-    _enqueue(tx, wanted)
-    return {event.id for event, _, _ in wanted}
+    deliveries.add_all(tx, wanted)
+    return {new.event_id for new in wanted if new.event_id is not None}
 
 
-def _enqueue(tx: Tx, wanted: Iterable[tuple[NewEvent, str, str]]) -> None:
-    """Each event with the owner and the URL of the webhook that wants it."""
-    deliveries.add_all(
-        tx,
-        [
-            deliveries.NewDelivery(
-                id=ids.new(ids.WEBHOOK_DELIVERY, event.created_at),
-                account_id=event.account_id,
-                inbox_id=event.inbox_id,
-                kind=deliveries.WEBHOOK,
-                message_id=event.message_id,
-                event_id=event.id,
-                target=url,
-                lane=f"{event.account_id} {urlsplit(url).netloc}",
-                webhook_owner=owner,
-                due_at=event.created_at,
-                created_at=event.created_at,
-            )
-            for event, owner, url in wanted
-        ],
-    )
-
-
-def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
-    """Posts an event once more, to a webhook that a person chose. Gives the new delivery's id."""
-    new = deliveries.NewDelivery(
-        id=ids.new(ids.WEBHOOK_DELIVERY, now),
+def _posted(event: Event | NewEvent, owner: str, url: str, at: int, is_replay: int = 0) -> NewDelivery:
+    """An event for the webhook of an owner."""
+    return NewDelivery(
+        id=ids.new(ids.WEBHOOK_DELIVERY, at),
         account_id=event.account_id,
         inbox_id=event.inbox_id,
         kind=deliveries.WEBHOOK,
         message_id=event.message_id,
         event_id=event.id,
-        target=webhook.url,
-        lane=f"{event.account_id} {urlsplit(webhook.url).netloc}",
-        webhook_owner=webhook.owner,
-        is_replay=1,
-        due_at=now,
-        created_at=now,
+        target=url,
+        lane=f"{event.account_id} {urlsplit(url).netloc}",
+        webhook_owner=owner,
+        is_replay=is_replay,
+        due_at=at,
+        created_at=at,
     )
+
+
+def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
+    """Posts an event once more, to a webhook that a person chose. Gives the new delivery's id."""
+    new = _posted(event, webhook.owner, webhook.url, now, is_replay=1)
     deliveries.add_all(tx, [new])
     return new.id
 

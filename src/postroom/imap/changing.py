@@ -1,5 +1,7 @@
 """STORE, COPY, MOVE, EXPUNGE, CLOSE, and folders that are made, renamed and removed."""
 
+from collections.abc import Iterator
+
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import (
     CopyMails,
@@ -64,13 +66,13 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
     uids = view.select(request.which, request.by_uid)
     client.wants_modseq = client.wants_modseq or request.unchanged_since is not None
     refused: list[int] = []
-    for start in range(0, len(uids), TOGETHER):
+    for some in _parts(uids):
         stored = await client.resources.db.write(
             mails.change_flags,
             caller,
             inbox_id,
             view.folder,
-            uids[start : start + TOGETHER],
+            some,
             request.mode,
             request.flags,
             request.unchanged_since,
@@ -97,10 +99,9 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     db, now, config = client.resources.db, client.resources.now(), client.resources.config
     pairs: list[tuple[int, int]] = []
     if request.moves:  # RFC 6851 section 4.4: it may stop midway
-        for start in range(0, len(uids), TOGETHER):
-            part = uids[start : start + TOGETHER]
+        for some in _parts(uids):
             pairs += await db.write(
-                mails.move_mails, caller, inbox_id, view.folder, part, request.folder, config, now
+                mails.move_mails, caller, inbox_id, view.folder, some, request.folder, config, now
             )
     elif len(uids) > COPIED_TOGETHER:
         return b"NO [LIMIT] Copy at most %d messages at once." % COPIED_TOGETHER
@@ -125,14 +126,11 @@ async def _expunge(client: ImapState, request: ExpungeMails) -> bytes:
 
 async def _expunge_marked(client: ImapState, uids: list[int]) -> None:
     view, (caller, inbox_id) = client.selected, client.who
-    for start in range(0, len(uids), TOGETHER):
-        blobs = await client.resources.db.write(
-            mails.expunge_mails,
-            caller,
-            inbox_id,
-            view.folder,
-            uids[start : start + TOGETHER],
-            client.resources.now(),
-        )
-        for blob in blobs:
+    db, now = client.resources.db, client.resources.now
+    for some in _parts(uids):
+        for blob in await db.write(mails.expunge_mails, caller, inbox_id, view.folder, some, now()):
             await raw_mails.remove_blob(client.resources, blob)
+
+
+def _parts(uids: list[int]) -> Iterator[list[int]]:
+    return (uids[start : start + TOGETHER] for start in range(0, len(uids), TOGETHER))

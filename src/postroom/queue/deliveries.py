@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_LOCKED, Row, Tx, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, item_from_row, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
@@ -53,28 +53,8 @@ class Delivery(Struct, frozen=True):
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["inbox_id"],
-            row["kind"],
-            row["message_id"],
-            row["event_id"],
-            row["target"],
-            row["lane"],
-            row["position"],
-            row["state"],
-            row["attempts"],
-            row["waits_used"],
-            row["due_at"],
-            row["last_code"],
-            row["last_reply"],
-            row["created_at"],
-            row["webhook_owner"],
-            bool(row["is_replay"]),
-            row["tls"],
-            bool(row["has_unsubscribe"]),
-            row["provider"],
+        return item_from_row(
+            cls, row, is_replay=bool(row["is_replay"]), has_unsubscribe=bool(row["has_unsubscribe"])
         )
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import Row, Tx, item_from_row, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
 HOURS = 24
@@ -285,19 +285,7 @@ def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDel
         most=LOOKED_AT,
         listed=LISTED,
     )
-    return [
-        ListedDelivery(
-            id=row["id"],
-            account_id=row["account_id"],
-            message_id=row["message_id"],
-            target=row["target"],
-            state=row["state"],
-            attempts=row["attempts"],
-            last_reply=row["last_reply"],
-            created_at=row["created_at"],
-        )
-        for row in rows
-    ]
+    return [item_from_row(ListedDelivery, row) for row in rows]
 
 
 def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:

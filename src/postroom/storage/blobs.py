@@ -90,7 +90,21 @@ class Blobs(Protocol):
         ...
 
 
-class LocalBlobs:
+class BlobsByHash:
+    """What every store does alike: names that hold the hash, and bytes that are compared with it."""
+
+    def put(self: Blobs, content: bytes) -> str:
+        name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
+        self.put_as(name, content)
+        return name
+
+    def get(self: Blobs, name: str) -> bytes:
+        content = self.get_unchecked(name)
+        require_sound(name, content)
+        return content
+
+
+class LocalBlobs(BlobsByHash):
     """Synchronous; call it in a thread where it must not hold up the event loop."""
 
     is_shared = False
@@ -98,11 +112,6 @@ class LocalBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         make_folder(folder)
-
-    def put(self, content: bytes) -> str:
-        name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
-        self.put_as(name, content)
-        return name
 
     def put_as(self, name: str, content: bytes) -> None:
         path = self._path(name)
@@ -112,11 +121,6 @@ class LocalBlobs:
                 sync_folder(self._folder)
             self._write_durably(path, content)
             sync_folder(path.parent)
-
-    def get(self, name: str) -> bytes:
-        content = self.get_unchecked(name)
-        require_sound(name, content)
-        return content
 
     def get_unchecked(self, name: str) -> bytes:
         with _unreadable_is_damaged(name):

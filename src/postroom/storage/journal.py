@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postroom import log
+from postroom.storage.data_folder import sync_folder
 
 HEAD_BYTES = 8  # the length of a record and its checksum
 
@@ -24,7 +25,7 @@ class Journal:
             is_new = not self._path.exists()
             _write(self._path, os.O_APPEND, _framed(record))
             if is_new:
-                _sync_folder(self._path.parent)
+                sync_folder(self._path.parent)
 
     def read(self) -> list[bytes]:
         try:
@@ -40,7 +41,7 @@ class Journal:
                 beside = self._path.with_suffix(".new")
                 _write(beside, os.O_TRUNC, b"".join(map(_framed, records)))
                 beside.replace(self._path)
-                _sync_folder(self._path.parent)
+                sync_folder(self._path.parent)
             else:
                 self._path.unlink(missing_ok=True)
 
@@ -66,14 +67,6 @@ def _write(path: Path, how: int, content: bytes) -> None:
     try:
         while content:
             content = content[os.write(descriptor, content) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

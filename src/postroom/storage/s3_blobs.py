@@ -1,6 +1,5 @@
 """Blobs in a store that speaks S3, one for all nodes. A blob is there before its name is given out."""
 
-import hashlib
 import secrets
 import tempfile
 import time
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from postroom.errors import STORE_AWAY, Unavailable
-from postroom.storage.blobs import STORE_ID, STREAM_BYTES, BlobPart, checked_stream, require_sound
+from postroom.storage.blobs import STORE_ID, STREAM_BYTES, BlobPart, BlobsByHash, checked_stream
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Store
@@ -45,7 +44,7 @@ def open_s3(url: str) -> "S3Store":
     )
 
 
-class S3Blobs:
+class S3Blobs(BlobsByHash):
     """Synchronous; call it in a thread where it must not hold up the event loop."""
 
     is_shared = True
@@ -56,20 +55,10 @@ class S3Blobs:
         with away_is_unavailable():
             self._store = open_s3(url)
 
-    def put(self, content: bytes) -> str:
-        name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
-        self.put_as(name, content)
-        return name
-
     def put_as(self, name: str, content: bytes) -> None:
         """Create-only: what is there already under this name is the same, since the name holds the hash."""
         with away_is_unavailable():
             self._create(_path(name), content)
-
-    def get(self, name: str) -> bytes:
-        content = self.get_unchecked(name)
-        require_sound(name, content)
-        return content
 
     def get_unchecked(self, name: str) -> bytes:
         with away_is_unavailable():

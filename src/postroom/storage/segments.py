@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from postroom.storage.data_folder import make_folder
+from postroom.storage.data_folder import make_folder, sync_folder
 
 HEAD = struct.Struct(">II")  # the length of a record and its checksum
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -243,14 +243,6 @@ def copy_out(folder: Path, start: SegmentPlace, end: SegmentPlace, target: Path)
     finally:
         os.close(file)
     sync_folder(target)
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _framed(record: Record) -> Iterator[bytes]:

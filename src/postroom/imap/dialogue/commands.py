@@ -180,6 +180,12 @@ def _enable(cursor: Cursor) -> EnableExtensions:
     return EnableExtensions(tuple(cursor.several(cursor.word)))
 
 
+def _subscription(cursor: Cursor) -> PlainCommand:
+    """Every folder counts as subscribed."""
+    cursor.folder()
+    return PlainCommand("SUBSCRIBE")
+
+
 _ON_MAILS = {"SEARCH", "FETCH", "STORE", "COPY", "MOVE"}
 _READERS: dict[str, Callable[[Cursor], Request]] = {
     "LOGIN": _login,
@@ -192,14 +198,8 @@ _READERS: dict[str, Callable[[Cursor], Request]] = {
     "CREATE": _create,
     "DELETE": lambda cursor: DeleteFolder(cursor.folder()),
     "RENAME": _rename,
-    "SUBSCRIBE": lambda cursor: _subscription(cursor),
-    "UNSUBSCRIBE": lambda cursor: _subscription(cursor),
+    "SUBSCRIBE": _subscription,
+    "UNSUBSCRIBE": _subscription,
     "APPEND": _append,
     "ENABLE": _enable,
 }
-
-
-def _subscription(cursor: Cursor) -> PlainCommand:
-    """Every folder counts as subscribed."""
-    cursor.folder()
-    return PlainCommand("SUBSCRIBE")
