@@ -6,6 +6,7 @@ from postroom import ids
 from postroom.clock import HOUR
 from postroom.errors import NotFound
 from postroom.queue.deliveries import Delivery
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
 
 COUNTED_BEYOND_PAGE = 1000
@@ -54,12 +55,9 @@ def list_of_account(
         offset=offset,
         **params,
     )
-    counted = tx.one(
-        f"select count(*) as total from (select 1 from deliveries where {wanted} limit :most) as counted",
-        most=offset + limit + COUNTED_BEYOND_PAGE,
-        **params,
-    )
-    return [Delivery.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+    most = offset + limit + COUNTED_BEYOND_PAGE
+    total = pages.count(tx, f"deliveries where {wanted}", most, **params)
+    return [Delivery.from_row(row) for row in rows], total
 
 
 def list_attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
@@ -94,14 +92,9 @@ def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
 
 def count_failed(tx: Tx, account_id: str, since: int) -> int:
     """How many would be sent again; it stops counting somewhere."""
-    row = tx.one(
-        "select count(*) as total from (select 1 from deliveries where account_id = :account_id"
-        " and kind = 'webhook' and created_at >= :since and state = 'failed' limit :limit) as counted",
-        account_id=account_id,
-        since=since,
-        limit=COUNTED_BEYOND_PAGE,
-    )
-    return int(row["total"]) if row else 0
+    wanted = "account_id = :account_id and kind = 'webhook' and created_at >= :since and state = 'failed'"
+    most = COUNTED_BEYOND_PAGE
+    return pages.count(tx, f"deliveries where {wanted}", most, account_id=account_id, since=since)
 
 
 class HourOfPosts(Struct, frozen=True):

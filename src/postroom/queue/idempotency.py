@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -46,26 +47,24 @@ def hash_request(*parts: bytes) -> str:
 
 
 def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) -> bytes | None:
-    row = tx.one(
+    row = _find(tx, account_id, key, now)
+    return None if row is None else _same_request(row, request_hash)
+
+
+def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
+    """Whatever was asked with it."""
+    row = _find(tx, account_id, key, now)
+    return None if row is None else bytes(row["answer"])
+
+
+def _find(tx: Tx, account_id: str, key: str, now: int) -> Row | None:
+    return tx.one(
         "select request_hash, answer from idempotency_keys"
         " where account_id = :account_id and idempotency_key = :key and created_at > :oldest",
         account_id=account_id,
         key=key,
         oldest=now - LIFETIME,
     )
-    return None if row is None else _same_request(row, request_hash)
-
-
-def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
-    """Whatever was asked with it."""
-    row = tx.one(
-        "select answer from idempotency_keys"
-        " where account_id = :account_id and idempotency_key = :key and created_at > :oldest",
-        account_id=account_id,
-        key=key,
-        oldest=now - LIFETIME,
-    )
-    return None if row is None else bytes(row["answer"])
 
 
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
@@ -124,12 +123,7 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
         " on conflict do nothing returning connection_id, content_hash",
         taken,
     )
-    new = {(row["connection_id"], row["content_hash"]) for row in returned}
-    answers = []
-    for connection_id, content_hash, *_ in taken:
-        answers.append((connection_id, content_hash) in new)
-        new.discard((connection_id, content_hash))
-    return answers
+    return _each_first((each[:2] for each in taken), {tuple(row.values()) for row in returned})
 
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -139,9 +133,13 @@ def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bo
         " returning inbox_id, content_hash",
         handovers,
     )
-    new = {(row["inbox_id"], row["content_hash"]) for row in returned}
+    return _each_first((each[:2] for each in handovers), {tuple(row.values()) for row in returned})
+
+
+def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[Any, ...]]) -> list[bool]:
+    """Of those that were noted, whether each is one of the new ones, for the first time."""
     answers = []
-    for inbox_id, content_hash, _ in handovers:
-        answers.append((inbox_id, content_hash) in new)
-        new.discard((inbox_id, content_hash))
+    for each in noted:
+        answers.append(each in new)
+        new.discard(each)
     return answers

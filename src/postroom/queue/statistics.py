@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
@@ -103,15 +104,11 @@ def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
     """Of each kind how many deliveries wait, as far as they are counted, and since when the first is due."""
     found = {}
     for kind in (MAIL, WEBHOOK, NOTICE):
-        wanted = "from deliveries where state = 'pending' and kind = :kind"
-        counted = tx.one(
-            f"select count(*) as waiting from (select 1 {wanted} limit :most) as counted",
-            kind=kind,
-            most=COUNTED_AT_MOST,
-        )
-        oldest = tx.one(f"select min(due_at) as due_at {wanted}", kind=kind)
+        wanted = "deliveries where state = 'pending' and kind = :kind"
+        waiting = pages.count(tx, wanted, COUNTED_AT_MOST, kind=kind)
+        oldest = tx.one(f"select min(due_at) as due_at from {wanted}", kind=kind)
         due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
-        found[kind] = (int(counted["waiting"]) if counted else 0, due_at)
+        found[kind] = (waiting, due_at)
     return found
 
 

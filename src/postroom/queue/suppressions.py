@@ -9,6 +9,7 @@ from postroom.errors import NotFound
 from postroom.mail.bounces import reasons
 from postroom.mail.bounces.reasons import Fault
 from postroom.queue.deliveries import BOUNCED, Delivery
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
@@ -114,13 +115,9 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
         limit=limit,
         offset=offset,
     )
-    row = tx.one(
-        "select count(*) as total from"
-        " (select 1 from suppressions where account_id = :id limit :most) as counted",
-        id=account_id,
-        most=offset + limit + COUNTED_BEYOND_PAGE,
-    )
-    return [item_from_row(Suppression, row) for row in rows], int(row["total"]) if row else 0
+    most = offset + limit + COUNTED_BEYOND_PAGE
+    total = pages.count(tx, "suppressions where account_id = :id", most, id=account_id)
+    return [item_from_row(Suppression, row) for row in rows], total
 
 
 def remove(tx: Tx, account_id: str, address: str) -> None:

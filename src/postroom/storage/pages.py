@@ -26,6 +26,14 @@ def fitting(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
+def count(tx: Tx, source: str, most: int, **params: object) -> int:
+    """The rows of a table with its conditions, as far as they are counted."""
+    row = tx.one(
+        f"select count(*) as total from (select 1 from {source} limit :most) as counted", most=most, **params
+    )
+    return int(row["total"]) if row else 0
+
+
 def rows_of(
     tx: Tx, source: str, span: Span, at: str = "created_at", id: str = "id", **params: object
 ) -> list[Row]:
