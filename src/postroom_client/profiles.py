@@ -84,19 +84,25 @@ def load() -> Profiles:
 
 
 def save(profiles: Profiles) -> Path:
-    """Replaces the file in one step, so that a reader never sees half of it."""
     place = file_path()
+    replace_file(place, msgspec.json.format(msgspec.json.encode(profiles), indent=2) + b"\n")
+    return place
+
+
+def replace_file(place: Path, content: bytes) -> None:
+    """In one step, so that a reader never sees half of it; its owner's alone."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=".profiles-")  # made with 0600
+    handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}-")  # made with 0600
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(profiles), indent=2) + b"\n")
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         Path(temporary).replace(place)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
-    return place
 
 
 class SavedProfile(Struct, frozen=True):

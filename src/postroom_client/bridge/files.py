@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -116,19 +115,8 @@ def find_settings(profile: str) -> BridgeSettings | None:
 
 
 def save(path: Path, value: Struct | msgspec.Raw) -> None:
-    """Durable when it returns, never half, and its owner's alone."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(value))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    """Durable when it returns, also its name."""
+    profiles.replace_file(path, msgspec.json.encode(value))
     _sync_folder(path.parent)
 
 

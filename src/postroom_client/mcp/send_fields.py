@@ -1,7 +1,6 @@
 """The fields of a send as arguments of tools: a tool takes all that it does not set itself."""
 
 import inspect
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -9,7 +8,7 @@ from pydantic import Field
 
 from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter
-from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, decode_files
+from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, decode_files, in_own_words
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 KNOWN: dict[str, Any] = {
@@ -42,16 +41,11 @@ def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
 def _argument(parameter: Parameter) -> inspect.Parameter:
     kind, default = _kind(parameter)
     known = KNOWN.get(parameter.name)
-    told = re.sub(r"\b[a-z]+[A-Z]\w*\b", _snake, parameter.help)
     limits: dict[str, Any] = {"ge": parameter.minimum, "le": parameter.maximum}
-    annotation = known or Annotated[kind, Field(description=told, **limits)]
+    annotation = known or Annotated[kind, Field(description=in_own_words(parameter.help), **limits)]
     return inspect.Parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
-
-
-def _snake(found: re.Match[str]) -> str:
-    return re.sub(r"([A-Z])", r"_\1", found[0]).lower()
 
 
 def _kind(parameter: Parameter) -> tuple[Any, Any]:

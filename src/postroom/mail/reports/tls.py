@@ -15,7 +15,7 @@ SUCCESS = "success"
 Count = Annotated[int, Meta(ge=0, le=10**12)]
 
 
-class _Range(Struct, frozen=True, rename="kebab"):
+class ReportedSpan(Struct, frozen=True, rename="kebab"):
     start_datetime: str
     end_datetime: str
 
@@ -42,7 +42,7 @@ class _PolicyResult(Struct, frozen=True, rename="kebab"):
 
 class _Document(Struct, frozen=True, rename="kebab"):
     organization_name: str
-    date_range: _Range
+    date_range: ReportedSpan
     report_id: str
     policies: list[_PolicyResult]
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from postroom.clock import DAY, SECOND
 from postroom.mail.proof.tags import readable_tags
+from postroom.mail.reports.tls import ReportedSpan
 
 MOST_ADDRESSES = 3
 ADDRESS_CHARACTERS = 500
@@ -45,14 +46,9 @@ class PolicyResult(Struct, frozen=True, rename="kebab"):
     failure_details: tuple[FailureDetail, ...]
 
 
-class _DaySpan(Struct, frozen=True, rename="kebab"):
-    start_datetime: str
-    end_datetime: str
-
-
 class _WrittenReport(Struct, frozen=True, rename="kebab"):
     organization_name: str
-    date_range: _DaySpan
+    date_range: ReportedSpan
     contact_info: str
     report_id: str
     policies: tuple[PolicyResult, ...]
@@ -60,7 +56,7 @@ class _WrittenReport(Struct, frozen=True, rename="kebab"):
 
 def write_report(own_domain: str, report_id: str, day: int, policies: Sequence[PolicyResult]) -> bytes:
     """As gzip."""
-    span = _DaySpan(_moment(day * DAY), _moment((day + 1) * DAY - SECOND))
+    span = ReportedSpan(_moment(day * DAY), _moment((day + 1) * DAY - SECOND))
     contact = f"mailto:postmaster@{own_domain}"
     document = _WrittenReport(own_domain, span, contact, report_id, tuple(policies))
     return gzip.compress(msgspec.json.encode(document), mtime=0)
