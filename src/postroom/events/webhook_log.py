@@ -56,7 +56,7 @@ def list_of_account(
         **params,
     )
     most = offset + limit + COUNTED_BEYOND_PAGE
-    total = pages.count(tx, f"deliveries where {wanted}", most, **params)
+    total = pages.count_up_to(tx, most, f"deliveries where {wanted}", **params)
     return [Delivery.from_row(row) for row in rows], total
 
 
@@ -94,7 +94,7 @@ def count_failed(tx: Tx, account_id: str, since: int) -> int:
     """How many would be sent again; it stops counting somewhere."""
     wanted = "account_id = :account_id and kind = 'webhook' and created_at >= :since and state = 'failed'"
     most = COUNTED_BEYOND_PAGE
-    return pages.count(tx, f"deliveries where {wanted}", most, account_id=account_id, since=since)
+    return pages.count_up_to(tx, most, f"deliveries where {wanted}", account_id=account_id, since=since)
 
 
 class HourOfPosts(Struct, frozen=True):

@@ -123,7 +123,9 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
         " on conflict do nothing returning connection_id, content_hash",
         taken,
     )
-    return _each_first((each[:2] for each in taken), {tuple(row.values()) for row in returned})
+    return _each_first(
+        (each[:2] for each in taken), {(row["connection_id"], row["content_hash"]) for row in returned}
+    )
 
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -133,7 +135,9 @@ def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bo
         " returning inbox_id, content_hash",
         handovers,
     )
-    return _each_first((each[:2] for each in handovers), {tuple(row.values()) for row in returned})
+    return _each_first(
+        (each[:2] for each in handovers), {(row["inbox_id"], row["content_hash"]) for row in returned}
+    )
 
 
 def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[Any, ...]]) -> list[bool]:

@@ -105,7 +105,7 @@ def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
     found = {}
     for kind in (MAIL, WEBHOOK, NOTICE):
         wanted = "deliveries where state = 'pending' and kind = :kind"
-        waiting = pages.count(tx, wanted, COUNTED_AT_MOST, kind=kind)
+        waiting = pages.count_up_to(tx, COUNTED_AT_MOST, wanted, kind=kind)
         oldest = tx.one(f"select min(due_at) as due_at from {wanted}", kind=kind)
         due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
         found[kind] = (waiting, due_at)

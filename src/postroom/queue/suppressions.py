@@ -116,7 +116,7 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
         offset=offset,
     )
     most = offset + limit + COUNTED_BEYOND_PAGE
-    total = pages.count(tx, "suppressions where account_id = :id", most, id=account_id)
+    total = pages.count_up_to(tx, most, "suppressions where account_id = :id", id=account_id)
     return [item_from_row(Suppression, row) for row in rows], total
 
 

@@ -26,12 +26,10 @@ def fitting(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-def count(tx: Tx, source: str, most: int, **params: object) -> int:
-    """The rows of a table with its conditions, as far as they are counted."""
-    row = tx.one(
-        f"select count(*) as total from (select 1 from {source} limit :most) as counted", most=most, **params
-    )
-    return int(row["total"]) if row else 0
+def count_up_to(tx: Tx, most: int, source: str, **params: object) -> int:
+    """The rows of a table with its conditions; it stops counting at `most`."""
+    some = f"select 1 from {source} limit :most"
+    return count(tx, f"select count(*) as number from ({some}) as counted", most=most, **params)
 
 
 def rows_of(
@@ -72,6 +70,5 @@ def newest(
         offset=offset,
         **given,
     )
-    some = f"select 1 from {table} where {wanted} limit :most"
     most = offset + limit + COUNTED_BEYOND_PAGE
-    return rows, count(tx, f"select count(*) as number from ({some}) as counted", most=most, **given)
+    return rows, count_up_to(tx, most, f"{table} where {wanted}", **given)
