@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 import pytest
 
+from postroom.accounts.people.grants import challenge_of
 from postroom.web.dashboard.ways import connections as page_of
 from postroom.web.dashboard.ways import mailbox_consent, steps
-from postroom.web.oauth.openid import challenge_of
 from postroom_client.cli.ways import services
 from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server

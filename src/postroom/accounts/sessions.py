@@ -1,6 +1,5 @@
 """Sessions: a person at the front office, signed in with a key or a link that works once."""
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 
@@ -87,7 +86,7 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
         tx,
         "sessions",
         session,
-        token_hash=_hash(token),
+        token_hash=keys.hash_token(token),
         is_operator=int(session.is_operator),
         by_key=int(session.by_key),
     )
@@ -96,7 +95,7 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
 
 def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
     """A session ends with its key, and speaks with the permissions that the key has now."""
-    return _find(tx, "token_hash", _hash(token), now)
+    return _find(tx, "token_hash", keys.hash_token(token), now)
 
 
 def find_by_id(tx: Tx, session_id: str, now: int) -> tuple[Session, Caller] | None:
@@ -216,7 +215,7 @@ def put_link(tx: Tx, proof: SignInProof, token: str, now: int) -> None:
     insert(
         tx,
         "login_links",
-        token_hash=_hash(token),
+        token_hash=keys.hash_token(token),
         account_id=proof.account_id,
         key_id=proof.key_id,
         is_operator=int(proof.is_operator),
@@ -239,22 +238,21 @@ def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
     row = tx.one(
         "delete from login_links where token_hash = :token_hash"
         " returning account_id, key_id, is_operator, user_id, expires_at",
-        token_hash=_hash(token),
+        token_hash=keys.hash_token(token),
     )
-    if row is None or row["expires_at"] <= now or keys.find_caller_by_id(tx, row["key_id"], now) is None:
-        return None
-    is_operator, user_id = bool(row["is_operator"]), row["user_id"]
-    return SignInProof(row["account_id"], row["key_id"], is_operator, by_key=False, user_id=user_id)
-
-
-def _hash(token: str) -> str:
-    """The token is 256 random bits, so a fast hash is as strong as a slow one."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    proof = _to_proof(row, now)
+    return None if proof is None or keys.find_caller_by_id(tx, proof.key_id, now) is None else proof
 
 
 def find_link(tx: Tx, token: str, now: int) -> SignInProof | None:
     """Looking at it uses nothing up."""
-    row = tx.one("select * from login_links where token_hash = :token_hash", token_hash=_hash(token))
+    row = tx.one(
+        "select * from login_links where token_hash = :token_hash", token_hash=keys.hash_token(token)
+    )
+    return _to_proof(row, now)
+
+
+def _to_proof(row: Row | None, now: int) -> SignInProof | None:
     if row is None or row["expires_at"] <= now:
         return None
     is_operator, user_id = bool(row["is_operator"]), row["user_id"]

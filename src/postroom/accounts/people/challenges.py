@@ -2,7 +2,7 @@
 
 import hmac
 
-from postroom.accounts.people.mail_links import hash_of
+from postroom.accounts.keys import hash_token
 from postroom.clock import MINUTE
 from postroom.errors import Unauthorized
 from postroom.storage.database import Tx, insert
@@ -18,9 +18,9 @@ def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "")
     insert(
         tx,
         "challenges",
-        token_hash=hash_of(token),
+        token_hash=hash_token(token),
         purpose=purpose,
-        value=f"{hash_of(holder)} {more}",
+        value=f"{hash_token(holder)} {more}",
         expires_at=now + LIFETIME,
     )
 
@@ -30,12 +30,12 @@ def take(tx: Tx, purpose: str, token: str, holder: str, now: int) -> str:
     row = tx.one(
         "delete from challenges where token_hash = :token_hash and purpose = :purpose"
         " returning value, expires_at",
-        token_hash=hash_of(token),
+        token_hash=hash_token(token),
         purpose=purpose,
     )
     if row is None or row["expires_at"] <= now:
         raise Unauthorized(REFUSED)
     of_holder, _, more = str(row["value"]).partition(" ")
-    if not hmac.compare_digest(of_holder, hash_of(holder)):
+    if not hmac.compare_digest(of_holder, hash_token(holder)):
         raise Unauthorized(REFUSED)
     return more

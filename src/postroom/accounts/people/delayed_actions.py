@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from postroom import ids
 from postroom.clock import DAY, MINUTE, SECOND
-from postroom.storage.database import Row, Tx, insert, item_from_row
+from postroom.storage.database import Row, Tx, insert_item, item_from_row, update
 
 BELL = "delayed_actions"
 DELAY = 10 * SECOND
@@ -32,32 +31,8 @@ class DelayedAction(Struct, frozen=True):
         return item_from_row(cls, row, targets=tuple(row["targets"].split()))
 
 
-def add(
-    tx: Tx,
-    account_id: str,
-    session_id: str,
-    operation: str,
-    arguments: str,
-    targets: Sequence[str],
-    said: str,
-    address: str,
-    now: int,
-) -> str:
-    action_id = ids.new(ids.DELAYED_ACTION, now)
-    insert(
-        tx,
-        "delayed_actions",
-        id=action_id,
-        account_id=account_id,
-        session_id=session_id,
-        operation=operation,
-        arguments=arguments,
-        targets=" ".join(targets),
-        said=said,
-        address=address,
-        due_at=now + DELAY,
-    )
-    return action_id
+def add(tx: Tx, action: DelayedAction) -> None:
+    insert_item(tx, "delayed_actions", action, targets=" ".join(action.targets))
 
 
 def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[DelayedAction]:
@@ -112,11 +87,7 @@ def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
 
 def mark_refused(tx: Tx, action_id: str, reasons: Sequence[str]) -> None:
     """What it was about is no longer on its way out."""
-    tx.run(
-        "update delayed_actions set refused = :refused, targets = '' where id = :id",
-        refused=" ".join(reasons),
-        id=action_id,
-    )
+    update(tx, "delayed_actions", action_id, refused=" ".join(reasons), targets="")
 
 
 def dismiss(tx: Tx, session_id: str, action_id: str) -> None:

@@ -1,14 +1,14 @@
 """Programs without a browser: they show a code and wait until a person has compared it and allowed them."""
 
-import hashlib
 import secrets
 
 from msgspec import Struct
 
+from postroom.accounts.keys import hash_token
 from postroom.accounts.reach import Reach
 from postroom.clock import MINUTE
 from postroom.errors import NotFound, RateLimitExceeded
-from postroom.storage.database import Row, Tx, insert, item_from_row
+from postroom.storage.database import Row, Tx, count, insert, item_from_row
 
 LIFETIME = 10 * MINUTE
 WAITING_AN_ADDRESS = 20
@@ -37,15 +37,13 @@ class DeviceCode(Struct, frozen=True):
 
 
 def add(tx: Tx, request_id: str, address: str, now: int) -> DeviceCode:
-    row = tx.one(
-        "select count(*) as codes from device_codes where address = :address and expires_at > :now",
-        address=address,
-        now=now,
-    )
-    if row is not None and row["codes"] >= WAITING_AN_ADDRESS:
+    waiting = "from device_codes where address = :address and expires_at > :now"
+    if count(tx, f"select count(*) as number {waiting}", address=address, now=now) >= WAITING_AN_ADDRESS:
         raise RateLimitExceeded("Too many sign-ins wait from this address.", retry_after=60)
     letters = "".join(secrets.choice(ALPHABET) for _ in range(8))
-    code = DeviceCode(hash_of(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ())
+    code = DeviceCode(
+        hash_token(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ()
+    )
     insert(
         tx,
         "device_codes",
@@ -93,11 +91,7 @@ def remove(tx: Tx, request_hash: str) -> bool:
 def find(tx: Tx, request_id: str, now: int) -> DeviceCode | None:
     row = tx.one(
         "select * from device_codes where request_hash = :hash and expires_at > :now",
-        hash=hash_of(request_id),
+        hash=hash_token(request_id),
         now=now,
     )
     return None if row is None else DeviceCode.from_row(row)
-
-
-def hash_of(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -7,7 +7,7 @@ from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, seconds_until, start_of_day
 from postroom.errors import NotFound, RateLimitExceeded
-from postroom.storage.database import Tx, insert_item, item_from_row
+from postroom.storage.database import Tx, count, insert_item, item_from_row
 
 TYPES = ("bug", "friction", "feature_request")
 A_DAY_AND_KEY = 20
@@ -46,12 +46,8 @@ def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, no
 
 def _require_room(tx: Tx, key_id: str, now: int) -> None:
     today = start_of_day(now)
-    row = tx.one(
-        "select count(*) as told from feedback where key_id = :key_id and created_at >= :today",
-        key_id=key_id,
-        today=today,
-    )
-    if row is not None and row["told"] >= A_DAY_AND_KEY:
+    lately = "from feedback where key_id = :key_id and created_at >= :today"
+    if count(tx, f"select count(*) as number {lately}", key_id=key_id, today=today) >= A_DAY_AND_KEY:
         raise RateLimitExceeded(
             f"A key can give feedback {A_DAY_AND_KEY} times a day (UTC). Try again tomorrow.",
             retry_after=seconds_until(today + DAY, now),

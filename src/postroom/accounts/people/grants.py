@@ -8,7 +8,7 @@ import secrets
 from msgspec import Struct
 
 from postroom.accounts import keys, permissions
-from postroom.accounts.keys import Key
+from postroom.accounts.keys import Key, hash_token
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.errors import OauthError
@@ -50,7 +50,7 @@ def add_code(tx: Tx, allowed: Allowed, now: int) -> str:
     insert(
         tx,
         "oauth_codes",
-        code_hash=hash_of(code),
+        code_hash=hash_token(code),
         client_id=allowed.client_id,
         redirect_uri=allowed.redirect_uri,
         challenge=allowed.challenge,
@@ -77,7 +77,7 @@ def exchange(
     now: int,
 ) -> Tokens | None:
     """None when the code was used before: what it gave has then ended, which must be committed."""
-    row = tx.one("select * from oauth_codes where code_hash = :code_hash", code_hash=hash_of(code))
+    row = tx.one("select * from oauth_codes where code_hash = :code_hash", code_hash=hash_token(code))
     if row is None:
         raise OauthError("This code is unknown.", oauth=INVALID_GRANT)
     if row["key_id"] is not None:
@@ -103,7 +103,7 @@ def exchange(
         resource=row["resource"],
     )
     used = "update oauth_codes set key_id = :key_id where code_hash = :code_hash"
-    tx.run(used, key_id=key.id, code_hash=hash_of(code))
+    tx.run(used, key_id=key.id, code_hash=hash_token(code))
     _keep_grant(tx, row, key, client_id, tokens, now)
     return tokens
 
@@ -117,7 +117,7 @@ def _keep_grant(tx: Tx, row: Row, key: Key, client_id: str, tokens: Tokens, now:
         user_id=row["user_id"],
         client_id=client_id,
         resource=row["resource"],
-        refresh_hash=hash_of(tokens.refresh),
+        refresh_hash=hash_token(tokens.refresh),
         expires_at=now + REFRESH_LIFETIME,
         created_at=now,
     )
@@ -138,7 +138,7 @@ def _require_fitting(
 
 def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) -> Tokens | None:
     """None when the token was used before: its grant has then ended, which must be committed."""
-    old = hash_of(token)
+    old = hash_token(token)
     row = tx.one("select * from oauth_grants where refresh_hash = :old", old=old)
     if row is None:
         used = tx.one("select key_id from oauth_used_tokens where token_hash = :old", old=old)
@@ -154,7 +154,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
     tokens = Tokens(keys.new_token(), new_refresh_token(), key.permissions)
     changed = tx.run(
         "update oauth_grants set refresh_hash = :new, expires_at = :expires_at where refresh_hash = :old",
-        new=hash_of(tokens.refresh),
+        new=hash_token(tokens.refresh),
         expires_at=now + REFRESH_LIFETIME,
         old=old,
     )
@@ -168,7 +168,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
 
 def revoke(tx: Tx, token: str) -> str | None:
     """By either of its tokens; gives the key that was ended."""
-    hashed = hash_of(token)
+    hashed = hash_token(token)
     row = tx.one(
         "select oauth_grants.key_id from oauth_grants join keys on keys.id = oauth_grants.key_id"
         " where oauth_grants.refresh_hash = :hashed or keys.token_hash = :hashed",
@@ -210,7 +210,3 @@ def challenge_of(verifier: str) -> str:
     """S256 (RFC 7636, 4.2)."""
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def hash_of(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

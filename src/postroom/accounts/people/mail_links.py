@@ -1,16 +1,15 @@
 """Links that go by mail: an invitation, or one to sign in, which only the browser that asked can use."""
 
-import hashlib
 import hmac
-import secrets
 
 from msgspec import Struct
 
+from postroom.accounts.keys import hash_token
 from postroom.accounts.people import users
 from postroom.accounts.people.users import User
 from postroom.clock import HOUR, MINUTE
 from postroom.errors import Unauthorized
-from postroom.storage.database import Tx, insert
+from postroom.storage.database import Tx, count, insert
 
 INVITATION, SIGN_IN = "invitation", "sign_in"
 INVITATION_LIFETIME = 72 * HOUR
@@ -24,10 +23,6 @@ class MailLink(Struct, frozen=True):
     browser_hash: str | None
 
 
-def new_token() -> str:
-    return secrets.token_urlsafe(32)
-
-
 def invite(tx: Tx, user: User, token: str, now: int) -> None:
     """A new invitation ends the earlier."""
     tx.run("delete from mail_links where user_id = :id and purpose = 'invitation'", id=user.id)
@@ -36,15 +31,11 @@ def invite(tx: Tx, user: User, token: str, now: int) -> None:
 
 def ask(tx: Tx, user: User, browser: str, token: str, now: int) -> bool:
     """False when this user has been sent enough of them: nobody fills a mailbox by asking."""
-    row = tx.one(
-        "select count(*) as links from mail_links where user_id = :id and purpose = 'sign_in'"
-        " and created_at > :since",
-        id=user.id,
-        since=now - HOUR,
-    )
-    if row is not None and row["links"] >= SIGN_IN_LINKS_AN_HOUR:
+    lately = "from mail_links where user_id = :id and purpose = 'sign_in' and created_at > :since"
+    asked = count(tx, f"select count(*) as number {lately}", id=user.id, since=now - HOUR)
+    if asked >= SIGN_IN_LINKS_AN_HOUR:
         return False
-    _add(tx, user, SIGN_IN, hash_of(browser), token, now, now + SIGN_IN_LIFETIME)
+    _add(tx, user, SIGN_IN, hash_token(browser), token, now, now + SIGN_IN_LIFETIME)
     return True
 
 
@@ -54,7 +45,7 @@ def _add(
     insert(
         tx,
         "mail_links",
-        token_hash=hash_of(token),
+        token_hash=hash_token(token),
         account_id=user.account_id,
         user_id=user.id,
         purpose=purpose,
@@ -66,7 +57,7 @@ def _add(
 
 def find(tx: Tx, token: str, now: int) -> MailLink | None:
     """Looking at it uses nothing up."""
-    row = tx.one("select * from mail_links where token_hash = :token_hash", token_hash=hash_of(token))
+    row = tx.one("select * from mail_links where token_hash = :token_hash", token_hash=hash_token(token))
     if row is None or row["expires_at"] <= now:
         return None
     user = users.find(tx, row["user_id"])
@@ -78,13 +69,8 @@ def take(tx: Tx, token: str, browser: str, now: int) -> User:
     link = find(tx, token, now)
     if link is None:
         raise Unauthorized("This link was used before, or is too old. Ask for a new one.")
-    if link.browser_hash is not None and not hmac.compare_digest(link.browser_hash, hash_of(browser)):
+    if link.browser_hash is not None and not hmac.compare_digest(link.browser_hash, hash_token(browser)):
         raise Unauthorized("Open this link in the browser that asked for it, or ask for a new one here.")
-    if not tx.run("delete from mail_links where token_hash = :token_hash", token_hash=hash_of(token)):
+    if not tx.run("delete from mail_links where token_hash = :token_hash", token_hash=hash_token(token)):
         raise Unauthorized("This link was used before, or is too old. Ask for a new one.")
     return link.user
-
-
-def hash_of(token: str) -> str:
-    """The token is 256 random bits, so a fast hash is as strong as a slow one."""
-    return hashlib.sha256(token.encode()).hexdigest()

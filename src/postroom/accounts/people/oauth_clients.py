@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroom.accounts import names
 from postroom.clock import DAY
 from postroom.errors import RateLimitExceeded
-from postroom.storage.database import Row, Tx, insert, item_from_row
+from postroom.storage.database import Row, Tx, count, insert, item_from_row
 
 PREFIX = "prc_"
 UNUSED_LIFETIME = DAY
@@ -66,12 +66,9 @@ def _is_same_but_for_port(known: str, asked: str) -> bool:
 
 
 def add(tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int) -> OauthClient:
-    row = tx.one(
-        "select count(*) as clients from oauth_clients where address = :address and created_at > :since",
-        address=address,
-        since=now - DAY,
-    )
-    if row is not None and row["clients"] >= A_DAY_AND_ADDRESS:
+    lately = "from oauth_clients where address = :address and created_at > :since"
+    made = count(tx, f"select count(*) as number {lately}", address=address, since=now - DAY)
+    if made >= A_DAY_AND_ADDRESS:
         raise RateLimitExceeded("Too many programs were registered from this address.", retry_after=3600)
     client = OauthClient(PREFIX + secrets.token_urlsafe(16), name, tuple(redirect_uris), now)
     insert(

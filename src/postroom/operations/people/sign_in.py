@@ -165,7 +165,7 @@ def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
 def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:
     """Whether anybody has this address is told to the mailbox alone. `wanted` is the page to go on to."""
     for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
-        token = mail_links.new_token()
+        token = sessions.new_token()
         if mail_links.ask(tx, user, browser, token, now):
             account = accounts.get(tx, user.account_id)
             query = urlencode({"mail": token, "next": wanted})

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from postroom.accounts import accounts, audit, domains
+from postroom.accounts import accounts, audit, domains, sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
 from postroom.accounts.people import mail_links, users
@@ -90,7 +90,7 @@ def require_elsewhere(tx: Tx, email: str, config: Config) -> str:
 
 def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, now: int) -> str | UnsetType:
     """Gives the link where no mail leaves."""
-    token = mail_links.new_token()
+    token = sessions.new_token()
     mail_links.invite(tx, user, token, now)
     url = f"{config.base_url}{SIGN_IN_PATH}?invitation={token}"
     by = caller.session_name if caller.session_id is not None else caller.account_name

@@ -133,7 +133,7 @@ class SignInDesk:
         config, now = self._resources.config, self._resources.now()
         require_own_page(request, config.base_url)
         self._offers.count(visitor_of(request).address, OFFERS_PER_MINUTE, now).require()
-        browser = mail_links.new_token()
+        browser = sessions.new_token()
         options = await self._resources.db.write(passkeys.offer_sign_in, browser, config, now)
         response = Response(msgspec.json.encode(options), media_type="application/json", headers=HEADERS)
         return with_secret(response, ATTEMPT_COOKIE, browser, challenges.LIFETIME, config.base_url)
@@ -179,7 +179,7 @@ class SignInDesk:
         """The same answer for every address; who asks often waits."""
         config, now = self._resources.config, self._resources.now()
         self._attempts.note_failure(visitor.address, form.address, now)
-        browser = mail_links.new_token()
+        browser = sessions.new_token()
         email = users.require_email(form.address)
         await self._resources.db.write(verbs.ask_for_link, email, browser, own_path(form.next), config, now)
         response = await self._show(SignIn(next=own_path(form.next)), is_asked=True)

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts.people import mail_links
+from postroom.accounts import sessions
 from postroom.connections.fetching import Fetcher
 from postroom.errors import NotFound, Unauthorized
 from postroom.operations.people import single_sign_on as verbs
@@ -38,7 +38,7 @@ class SingleSignOn:
             raise NotFound("There is no single sign-on here.")
         config, now = self._resources.config, self._resources.now()
         provider = await self._client.find_provider(now)
-        state, browser = mail_links.new_token(), mail_links.new_token()
+        state, browser = sessions.new_token(), sessions.new_token()
         attempt = await self._resources.db.write(verbs.begin_attempt, state, browser, own_path(wanted), now)
         url = openid.authorization_url(provider, config, attempt, state, self._redirect_uri)
         return RedirectResponse(url, 303, headers=HEADERS), browser

@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import ids
 from postroom.accounts.people import delayed_actions
+from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.errors import ApiError, NotFound
 from postroom.web import operations
 from postroom.web.call import Call, Tx, require_owned
@@ -88,19 +90,18 @@ async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str,
     if not asked:
         return go(to, said)
     route, call = ROUTES[operation], desk.call
-    targets = [str(arguments[name]) for arguments in asked for name in route.path_names if name in arguments]
-    encoded = msgspec.json.encode(asked).decode()
-    await call.resources.db.write(
-        delayed_actions.add,
-        call.account_id,
-        desk.session.id,
-        route.name,
-        encoded,
-        targets,
-        said,
-        call.address,
-        call.now(),
+    action = DelayedAction(
+        id=ids.new(ids.DELAYED_ACTION, call.now()),
+        account_id=call.account_id,
+        session_id=desk.session.id,
+        operation=route.name,
+        arguments=msgspec.json.encode(asked).decode(),
+        targets=tuple(str(each[name]) for each in asked for name in route.path_names if name in each),
+        said=said,
+        address=call.address,
+        due_at=call.now() + delayed_actions.DELAY,
     )
+    await call.resources.db.write(delayed_actions.add, action)
     return go(to)
 
 

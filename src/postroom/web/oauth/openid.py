@@ -1,13 +1,13 @@
 """What an OpenID Connect provider is asked, and what of its answers is believed (OpenID Connect Core 1.0)."""
 
 import base64
-import hashlib
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 from msgspec import Struct
 
+from postroom.accounts.people.grants import challenge_of
 from postroom.clock import MINUTE, SECOND
 from postroom.config import Config
 from postroom.connections.fetching import Fetcher, FetchError
@@ -148,11 +148,6 @@ def authorization_url(
     )
     joint = "&" if "?" in provider.authorization_endpoint else "?"
     return f"{provider.authorization_endpoint}{joint}{query}"
-
-
-def challenge_of(verifier: str) -> str:
-    """RFC 7636 section 4.2."""
-    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 def verify(

@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Struct, structs
 from starlette.responses import Response
 
-from postroom.accounts.people import challenges, mail_links
+from postroom.accounts import sessions
+from postroom.accounts.people import challenges
+from postroom.accounts.people.grants import challenge_of
 from postroom.connections.fetching import Fetcher
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import ask_for_tokens, reason_of
@@ -16,7 +18,6 @@ from postroom.operations.ways import connections as verbs
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.ways import connections
 from postroom.web.dashboard.ways.connections import CONSENT_PATH, PATH, ConnectionForm
-from postroom.web.oauth.openid import challenge_of
 
 NOT_YET = "not given yet"  # in place of the refresh token, so that all else is judged before the way there
 ERROR_CHARACTERS = 300
@@ -55,8 +56,8 @@ async def begin(desk: Desk, body: ConnectionForm) -> Response:
     if provider is None:
         raise BadRequest("Choose a way that takes OAuth.", field="way")
     connections.to_new_connection(structs.replace(body, refresh_token=NOT_YET))
-    resources, state = desk.call.resources, mail_links.new_token()
-    pending = PendingConsent(body, mail_links.new_token() + mail_links.new_token())
+    resources, state = desk.call.resources, sessions.new_token()
+    pending = PendingConsent(body, sessions.new_token() + sessions.new_token())
     stored = msgspec.json.encode(pending).decode()
     await resources.db.write(
         challenges.add, challenges.MAILBOX_CONSENT, state, desk.session.id, resources.now(), stored
