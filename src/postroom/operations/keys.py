@@ -123,16 +123,12 @@ class Me(Struct, rename="camel", frozen=True):
     @classmethod
     def of(cls, caller: keys.Caller, limits: AccountLimits, canary: str | UnsetType = UNSET) -> "Me":
         reach = caller.reach
-        return cls(
-            account_id=caller.account_id,
+        return show_item(
+            cls,
+            caller,
             customer_id=caller.account_id,
-            account_name=caller.account_name,
-            plan=caller.plan,
-            key_id=caller.key_id,
             scope="inbox" if reach.inbox_id else "pod" if reach.pod_id else "account",
             api_key_scope="account" if reach.is_account else KeyScope(reach.pod_id, reach.inbox_id),
-            pod_id=reach.pod_id,
-            inbox_id=reach.inbox_id,
             permissions=[word for word in permissions.ALL if word in caller.permissions],
             mcp_scopes=None,
             limits=limits,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
@@ -215,14 +215,8 @@ def get_attachment_text(
     message = messages.get(tx, caller.reach, message_id)
     file = attachments.get(tx, message.id, filename)
     found = attachments.piece_of_text(tx, message.id, file, query.offset)
-    return AttachmentText(
-        file.filename,
-        file.content_type,
-        file.extraction_method or "",
-        found.text,
-        found.offset,
-        found.total,
-    )
+    method = file.extraction_method or ""
+    return show_item(AttachmentText, file, extraction_method=method, **structs.asdict(found))
 
 
 def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:

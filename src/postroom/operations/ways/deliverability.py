@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, SECOND, to_iso
 from postroom.config import Config
-from postroom.fields import Timestamp
+from postroom.fields import Timestamp, show_item
 from postroom.queue.providers import counts, paces, warm_ups
 from postroom.queue.providers.counts import ProviderFigures
 from postroom.queue.providers.paces import ProviderPace
@@ -48,12 +48,10 @@ class ShownProvider(Struct, rename="camel", frozen=True):
     @classmethod
     def of(cls, figures: ProviderFigures, pace: ProviderPace | None) -> "ShownProvider":
         seconds, counted = figures.seconds_to_accept, figures.counted
-        return cls(
+        return show_item(
+            cls,
+            counted,
             provider=figures.provider,
-            accepted=counted.accepted,
-            deferred=counted.deferred,
-            bounced=counted.bounced,
-            complained=counted.complained,
             tls=counted.encrypted,
             seconds_to_accept=None if seconds is None else round(seconds, 3),
             pace=None if pace is None else show_pace(pace),
