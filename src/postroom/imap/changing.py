@@ -1,7 +1,5 @@
 """STORE, COPY, MOVE, EXPUNGE, CLOSE, and folders that are made, renamed and removed."""
 
-from collections.abc import Iterator
-
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import (
     CopyMails,
@@ -14,6 +12,7 @@ from postroom.imap.dialogue.requests import (
     UnselectFolder,
 )
 from postroom.imap.state import ImapState
+from postroom.imap.view import batches
 from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import places
@@ -66,7 +65,7 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
     uids = view.select(request.which, request.by_uid)
     client.wants_modseq = client.wants_modseq or request.unchanged_since is not None
     refused: list[int] = []
-    for some in _parts(uids):
+    for some in batches(uids, TOGETHER):
         stored = await client.resources.db.write(
             mails.change_flags,
             caller,
@@ -99,7 +98,7 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     db, now, config = client.resources.db, client.resources.now(), client.resources.config
     pairs: list[tuple[int, int]] = []
     if request.moves:  # RFC 6851 section 4.4: it may stop midway
-        for some in _parts(uids):
+        for some in batches(uids, TOGETHER):
             pairs += await db.write(
                 mails.move_mails, caller, inbox_id, view.folder, some, request.folder, config, now
             )
@@ -127,10 +126,6 @@ async def _expunge(client: ImapState, request: ExpungeMails) -> bytes:
 async def _expunge_marked(client: ImapState, uids: list[int]) -> None:
     view, (caller, inbox_id) = client.selected, client.who
     db, now = client.resources.db, client.resources.now
-    for some in _parts(uids):
+    for some in batches(uids, TOGETHER):
         for blob in await db.write(mails.expunge_mails, caller, inbox_id, view.folder, some, now()):
             await raw_mails.remove_blob(client.resources, blob)
-
-
-def _parts(uids: list[int]) -> Iterator[list[int]]:
-    return (uids[start : start + TOGETHER] for start in range(0, len(uids), TOGETHER))

@@ -2,9 +2,12 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from postroom.imap.dialogue.requests import STAR, NumberSet
+
+T = TypeVar("T")
 
 
 class FolderView:
@@ -49,3 +52,7 @@ class FolderView:
     @property
     def last_uid(self) -> int:
         return self.uids[-1] if self.uids else 0
+
+
+def batches(items: list[T], size: int) -> Iterator[list[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

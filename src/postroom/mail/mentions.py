@@ -4,6 +4,7 @@ path or a port, or a bare domain name. Rather too many than too few; a phone num
 import re
 
 from postroom.mail.html.text import html_to_text
+from postroom.mail.languages.folding import NO_WIDTH
 
 # A scheme with something behind its colon. Letters alone: a time of day and a pair of numbers have none.
 _URL = re.compile(
@@ -34,10 +35,6 @@ _TARGET = re.compile(
     r"|url\s*+\("
 )
 _DOCTYPE = re.compile(r"<!doctype[^<>]*+>")
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
 # What programs read as ASCII: letters of full width and in circles, and signs, but none that ends a sentence
 # in Chinese.
 _LOOKS_LIKE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0E}
@@ -69,7 +66,7 @@ def _names_a_place(text: str, url: re.Pattern[str]) -> bool:
 
 def _as_read(text: str) -> str:
     seen = text.lower()
-    return seen if seen.isascii() else _INVISIBLE.sub("", seen).translate(_LOOKS_LIKE)
+    return seen if seen.isascii() else NO_WIDTH.sub("", seen).translate(_LOOKS_LIKE)
 
 
 def _has_numbers_with_more(seen: str) -> bool:

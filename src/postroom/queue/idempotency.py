@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -123,9 +122,8 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
         " on conflict do nothing returning connection_id, content_hash",
         taken,
     )
-    return _each_first(
-        (each[:2] for each in taken), {(row["connection_id"], row["content_hash"]) for row in returned}
-    )
+    new = {(row["connection_id"], row["content_hash"]) for row in returned}
+    return _each_first((each[:2] for each in taken), new)
 
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -135,12 +133,11 @@ def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bo
         " returning inbox_id, content_hash",
         handovers,
     )
-    return _each_first(
-        (each[:2] for each in handovers), {(row["inbox_id"], row["content_hash"]) for row in returned}
-    )
+    new = {(row["inbox_id"], row["content_hash"]) for row in returned}
+    return _each_first((each[:2] for each in handovers), new)
 
 
-def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[Any, ...]]) -> list[bool]:
+def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[str, str]]) -> list[bool]:
     """Of those that were noted, whether each is one of the new ones, for the first time."""
     answers = []
     for each in noted:

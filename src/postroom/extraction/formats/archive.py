@@ -109,6 +109,12 @@ class Archive(Struct):
                 raise UnreadableArchive("a tag without end")
             yield from target.taken()
 
+    def elements(self, member: str, name: str) -> Iterator[dict[str, str]]:
+        """The attributes of each element of this name."""
+        for event in self.events(member):
+            if isinstance(event, Start) and event.name == name:
+                yield event.attributes
+
 
 class _Recorder(Struct):
     """A parser target that keeps no tree, only what happened since it was last asked."""

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from postroom.extraction.formats.archive import Archive, Start
+from postroom.extraction.formats.archive import Archive
 from postroom.mail.charset import decode
 from postroom.mail.html.text import html_to_text
 
@@ -17,23 +17,17 @@ def is_book(archive: Archive) -> bool:
 
 
 def book_text(archive: Archive) -> Iterator[str]:
-    for package in _elements(archive, CONTAINER, "rootfile"):
+    for package in archive.elements(CONTAINER, "rootfile"):
         for page in _pages(archive, package.get("full-path", "")):
             yield html_to_text(decode(archive.content(page, MAX_PAGE_BYTES), "utf-8")) + "\n\n"
 
 
 def _pages(archive: Archive, package: str) -> Iterator[str]:
     folder = posixpath.dirname(package)
-    items = {item.get("id", ""): item.get("href", "") for item in _elements(archive, package, "item")}
+    items = {item.get("id", ""): item.get("href", "") for item in archive.elements(package, "item")}
     read: set[str] = set()
-    for reference in list(_elements(archive, package, "itemref")):
+    for reference in list(archive.elements(package, "itemref")):
         href = items.get(reference.get("idref", ""), "")
         if href and href not in read and reference.get("linear") != "no":
             read.add(href)
             yield posixpath.normpath(posixpath.join(folder, unquote(href)))
-
-
-def _elements(archive: Archive, member: str, name: str) -> Iterator[dict[str, str]]:
-    for event in archive.events(member):
-        if isinstance(event, Start) and event.name == name:
-            yield event.attributes

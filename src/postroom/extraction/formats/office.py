@@ -70,14 +70,9 @@ def word_text(archive: Archive, read_inside: ReadInside) -> Iterator[str]:
 
 def relation_targets(archive: Archive, member: str, folder: str) -> dict[str, str]:
     """The members that a part refers to, by the ids of the references."""
-    relations = (
-        event.attributes
-        for event in archive.events(member)
-        if isinstance(event, Start) and event.name == "Relationship"
-    )
     return {
         relation.get("Id", ""): target[1:] if target.startswith("/") else f"{folder}/{target}"
-        for relation in relations
+        for relation in archive.elements(member, "Relationship")
         if (target := relation.get("Target", "")) and relation.get("TargetMode") != "External"
     }
 

@@ -35,11 +35,10 @@ def workbook_text(archive: Archive) -> Iterator[str]:
 
 def _visible_sheets(archive: Archive) -> Iterator[tuple[str, str]]:
     targets = relation_targets(archive, "xl/_rels/workbook.xml.rels", "xl")
-    for event in archive.events("xl/workbook.xml"):
-        if isinstance(event, Start) and event.name == "sheet":
-            target = targets.get(event.attributes.get("id", ""), "")
-            if target and event.attributes.get("state", "visible") == "visible":
-                yield event.attributes.get("name", ""), target
+    for sheet in archive.elements("xl/workbook.xml", "sheet"):
+        target = targets.get(sheet.get("id", ""), "")
+        if target and sheet.get("state", "visible") == "visible":
+            yield sheet.get("name", ""), target
 
 
 def _shared_strings(archive: Archive) -> list[str]:

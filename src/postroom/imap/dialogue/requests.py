@@ -16,22 +16,26 @@ class NumberSet(Struct, frozen=True):
         return [(min(pair), max(pair)) for pair in ends]
 
 
-class LogIn(Struct, frozen=True):
+class Request(Struct, frozen=True):
+    """One command, read."""
+
+
+class LogIn(Request, frozen=True):
     name: str
     password: str
 
 
-class SelectFolder(Struct, frozen=True):
+class SelectFolder(Request, frozen=True):
     folder: str
     is_read_only: bool
     wants_modseq: bool = False
 
 
-class UnselectFolder(Struct, frozen=True):
+class UnselectFolder(Request, frozen=True):
     expunges: bool
 
 
-class ListFolders(Struct, frozen=True):
+class ListFolders(Request, frozen=True):
     command: str
     reference: str
     patterns: tuple[str, ...]
@@ -39,25 +43,25 @@ class ListFolders(Struct, frozen=True):
     status: tuple[str, ...] = ()
 
 
-class AskStatus(Struct, frozen=True):
+class AskStatus(Request, frozen=True):
     folder: str
     items: tuple[str, ...]
 
 
-class CreateFolder(Struct, frozen=True):
+class CreateFolder(Request, frozen=True):
     folder: str
 
 
-class DeleteFolder(Struct, frozen=True):
+class DeleteFolder(Request, frozen=True):
     folder: str
 
 
-class RenameFolder(Struct, frozen=True):
+class RenameFolder(Request, frozen=True):
     folder: str
     name: str
 
 
-class AppendMail(Struct, frozen=True):
+class AppendMail(Request, frozen=True):
     """The mail itself came in pieces before."""
 
     folder: str
@@ -77,7 +81,7 @@ class MailSection(Struct, frozen=True):
     shown: bytes = b"BODY[]"
 
 
-class FetchMails(Struct, frozen=True):
+class FetchMails(Request, frozen=True):
     which: NumberSet
     by_uid: bool
     items: tuple[str, ...]
@@ -89,7 +93,7 @@ class FetchMails(Struct, frozen=True):
         return any(not section.is_peek for section in self.sections)
 
 
-class StoreFlags(Struct, frozen=True):
+class StoreFlags(Request, frozen=True):
     which: NumberSet
     by_uid: bool
     mode: str  # "", + or -
@@ -109,55 +113,34 @@ class SearchKey(Struct, frozen=True):
     which: NumberSet | None = None
 
 
-class SearchMails(Struct, frozen=True):
+class SearchMails(Request, frozen=True):
     key: SearchKey
     by_uid: bool
     returns: tuple[str, ...] | None = None  # None: the old form of the answer
     wants_modseq: bool = False
 
 
-class CopyMails(Struct, frozen=True):
+class CopyMails(Request, frozen=True):
     which: NumberSet
     by_uid: bool
     folder: str
     moves: bool
 
 
-class ExpungeMails(Struct, frozen=True):
+class ExpungeMails(Request, frozen=True):
     uids: NumberSet | None = None
 
 
-class EnableExtensions(Struct, frozen=True):
+class EnableExtensions(Request, frozen=True):
     names: tuple[str, ...]
 
 
-class PlainCommand(Struct, frozen=True):
+class PlainCommand(Request, frozen=True):
     """A command that takes nothing: CAPABILITY, NOOP, CHECK, NAMESPACE, ID, LOGOUT, STARTTLS, IDLE."""
 
     name: str
 
 
-class Authenticate(Struct, frozen=True):
+class Authenticate(Request, frozen=True):
     mechanism: str
     initial: bytes | None = None
-
-
-Request = (
-    LogIn
-    | SelectFolder
-    | UnselectFolder
-    | ListFolders
-    | AskStatus
-    | CreateFolder
-    | DeleteFolder
-    | RenameFolder
-    | AppendMail
-    | FetchMails
-    | StoreFlags
-    | SearchMails
-    | CopyMails
-    | ExpungeMails
-    | EnableExtensions
-    | PlainCommand
-    | Authenticate
-)

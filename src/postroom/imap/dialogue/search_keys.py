@@ -8,13 +8,7 @@ from postroom.imap.dialogue.requests import SearchKey, SearchMails
 MAX_KEYS = 200
 RETURNS = ("MIN", "MAX", "ALL", "COUNT")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-FLAGS = {
-    "ANSWERED": "\\Answered",
-    "DELETED": "\\Deleted",
-    "DRAFT": "\\Draft",
-    "FLAGGED": "\\Flagged",
-    "SEEN": "\\Seen",
-}
+FLAGS = {name.upper(): f"\\{name}" for name in ("Answered", "Deleted", "Draft", "Flagged", "Seen")}
 TEXTS = {"BCC", "BODY", "CC", "FROM", "SUBJECT", "TEXT", "TO"}
 DATES = {"BEFORE", "ON", "SINCE", "SENTBEFORE", "SENTON", "SENTSINCE"}
 ALL = SearchKey("ALL")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from postroom.errors import ApiError
 from postroom.imap.reading.content import StoredContent
 from postroom.imap.state import ImapState
+from postroom.imap.view import batches
 from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import flags
@@ -23,8 +24,7 @@ async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list
     if not missing:
         return list(found)
     made: dict[str, bytes] = {}
-    for start in range(0, len(missing), ENVELOPES_TOGETHER):
-        part = missing[start : start + ENVELOPES_TOGETHER]
+    for part in batches(missing, ENVELOPES_TOGETHER):
         made |= await client.resources.db.read(_envelopes, [mail.message_id for mail in part])
         for mail in part:
             if mail.message_id not in made:
@@ -42,12 +42,12 @@ def _envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
 async def with_structures(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
     missing = [mail for mail in found if mail.structure is None]
     made: dict[str, bytes] = {}
-    for start in range(0, len(missing), STRUCTURES_TOGETHER):
-        part: dict[str, bytes] = {}
-        for mail in missing[start : start + STRUCTURES_TOGETHER]:
-            await _scan(client, mail, {}, part)
-        await client.resources.db.write(flags.keep_described, "structure", part)
-        made |= part
+    for part in batches(missing, STRUCTURES_TOGETHER):
+        of_part: dict[str, bytes] = {}
+        for mail in part:
+            await _scan(client, mail, {}, of_part)
+        await client.resources.db.write(flags.keep_described, "structure", of_part)
+        made |= of_part
     return [replace(mail, structure=mail.structure or made.get(mail.message_id)) for mail in found]
 
 

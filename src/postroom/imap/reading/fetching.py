@@ -11,6 +11,7 @@ from postroom.imap.dialogue.requests import FetchMails, MailSection
 from postroom.imap.reading import describing
 from postroom.imap.reading.content import StoredContent, measured
 from postroom.imap.state import ImapState
+from postroom.imap.view import batches
 from postroom.mail.imap import structure, written
 from postroom.mail.imap.structure import BodyPart
 from postroom.mailbox import raw_mails
@@ -43,8 +44,8 @@ async def fetch(client: ImapState, request: FetchMails) -> bytes:
     if _needs_content(request):
         step = HEADS_TOGETHER if _needs_heads_alone(request) else WITH_CONTENT_TOGETHER
     has_gaps = False
-    for start in range(0, len(uids), step):
-        has_gaps = not await _fetch_some(client, request, uids[start : start + step]) or has_gaps
+    for some in batches(uids, step):
+        has_gaps = not await _fetch_some(client, request, some) or has_gaps
     await listing.tell_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
     return b"NO [EXPUNGEISSUED] Some of them are gone." if has_gaps and not request.by_uid else b"OK Done."
 

@@ -11,7 +11,7 @@ from postroom.errors import ApiError
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import SearchKey, SearchMails
 from postroom.imap.state import ImapState
-from postroom.imap.view import FolderView
+from postroom.imap.view import FolderView, batches
 from postroom.mail import headers
 from postroom.mail.headers import Headers
 from postroom.mail.imap import written
@@ -106,8 +106,8 @@ def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs
     if len(uids) > BY_INDEX_ABOVE and (few := _find_few(tx, inbox, view, key)) is not None:
         uids = few
     found: list[Candidate] = []
-    for start in range(0, len(uids), ROWS_TOGETHER):
-        rows = views.list_mails(tx, inbox.id, view.folder, uids[start : start + ROWS_TOGETHER])
+    for some in batches(uids, ROWS_TOGETHER):
+        rows = views.list_mails(tx, inbox.id, view.folder, some)
         numbered = [(mail, view.number_of(mail.uid)) for mail in rows]
         candidates = [Candidate(mail, number) for mail, number in numbered if number is not None]
         found += _MailReader(tx, inbox, blobs).matching(view, key, candidates)
@@ -125,9 +125,8 @@ def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[in
         return None
     asked = sorted(found)
     uids: list[int] = []
-    for start in range(0, len(asked), ROWS_TOGETHER):
-        part = asked[start : start + ROWS_TOGETHER]
-        uids += views.find_uids(tx, inbox.id, view.folder, part).values()
+    for some in batches(asked, ROWS_TOGETHER):
+        uids += views.find_uids(tx, inbox.id, view.folder, some).values()
     return sorted(uids)
 
 
@@ -142,8 +141,7 @@ class _MailReader:
         answers = {id(each): _matches(view, key, each) for each in candidates}
         for read in (self._read_documents, self._read_headers):
             open_ones = [each for each in candidates if answers[id(each)] is None]
-            for start in range(0, len(open_ones), DOCUMENTS_TOGETHER):
-                part = open_ones[start : start + DOCUMENTS_TOGETHER]
+            for part in batches(open_ones, DOCUMENTS_TOGETHER):
                 read(part)
                 answers |= {id(each): _matches(view, key, each) for each in part}
                 for each in part:

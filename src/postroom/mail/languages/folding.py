@@ -20,7 +20,7 @@ _NOT_PLAIN_MARK = re.compile(r"[^\u0300-\u036f\u0653-\u0655]")
 _MIXED_WORD = re.compile(
     r"(?<![a-z\u0370-\u052f])(?:[a-z]{1,30}+[\u0370-\u052f]|[\u0370-\u052f]{1,30}+[a-z])[a-z\u0370-\u052f]{0,30}+"
 )
-_NO_WIDTH = re.compile(
+NO_WIDTH = re.compile(
     r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
@@ -40,7 +40,7 @@ def bounded(text: str, limit: int) -> str:
 def spaced(text: str) -> str:
     """Without what shows nothing, a line a paragraph."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
+        text = unicodedata.normalize("NFC", NO_WIDTH.sub("", text))
     has_other_blanks = any(map(text.__contains__, _OTHER_BLANKS))
     return "\n".join(_in_a_line(paragraph, has_other_blanks) for paragraph in text.split("\n\n"))
 
