@@ -123,6 +123,21 @@ async def test_the_wait_for_a_child_counts_towards_the_deadline(
 
 
 @whole_children
+@needs_proc
+async def test_a_child_has_no_file_of_ours(start_pool: Callable[..., ExtractionPool], tmp_path: Path) -> None:
+    """Not even one that any program we start is meant to have."""
+    pool = start_pool(children=1)
+    before = set(children_of(os.getpid()))
+    with (tmp_path / "ours").open("w") as ours:
+        os.set_inheritable(ours.fileno(), True)
+        assert await hello(pool) == HELLO
+    (child,) = set(children_of(os.getpid())) - before
+    files_of = Path(f"/proc/{child}/fd")
+    assert {*map(int, os.listdir(files_of))} == {0, 1, 2, 3}  # 3 takes the answers
+    assert os.readlink(files_of / "1") == os.readlink(files_of / "2") == os.devnull
+
+
+@whole_children
 async def test_a_file_that_eats_the_processor_is_given_up(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(cpu_seconds=1)
     assert await pool.extract("", "", slow_file(), 60.0) == Extraction("timed_out", None)

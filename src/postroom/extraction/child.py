@@ -16,6 +16,7 @@ from postroom.extraction.job import MAX_JOB_BYTES, Preview, ReadingJob
 from postroom.mail.extraction import Extraction
 from postroom.processes.child_limits import (
     allow_processor_seconds,
+    close_other_files,
     confine,
     die_with_parent,
     peak_memory_bytes,
@@ -27,6 +28,7 @@ def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
     die_with_parent()
     if os.getppid() != parent_pid:
         return
+    close_other_files()
     answers = _private_output()
     confine(memory_bytes)
     while (job := _next_job(sys.stdin.buffer)) is not None:

@@ -5,9 +5,11 @@ import os
 import resource
 import signal
 import sys
+from itertools import pairwise
 
 LOW_PRIORITY = 10
 MAX_OPEN_FILES = 64
+MOST_FILES = 65_536
 PR_SET_PDEATHSIG = 1
 
 
@@ -17,6 +19,14 @@ def confine(memory_bytes: int) -> None:
     _limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
+
+
+def close_other_files(*kept: int) -> None:
+    """Whatever starts us may hand on more: uvloop copies of its own output, and what it inherited itself."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    bounds = sorted({0, 1, 2, *kept, soft if soft != resource.RLIM_INFINITY else MOST_FILES})
+    for below, above in pairwise(bounds):
+        os.closerange(below + 1, above)
 
 
 def _limit(kind: int, value: int) -> None:

@@ -22,7 +22,7 @@ from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyH
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
 from postroom.processes import descriptors, loading, pools
-from postroom.processes.child_limits import die_with_parent
+from postroom.processes.child_limits import close_other_files, die_with_parent
 from postroom.smtp import intake
 from postroom.smtp.backend import Accepted, MailIntake, MailLoop, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
@@ -243,6 +243,7 @@ def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
     die_with_parent()
     if os.getppid() != parent_pid:
         return
+    close_other_files(channel_fd, *listener_fds)
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

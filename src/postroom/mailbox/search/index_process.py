@@ -14,7 +14,7 @@ from pathlib import Path
 from postroom.clock import SystemClock
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import IndexStep
-from postroom.processes.child_limits import LOW_PRIORITY, die_with_parent
+from postroom.processes.child_limits import LOW_PRIORITY, close_other_files, die_with_parent
 from postroom.storage.database import IndexStore
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
 
@@ -40,6 +40,7 @@ def main(database: str, holder: str, parent_pid: str) -> None:
     die_with_parent()
     if os.getppid() != int(parent_pid):
         return
+    close_other_files()
     os.nice(LOW_PRIORITY)
     gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
     with closing(SqliteIndexStore(Path(database))) as store:
