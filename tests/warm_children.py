@@ -56,7 +56,7 @@ async def start_python(
     is_main = threading.current_thread() is threading.main_thread()  # a child dies with its parent's thread
     if CLONE is None or not is_main:
         return await start_whole(arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr)
-    return await _start_copy(line or _first(), arguments, pass_fds, (stdin, stdout, stderr))
+    return await _start_copy(line or first(), arguments, pass_fds, (stdin, stdout, stderr))
 
 
 def start_from(line: socket.socket) -> None:
@@ -149,7 +149,7 @@ async def _connect(end: socket.socket, protocol: asyncio.BaseProtocol) -> asynci
 
 
 @functools.cache
-def _first() -> socket.socket:
+def first() -> socket.socket:
     """Our end of the line to a process that has loaded all kinds of children; it ends with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:

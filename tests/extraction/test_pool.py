@@ -12,6 +12,7 @@ import pytest
 
 from postroom.extraction.pool import ExtractionPool, Limits
 from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
+from tests import warm_children
 from tests.extraction import pdf_files
 from tests.mail import files
 
@@ -41,6 +42,7 @@ def slow_file() -> bytes:
 @pytest.fixture
 async def start_pool() -> AsyncIterator[Callable[..., ExtractionPool]]:
     pools: list[ExtractionPool] = []
+    warm_children.first()  # a child itself, before they are counted
 
     def start(**limits: int) -> ExtractionPool:
         pools.append(ExtractionPool(Limits(**limits)))

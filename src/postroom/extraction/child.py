@@ -11,7 +11,6 @@ import msgspec
 
 from postroom.extraction import ocr
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.pictures.preview import preview
 from postroom.extraction.job import MAX_JOB_BYTES, Preview, ReadingJob
 from postroom.mail.extraction import Extraction
 from postroom.processes.child_limits import (
@@ -60,6 +59,8 @@ def _next_job(stream: BinaryIO) -> ReadingJob | None:
 
 def _draw(job: ReadingJob) -> Preview:
     """Files are broken in many ways; each means that there is no preview."""
+    from postroom.extraction.formats.pictures.preview import preview
+
     try:
         return Preview(preview(job.content))
     except Exception:

@@ -1,4 +1,7 @@
-"""Text of an attachment, whatever it claims to be. Meant for a child process: hostile files may be slow."""
+"""Text of an attachment, whatever it claims to be. Meant for a child process: hostile files may be slow.
+
+A reader is loaded with the first file of its kind.
+"""
 
 import re
 import time
@@ -8,23 +11,10 @@ from itertools import chain
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from postroom.extraction.formats import (
-    archive,
-    calendar,
-    epub,
-    letter,
-    office,
-    plain,
-    rtf,
-    vcard,
-    workbook,
-    zipped,
-)
+from postroom.extraction.formats import archive, calendar, plain, rtf, vcard
 from postroom.extraction.formats.archive import Archive, UnpackingBudget
-from postroom.extraction.formats.old_office import compound, outlook, slides97, word97, workbook97
-from postroom.extraction.formats.old_office.compound import CompoundFile
+from postroom.extraction.formats.old_office.compound import MAGIC as COMPOUND_MAGIC
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
-from postroom.extraction.formats.pdf import pages
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, MAX_WHOLE_CHARS, Extraction
 from postroom.mail.html.markup import names
 from postroom.mail.html.text import html_to_text, visible
@@ -92,6 +82,8 @@ def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extractio
     """A PDF whose pages are pictures: what can be read of them, or that there is nothing but pictures."""
     if read_picture is None:
         return Extraction("image_only", None)
+    from postroom.extraction.formats.pdf import pages
+
     text = _gathered(f"{read_picture(page)}\n" for page in pages.page_pictures(content))
     if not text.strip():
         return Extraction("image_only", None)
@@ -147,10 +139,12 @@ class _Opener(Struct, frozen=True):
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
         if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):
+            from postroom.extraction.formats.pdf import pages
+
             return "pdf", pages.pdf_text(content)
         if content.startswith(archive.MAGIC):
             return self._zip(content)
-        if content.startswith(compound.MAGIC):
+        if content.startswith(COMPOUND_MAGIC):
             return "office", self._compound(content)
         if _PICTURE.match(content):
             return "ocr", self._picture(content)
@@ -175,6 +169,8 @@ class _Opener(Struct, frozen=True):
                 raise
 
     def _zip(self, content: bytes) -> Readable:
+        from postroom.extraction.formats import epub, office, workbook, zipped
+
         opened = Archive.open(content, self.budget)
         if office.is_word_document(opened):
             return "office", office.word_text(opened, self.read_inside)
@@ -189,6 +185,9 @@ class _Opener(Struct, frozen=True):
         return "archive", zipped.zip_text(opened, self.read_inside)
 
     def _compound(self, content: bytes) -> Iterator[str]:
+        from postroom.extraction.formats.old_office import outlook, slides97, word97, workbook97
+        from postroom.extraction.formats.old_office.compound import CompoundFile
+
         file = CompoundFile.open(content)
         streams = file.items()
         if "encryptedpackage" in streams:
@@ -210,8 +209,12 @@ class _Opener(Struct, frozen=True):
 
     def _text(self, kind: str, content_type: str, ending: str, content: bytes) -> Readable:
         if kind in MAIL_TYPES or ending == "eml":
+            from postroom.extraction.formats import letter
+
             return "text", letter.letter_text(content, self.read_inside)
         if kind in PAGE_TYPES or ending in ("mht", "mhtml"):
+            from postroom.extraction.formats import letter
+
             return "html", letter.saved_page_text(content)
         if calendar.is_calendar(content):
             return "text", calendar.calendar_text(content)

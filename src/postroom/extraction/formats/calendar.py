@@ -1,9 +1,12 @@
 """Calendar files as a reader would tell them: what, when, where, and who."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from postroom.extraction.formats import plain
-from postroom.mail.meaning.calendar import Calendar, last_day, read_events
+
+if TYPE_CHECKING:
+    from postroom.mail.meaning.calendar import Calendar
 
 START = b"BEGIN:VCALENDAR"
 
@@ -13,6 +16,8 @@ def is_calendar(content: bytes) -> bool:
 
 
 def calendar_text(content: bytes) -> Iterator[str]:
+    from postroom.mail.meaning.calendar import read_events
+
     is_empty = True
     for event in read_events(content):
         is_empty = False
@@ -21,7 +26,7 @@ def calendar_text(content: bytes) -> Iterator[str]:
         yield plain.decode(content, "")
 
 
-def _event_text(event: Calendar) -> str:
+def _event_text(event: "Calendar") -> str:
     facts = {
         "": event.summary,
         "When": _when(event),
@@ -36,8 +41,10 @@ def _event_text(event: Calendar) -> str:
     return "\n".join([*lines, event.description]) + "\n\n"
 
 
-def _when(event: Calendar) -> str:
+def _when(event: "Calendar") -> str:
     if event.all_day:
+        from postroom.mail.meaning.calendar import last_day
+
         last = last_day(event)
         return event.start if last <= event.start else f"{event.start} to {last}"
     start, end = (moment.replace("T", " ").removesuffix(":00") for moment in (event.start, event.end))
@@ -47,10 +54,10 @@ def _when(event: Calendar) -> str:
     return f"{span} ({event.time_zone})" if span and event.time_zone else span
 
 
-def _attendees(event: Calendar) -> str:
+def _attendees(event: "Calendar") -> str:
     more = event.attendee_count - len(event.attendees)
     return ", ".join([*map(str, event.attendees), *([f"and {more} more"] if more else [])])
 
 
-def _status(event: Calendar) -> str:
+def _status(event: "Calendar") -> str:
     return "cancelled" if event.method == "CANCEL" else event.status.lower()

@@ -3,7 +3,6 @@
 import re
 
 from postroom.mail.html.markup import names
-from postroom.mail.html.page import read_page
 
 HTML_NAMES = names(
     "a abbr address article aside b big blockquote body br button caption center cite code col dd del div "
@@ -50,4 +49,6 @@ def looks_like_html(text: str) -> bool:
 
 
 def html_to_text(html: str) -> str:
+    from postroom.mail.html.page import read_page
+
     return visible(read_page(html).text)
