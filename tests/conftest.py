@@ -43,6 +43,7 @@ from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
+MANY_TESTS = 500  # a run of fewer may need none of what comes late
 LONGEST = (
     "tests/end_to_end/",
     "tests/browser/",
@@ -107,7 +108,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if is_side_by_side(session.config) and len(session.items) > MANY_TESTS:
+        prepared.load_what_comes_late()
+        migrated_sqlite()
     gc.freeze()
     gc.enable()
 
@@ -116,7 +120,6 @@ def pytest_collection(session: pytest.Session) -> None:
     """What every process of the run needs is made before they are copied from this one."""
     if is_side_by_side(session.config):
         prepared.prepare(session.config, cores())
-        prepared.compile_pages()
         signing_key()
 
 

@@ -6,14 +6,18 @@ beside them compiled, and the constants of the source, from which Hypothesis dra
 
 import compileall
 import contextlib
+import importlib
 import multiprocessing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from _pytest.assertion import rewrite
+from hypothesis.internal.charmap import charmap
 from hypothesis.internal.constants_ast import Constants, constants_from_module
 
+from postroom.inward import receive
+from postroom.mail.languages.patterns import compile_one
 from postroom.web.dashboard.display.rendering import Renderer
 
 ROOT = Path(__file__).parent.parent
@@ -52,12 +56,16 @@ def work(config: pytest.Config, tests: list[Path], others: list[Path], sources: 
         constants_of(path)
 
 
-def compile_pages() -> None:
-    """Most of the time of the first look at a page; the processes of a run then have them all."""
-    environment = Renderer("")._environment
-    for name in environment.list_templates(extensions=["html"]):
-        if "/" not in name:  # as pages name them
-            environment.get_template(name)
+def load_what_comes_late() -> None:
+    """What the program makes or loads at its first use: copies of this process have it already."""
+    importlib.import_module("mcp.server")
+    charmap()
+    receive.warm_up()
+    while compile_one():
+        pass
+    templates = Renderer("")._environment
+    for name in templates.list_templates(filter_func=lambda name: name.endswith(".html") and "/" not in name):
+        templates.get_template(name)
 
 
 def constants_of(path: Path) -> Constants:
