@@ -32,7 +32,7 @@ from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import memory_folder, prepared, programs, warm_children
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key as signing_key
-from tests.migrated import put_migrated_sqlite
+from tests.migrated import migrated_sqlite, put_migrated_sqlite
 from tests.own_home import Homes, UserFiles
 from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
