@@ -14,6 +14,7 @@ from tests.conftest import settings
 from tests.doubles import RushingClock
 from tests.mail.keys import signing_key
 
+ROOT = Path(__file__).parents[2]
 SEED = 20_261_114
 EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "3")
 
@@ -70,10 +71,13 @@ async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int
         "--continue-on-failure",
         "--generation-database=none",
         "--no-color",
+        "--warnings=off",
     ]
+    path = os.pathsep.join((str(ROOT), os.environ["PYTHONPATH"]))
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "schemathesis.cli", "run", f"{base_url}/openapi.json", *options],
         cwd=folder,
+        env=os.environ | {"SCHEMATHESIS_HOOKS": "tests.end_to_end.schemathesis_hooks", "PYTHONPATH": path},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

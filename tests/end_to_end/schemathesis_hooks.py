@@ -1,0 +1,70 @@
+"""Loaded by schemathesis: of values that many operations describe alike, most are tried at the first of them.
+
+A field or a parameter gets every value at the first operation that has it as it is described there; at the
+others one that is allowed, and one that is not.
+"""
+
+import gc
+import json
+import re
+from typing import Any
+
+import schemathesis
+from schemathesis.generation.meta import CoveragePhaseData
+from schemathesis.transport.requests import SameHostRedirectsSession
+
+# It would look for proxies and for a `.netrc` before each request.
+SameHostRedirectsSession.trust_env = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
+gc.disable()  # nearly nothing that it makes is garbage
+
+FOR_READERS = {"description", "title", "examples", "default", "x-default"}
+
+FIELD = re.compile(r"(?:Object with valid '(\w+)' value|(\w+)(?: ->|:))")
+_first: dict[tuple[object, ...], str] = {}  # the operation where a value of a field was tried first
+_tried: set[tuple[object, ...]] = set()
+
+
+@schemathesis.hook
+def filter_case(context: schemathesis.HookContext, case: "schemathesis.Case[Any]") -> bool:
+    data = case.meta.phase.data if case.meta else None
+    if case.meta is None or not isinstance(data, CoveragePhaseData):
+        return True
+    described = described_as(case, data)
+    if described is None:
+        return True
+    label = case.operation.label
+    if _first.setdefault((described, data.description), label) == label:
+        return True
+    here = (label, described, case.meta.generation.mode)
+    is_new = here not in _tried
+    _tried.add(here)
+    return is_new
+
+
+def described_as(case: "schemathesis.Case[Any]", data: CoveragePhaseData) -> str | None:
+    """The name and the schema of the one field or parameter that this case is about."""
+    definition: Any = case.operation.definition.raw
+    found = FIELD.match(data.description)
+    if data.parameter_location == "body" and found and case.media_type:
+        schema = definition["requestBody"]["content"][case.media_type]["schema"]
+        if "$ref" in schema:
+            schema = case.operation.schema.raw_schema["components"]["schemas"][schema["$ref"].split("/")[-1]]
+        name = found[1] or found[2]
+        return as_text(case.media_type, name, schema.get("properties", {}).get(name))
+    if data.parameter_location in ("query", "header"):
+        named = {each.get("name"): each.get("schema") for each in definition.get("parameters", [])}
+        return as_text(data.parameter_location, data.parameter, named.get(data.parameter))
+    return None
+
+
+def as_text(place: str, name: str | None, schema: dict[str, Any] | None) -> str | None:
+    return None if schema is None else json.dumps([place, name, bare(schema)])
+
+
+def bare(schema: Any) -> Any:
+    """Without what says nothing of its values."""
+    if isinstance(schema, list):
+        return [bare(each) for each in schema]
+    if isinstance(schema, dict):
+        return {word: bare(value) for word, value in schema.items() if word not in FOR_READERS}
+    return schema
