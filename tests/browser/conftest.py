@@ -6,15 +6,16 @@ While the browser is open, no other test can run a loop.
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, StorageState
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize
 
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
 
 PATIENCE = 60_000  # milliseconds, on a machine that may be busy
+WIDE: ViewportSize = {"width": 1280, "height": 800}
 Open = Callable[..., Page]
 
 
@@ -48,11 +49,19 @@ class Watch:
         self.left: list[str] = []
         self.complaints: list[str] = []
 
-    def over(self, context: BrowserContext) -> None:
-        context.on("request", lambda request: self.note_request(request.url))
-        context.on("console", lambda message: self.note_message(message.type, message.text))
-        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
-        context.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+    @contextlib.contextmanager
+    def over(self, context: BrowserContext) -> Iterator[None]:
+        seen: dict[Any, Callable[[Any], None]] = {
+            "request": lambda request: self.note_request(request.url),
+            "console": lambda message: self.note_message(message.type, message.text),
+            "weberror": lambda error: self.complaints.append(str(error.error)),
+            "dialog": lambda dialog: self.complaints.append(dialog.message),
+        }
+        for event, note in seen.items():
+            context.on(event, note)
+        yield
+        for event, note in seen.items():
+            context.remove_listener(event, note)
 
     def note_request(self, url: str) -> None:
         if not url.startswith((f"{self._base_url}/", "data:", "about:", "blob:")):
@@ -74,21 +83,60 @@ def watch(running: House) -> Iterator[Watch]:
     assert watching.complaints == []
 
 
-@pytest.fixture
-def open_page(browser: Browser, running: House, watch: Watch, session: StorageState) -> Iterator[Open]:
-    """Opens a page of somebody who is signed in; options are those of a browser's context."""
-    contexts: list[BrowserContext] = []
-
-    def open_one(path: str = "/app/mail", signed_in: bool = True, **options: Any) -> Page:
-        usual = {"viewport": {"width": 1280, "height": 800}, "storage_state": session if signed_in else None}
-        context = browser.new_context(**{**usual, **options})
+@pytest.fixture(scope="module")
+def shared_tab(browser: Browser, running: House, session: StorageState) -> Iterator[Page]:
+    """Of somebody who is signed in: a new one costs twice as much as a page that is shown in it."""
+    with contextlib.closing(browser.new_context(storage_state=session)) as context:
         context.set_default_timeout(PATIENCE)
-        watch.over(context)
-        contexts.append(context)
-        page = context.new_page()
-        page.goto(running.base_url + path)
-        return page
+        yield context.new_page()
 
-    yield open_one
-    for context in contexts:
-        context.close()
+
+@contextlib.contextmanager
+def lent(tab: Page, session: StorageState) -> Iterator[Page]:
+    """As good as new for the next one, who opens another page first."""
+    yield tab
+    for other in tab.context.pages:
+        if other != tab:
+            other.close()
+    tab.evaluate("if (origin !== 'null') { localStorage.clear(); sessionStorage.clear(); }")
+    tab.context.clear_cookies()
+    tab.context.add_cookies(cast(Any, session["cookies"]))
+
+
+@pytest.fixture
+def open_page(
+    browser: Browser, running: House, watch: Watch, session: StorageState, shared_tab: Page
+) -> Iterator[Open]:
+    """Opens a page of somebody who is signed in; options are those of a browser's context.
+
+    One without options is shown in the tab that all tests of the module share; who listens to a page or
+    changes its requests takes one of his own.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def own_tab(signed_in: bool, **options: Any) -> Page:
+            usual = {"viewport": WIDE, "storage_state": session if signed_in else None}
+            context = browser.new_context(**{**usual, **options})
+            stack.enter_context(contextlib.closing(context))
+            context.set_default_timeout(PATIENCE)
+            stack.enter_context(watch.over(context))
+            return context.new_page()
+
+        def lend_tab(viewport: ViewportSize) -> Page:
+            stack.enter_context(watch.over(shared_tab.context))
+            shared_tab.set_viewport_size(viewport)
+            return stack.enter_context(lent(shared_tab, session))
+
+        def open_one(
+            path: str = "/app/mail",
+            signed_in: bool = True,
+            own: bool = False,
+            viewport: ViewportSize = WIDE,
+            **options: Any,
+        ) -> Page:
+            is_shared = signed_in and not own and not options
+            page = lend_tab(viewport) if is_shared else own_tab(signed_in, viewport=viewport, **options)
+            page.goto(running.base_url + path)
+            return page
+
+        yield open_one

@@ -101,7 +101,7 @@ def test_no_page_asks_for_more_than_its_harmless_copy(
 
 
 def test_htmx_obeys_no_attribute_without_the_nonce_of_the_page(open_page: Open) -> None:
-    page = open_page("/app/sessions")
+    page = open_page("/app/sessions", own=True)
     page.wait_for_selector("body[data-live]")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.rpartition("?")[2]))

