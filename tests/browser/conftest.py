@@ -16,7 +16,25 @@ from tests.browser.screenshots import chromium, sign_in
 
 PATIENCE = 60_000  # milliseconds, on a machine that may be busy
 WIDE: ViewportSize = {"width": 1280, "height": 800}
+SMALL: ViewportSize = {"width": 200, "height": 100}  # of a page at which nobody looks: little to paint
 Open = Callable[..., Page]
+# A page without news is as live as it gets. For a selector, Playwright would load its reader of selectors
+# into each page, which costs half as much as the page itself.
+LIVE = """patience => new Promise((done, fail) => {
+  const look = () => {
+    if (document.getElementById("live") && document.body.dataset.live === undefined) return;
+    changes.disconnect();
+    done();
+  };
+  const changes = new MutationObserver(look);
+  changes.observe(document.body, {attributes: true});
+  setTimeout(() => fail(new Error("not live")), patience);
+  look();
+})"""
+
+
+def wait_until_live(page: Page) -> None:
+    page.evaluate(LIVE, PATIENCE)
 
 
 @pytest.fixture(scope="package")

@@ -28,7 +28,14 @@ SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # A process for each frame without scripts protects the browser, and is half of what a frame costs.
-        args = ["--no-sandbox", "--disable-features=IsolateSandboxedIframes"]
+        # Painting in one tile without coloured edges of letters saves a tenth of what a page costs.
+        tile = [
+            "--default-tile-width=1280",
+            "--default-tile-height=800",
+            "--disable-lcd-text",
+            "--disable-zero-copy",
+        ]
+        args = ["--no-sandbox", "--disable-features=IsolateSandboxedIframes", *tile]
         browser = playwright.chromium.launch(executable_path=programs.browser(), args=args)
         yield browser
         browser.close()

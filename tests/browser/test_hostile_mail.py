@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser import hostile_mails
-from tests.browser.conftest import Open, Watch
+from tests.browser.conftest import PATIENCE, SMALL, Open, Watch
 from tests.browser.house import House
 
 pytestmark = pytest.mark.needs("chromium")
@@ -26,17 +26,24 @@ IN_FRAMES = """async urls => {
   }));
   await Promise.all(loads);
 }"""
-# As the page itself does when something happened in the thread.
-COME_ANEW = """url => htmx.ajax("GET", url, {target: "#messages", select: "#messages", swap: "outerHTML"})"""
+# As the page itself does when something happened in the thread; a message that has no such tab has none that is
+# open.
+COME_ANEW = """async ([url, message, tab, patience]) => {
+  const hasCome = () => {
+    const open = document.getElementById(message)?.querySelector(".tabs [aria-current]");
+    return !open || open.href.includes(`tab=${tab}`);
+  };
+  const end = Date.now() + patience;
+  await htmx.ajax("GET", url, {target: "#messages", select: "#messages", swap: "outerHTML"});
+  while (!hasCome()) {
+    if (Date.now() > end) throw new Error(`${tab} of ${message} has not come`);
+    await new Promise(again => setTimeout(again, 20));
+  }
+}"""
 STATE = """() => {
   const count = selector => document.querySelectorAll(selector).length;
   const shown = {messages: count("article.message"), answers: count("#answer")};
   return {pwned: typeof pwned, out: count(".broken-out"), ...shown};
-}"""
-# A message that has no such tab has none that is open.
-HAS_COME = """([message, tab]) => {
-  const open = document.getElementById(message)?.querySelector(".tabs [aria-current]");
-  return !open || open.href.includes(`tab=${tab}`);
 }"""
 
 
@@ -84,11 +91,11 @@ def require_untouched(page: Page, path: str, messages: int = 0) -> None:
     assert (found["messages"], found["answers"]) == (messages, min(messages, 1)), path
 
 
-def look_into_frames(page: Page) -> None:
+def look_into_frame(page: Page) -> None:
     """A frame is loaded once somebody scrolls to it."""
-    for frame in page.locator("iframe").all():
-        frame.scroll_into_view_if_needed()
-        frame.content_frame.locator("body").wait_for(state="attached")
+    page.evaluate("document.querySelector('iframe')?.scrollIntoView()")
+    for frame in page.frames[1:]:
+        frame.wait_for_url("**/html")
 
 
 def test_what_a_stranger_designed_runs_and_loads_nothing(
@@ -96,7 +103,7 @@ def test_what_a_stranger_designed_runs_and_loads_nothing(
 ) -> None:
     """All that has HTML, as the pages show it; of the others there is nothing to design."""
     assert len(hostile.with_html) >= 160
-    page = open_page("/app/sessions")
+    page = open_page("/app/sessions", viewport=SMALL)
     for start in range(0, len(hostile.with_html), AT_ONCE):
         page.goto(f"{running.base_url}/app/sessions")
         some = hostile.with_html[start : start + AT_ONCE]
@@ -109,7 +116,7 @@ def test_what_a_stranger_designed_runs_and_loads_nothing(
 def test_opened_by_itself_it_runs_and_loads_nothing_either(
     running: House, open_page: Open, hostile: Hostile, watch: Watch
 ) -> None:
-    page = open_page("/app/sessions")
+    page = open_page("/app/sessions", viewport=SMALL)
     for each in hostile.with_html[::11]:
         page.goto(f"{running.base_url}/app/messages/{each}/html")
         assert page.evaluate("typeof pwned") == "undefined"
@@ -118,7 +125,7 @@ def test_opened_by_itself_it_runs_and_loads_nothing_either(
 
 
 def test_a_list_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
-    page = open_page("/app/mail")
+    page = open_page("/app/mail", viewport=SMALL)
     for offset in range(0, len(hostile.threads), 50):
         page.goto(f"{running.base_url}/app/mail?offset={offset}")
         require_untouched(page, f"offset {offset}")
@@ -129,7 +136,7 @@ def test_a_list_shows_it_as_text(running: House, open_page: Open, hostile: Hosti
 def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
     """Every mail in its text, and each tab of many: opened, or come anew as after news of the thread."""
     seen = Counter[str]()
-    page = open_page("/app/mail")
+    page = open_page("/app/mail", viewport=SMALL)
     for number, thread in enumerate(hostile.long_threads):
         path, messages = f"{running.base_url}/app/mail/{thread}", hostile.threads[thread]
         for place, tab in enumerate(TABS[:3] if number % 2 else TABS[3:]):
@@ -138,10 +145,9 @@ def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hos
             if place == 0:
                 page.goto(address)
             else:
-                page.evaluate(COME_ANEW, address)
-                page.wait_for_function(HAS_COME, arg=[message, tab])
+                page.evaluate(COME_ANEW, [address, message, tab, PATIENCE])
             if tab == "html":
-                look_into_frames(page)
+                look_into_frame(page)
             require_untouched(page, f"{tab} of {message}", len(messages))
             seen[tab] += 1
     assert min(seen[tab] for tab in TABS) >= 10
@@ -149,7 +155,7 @@ def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hos
 
 def test_a_hostile_subject_stays_a_subject(running: House, open_page: Open, hostile: Hostile) -> None:
     """It is the title of the page as well."""
-    page = open_page("/app/mail")
+    page = open_page("/app/mail", viewport=SMALL)
     threads = running.api.get(f"/v1/inboxes/{hostile.inbox_id}/threads?limit=100&offset=20").json()["data"]
     named = [each for each in threads if not each["subject"].startswith(("Hostile", "Thread"))]
     assert len(named) == len(hostile_mails.WORDS)
