@@ -35,7 +35,7 @@ MODULES = {
 def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     for name, source in MODULES.items():
         (folder / name).write_text("\n".join(line[8:] for line in source.splitlines()))
-    command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-p", "tests.conftest"]
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-p", "tests.side_by_side"]
     return subprocess.run(
         [*command, "--processes", "2", *arguments, folder],
         cwd=CHECKOUT,
