@@ -13,6 +13,7 @@ import pytest
 from postroom_client import profiles
 from postroom_client.profiles import Profile, Profiles
 from tests.own_home import UserFiles
+from tests.test_programs import LACKING, NEED_SWAKS, check_what_was_left_out
 
 PROFILES = ".config/postroom/profiles.json"
 CHECKOUT = Path(__file__).parents[1]
@@ -38,7 +39,7 @@ def test_that_waits() -> None:
 
 
 def run_pytest(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "HOME": str(home), "POSTROOM_API_KEY": "pr_of-the-user"}
+    environment = {**os.environ, "HOME": str(home), "POSTROOM_API_KEY": "pr_of-the-user", **LACKING}
     command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml"]
     return subprocess.run(
         [*command, *arguments], cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=300
@@ -71,14 +72,17 @@ def test_what_another_test_saved_in_its_home_is_not_in_this_one() -> None:
 
 
 def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_else(tmp_path: Path) -> None:
-    """A server that a test starts changes nothing; what others write meanwhile is no fault of it."""
+    """A server that a test starts changes nothing; what others write meanwhile is no fault of it.
+
+    Tests that cannot run on this machine are named, as in every run.
+    """
     home, waits, may_end = make_home(tmp_path / "home"), tmp_path / "waits", tmp_path / "may_end"
     innocent, guilty = tmp_path / "test_innocent.py", tmp_path / "test_guilty.py"
     written, new = home / ".config/postroom/guilty", home / ".config/postroom/new"
     innocent.write_text(INNOCENT.format(waits=str(waits), may_end=str(may_end)))
     guilty.write_text(GUILTY.format(place=str(written)))
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(run_pytest, home, STARTS_SERVERS, str(innocent), str(guilty))
+        run = pool.submit(run_pytest, home, STARTS_SERVERS, NEED_SWAKS, str(innocent), str(guilty))
         while not waits.exists() and not run.done():
             time.sleep(0.01)
         (home / PROFILES).write_text("{}")
@@ -87,6 +91,7 @@ def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_e
         may_end.touch()
         done = run.result()
     assert "3 passed" in done.stdout, done.stdout
+    check_what_was_left_out(done)
     noted = re.findall("wrote into a folder of the user: (.*)", done.stdout)
     assert (noted, done.returncode) == ([str(written)], pytest.ExitCode.TESTS_FAILED)
     written.unlink()
