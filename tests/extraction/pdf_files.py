@@ -11,7 +11,7 @@ endbfchar endcmap end end"""
 
 
 def stream(content: bytes, *, is_packed: bool = False) -> bytes:
-    packed = zlib.compress(content) if is_packed else content
+    packed = zlib.compress(content, 1) if is_packed else content
     kind = b" /Filter /FlateDecode" if is_packed else b""
     return b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(packed), kind, packed)
 

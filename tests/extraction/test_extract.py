@@ -185,7 +185,7 @@ def test_a_file_over_the_limit_is_not_opened() -> None:
     ("content", "filename"),
     [
         (b"word " * 250_000, "a.txt"),
-        (b"a,b\n" * 300_000, "a.csv"),
+        ((b"word," * 19 + b"word\n") * 11_000, "a.csv"),
         (files.docx(PARAGRAPH.format("word" * 125) * 2_100), "a.docx"),
         (files.pptx(*["word" * 25_000] * 11), "a.pptx"),
     ],
@@ -210,7 +210,7 @@ def test_text_holds_no_nul_surrogate_control_or_invisible_character() -> None:
 
 
 def test_a_zip_bomb_stops_at_the_budget() -> None:
-    bomb = files.docx(PARAGRAPH.format("seen") + "<w:x/>" * 8_000_000)
+    bomb = files.docx(PARAGRAPH.format("seen") + "<w:x/>" * 500_000)
     opened = Archive.open(bomb, UnpackingBudget(bytes_left=1_000_000))
     events = sum(1 for _ in opened.events("word/document.xml"))
     assert 0 < events < 400_000

@@ -138,7 +138,7 @@ def test_the_number_of_codes_is_bounded() -> None:
     ],
 )
 def test_long_hostile_texts_give_few_codes(unit: str) -> None:
-    assert len(codes(unit * 200_000)) <= 20
+    assert len(codes(unit * 50_000)) <= 20
 
 
 @given(st.text(max_size=200))

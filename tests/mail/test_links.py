@@ -121,4 +121,4 @@ def test_any_text_can_be_searched_and_details_follow_the_links(text: str, html: 
 
 @samples("unit", ["http://a", "http://a.b ", '<a href="http://a.b">', "<a href=//>", "://", "verify "])
 def test_long_hostile_mails_give_few_links(unit: str) -> None:
-    assert len(link_details(unit * 20_000, unit * 20_000)) <= 100
+    assert len(link_details(unit * 5_000, unit * 5_000)) <= 100
