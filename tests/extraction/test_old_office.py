@@ -267,7 +267,9 @@ def test_mails_that_hold_each_other_without_end_stop() -> None:
         struct.pack_into("<I", content, place + 76, first)
         place = content.find(name, place + 1)
     file = CompoundFile.open(bytes(content))
-    assert len(list(outlook_text(file, lambda *inner: iter(())))) < MAX_VISITS
+    assert file.visits_left == MAX_VISITS
+    file.visits_left = 50_000
+    assert len(list(outlook_text(file, lambda *inner: iter(())))) < 50_000
     assert file.visits_left == 0
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.parse import parse_mail
-from postroom.mail.reports.dmarc import MAX_ELEMENTS, MAX_ROWS, AggregateReport, AggregateRow, read_aggregate
+from postroom.mail.reports import dmarc
+from postroom.mail.reports.dmarc import AggregateReport, AggregateRow, read_aggregate
 from postroom.mail.reports.read import find_report
 from postroom.mail.reports.tls import TlsReport, read_tls
 from postroom.mail.reports.unpack import MAX_BYTES, BadReport, unpack
@@ -124,7 +125,6 @@ ENTITIES = (
         b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><feedback>&x;</feedback>',
         b'<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><feedback/>',
         b"<a>" * 100_000,
-        b"<feedback>" + b"<a/>" * (MAX_ELEMENTS + 1) + b"</feedback>",
         b'<?xml version="1.0" encoding="no-such"?><feedback/>',
         AGGREGATE.replace(b"<domain>example.com</domain>", b"", 1),
         AGGREGATE.replace(b"1793491200", "١٧٩٣٤٩١٢٠٠".encode()),
@@ -153,7 +153,15 @@ def test_a_hostile_report_about_tls_is_refused(hostile: bytes) -> None:
         read_tls(hostile)
 
 
-def test_rows_that_say_nothing_are_left_out_and_too_many_are_not_kept() -> None:
+def test_more_elements_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dmarc, "MAX_ELEMENTS", 1_000)
+    with pytest.raises(BadReport, match="too many elements"):
+        read_aggregate(b"<feedback>" + b"<a/>" * 1_001 + b"</feedback>")
+
+
+def test_rows_that_say_nothing_are_left_out_and_too_many_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for old, new in (
         (b"192.0.2.123", b"evil<b/>"),
         (b">123<", b">-1<"),
@@ -162,8 +170,10 @@ def test_rows_that_say_nothing_are_left_out_and_too_many_are_not_kept() -> None:
     ):
         assert read_aggregate(AGGREGATE.replace(old, new)).rows == READ.rows[1:]
     start, end = AGGREGATE.index(b"  <record>"), AGGREGATE.index(b"</record>") + len(b"</record>")
-    many = AGGREGATE[:start] + AGGREGATE[start:end] * (MAX_ROWS + 1) + AGGREGATE[end:]
-    assert len(read_aggregate(many).rows) == MAX_ROWS
+    many = AGGREGATE[:start] + AGGREGATE[start:end] * 101 + AGGREGATE[end:]
+    assert len(read_aggregate(many).rows) > 100
+    monkeypatch.setattr(dmarc, "MAX_ROWS", 100)
+    assert len(read_aggregate(many).rows) == 100
 
 
 def read_or_refuse(content: bytes) -> None:

@@ -90,11 +90,21 @@ def test_each_character_of_a_text_is_folded_by_itself(text: str, others: int) ->
     assert tokens.fold(whole) == one_by_one[: 2 * len(whole) + 100]
 
 
+HAN_AND_HANGUL = (
+    (0x3400, 0x4DC0),
+    (0x4E00, 0xA000),
+    (0xAC00, 0xD7A4),
+    (0x20000, 0x2F800),
+    (0x30000, 0x40000),
+)
+
+
 def test_every_character_there_is_gives_safe_tokens() -> None:
-    """Those without a meaning, three of four, by every hundredth of them."""
+    """Those without a meaning, three of four, by every hundredth of them; Han and Hangul by every tenth."""
     everything = list(map(chr, range(sys.maxunicode + 1)))
     without_meaning = [each for each in everything if unicodedata.category(each) in ("Cn", "Co")]
-    tried = sorted({*everything} - {*without_meaning} | {*without_meaning[::100]})
+    alike = [each for first, last in HAN_AND_HANGUL for each in map(chr, range(first, last))]
+    tried = sorted({*everything} - {*without_meaning, *alike} | {*without_meaning[::100], *alike[::10]})
     for start in range(0, len(tried), 0x1000):
         found = "".join(tokens.split(" ".join(tried[start : start + 0x1000])))
         assert {each for each in found if each.isascii()} <= set(ascii_lowercase + digits), tried[start]

@@ -1,6 +1,7 @@
 """A look at everything stored: a server in use is found sound, and each kind of damage is named."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -106,34 +107,43 @@ async def test_counters_and_index_are_made_anew_and_what_is_lost_stays_named(ser
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}")).json() == before
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ("delete from raw_mails where message_id = :id", "its bytes are not there"),
-        (
-            "update raw_mails set size_bytes = size_bytes + 1 where message_id = :id",
-            "its bytes are not as many",
-        ),
-        ("update messages set document = :junk where id = :id", "its fields cannot be read"),
-        ("update messages set document = :damaged where id = :id", "its fields cannot be read"),
-        (
-            "update raw_mails set content = :damaged, content_bytes = 9 where message_id = :id",
-            "its bytes are not as many",
-        ),
-        ("update messages set thread_id = 'thr_none' where id = :id", "its thread is not there"),
-        ("update messages set inbox_id = 'inb_none' where id = :id", "its inbox is not there"),
-        ("update messages set has_attachments = 1 where id = :id", "its attachments are not those"),
-    ],
+UNREADABLE = (
+    ("delete from raw_mails where message_id = :id", "its bytes are not there"),
+    (
+        "update raw_mails set size_bytes = size_bytes + 1 where message_id = :id",
+        "its bytes are not as many",
+    ),
+    ("update messages set document = :junk where id = :id", "its fields cannot be read"),
+    ("update messages set document = :damaged where id = :id", "its fields cannot be read"),
+    (
+        "update raw_mails set content = :damaged, content_bytes = 9 where message_id = :id",
+        "its bytes are not as many",
+    ),
+    ("update messages set thread_id = 'thr_none' where id = :id", "its thread is not there"),
+    ("update messages set inbox_id = 'inb_none' where id = :id", "its inbox is not there"),
+    ("update messages set has_attachments = 1 where id = :id", "its attachments are not those"),
 )
-async def test_a_message_that_cannot_be_read_whole_is_named(server: Server, change: str, what: str) -> None:
+
+
+async def test_a_message_that_cannot_be_read_whole_is_named(server: Server) -> None:
     await server.new_inbox("own")
-    await server.deliver(mail(1), "own")
-    message_id = (await server.next_event())["message"]["id"]
     values = {"junk": b'{"id":', "damaged": packing.MAGIC + b"x"}
-    params = {name: value for name, value in values.items() if f":{name}" in change}
-    await server.resources.db.write(lambda tx: tx.run(change, id=message_id, **params))
+    damaged = {}
+    position = None
+    for number, (change, what) in enumerate(UNREADABLE):
+        await server.deliver(mail(number), "own")
+        event = await server.next_event(after=position)
+        position, message_id = event["event_id"], event["message"]["id"]
+        params = {name: value for name, value in values.items() if f":{name}" in change}
+        await server.resources.db.write(partial(damage, change, message_id, params))
+        damaged[message_id] = what
     findings = (await look(server, repairs=True)).left
-    assert [(each.id, each.what[: len(what)]) for each in findings] == [(message_id, what)]
+    assert len(findings) == len(UNREADABLE)
+    assert {each.id: each.what[: len(damaged.get(each.id, ""))] for each in findings} == damaged
+
+
+def damage(change: str, message_id: str, params: dict[str, bytes], tx: Tx) -> None:
+    assert tx.run(change, id=message_id, **params) == 1
 
 
 @pytest.mark.sqlite_alone
