@@ -56,6 +56,7 @@ OF_THE_PACKAGE = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @OF_THE_PACKAGE
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the next one is on the other
 async def test_every_method_in_scope_does_its_work(server: Server) -> None:
     await use_everything(server, AgentMail)
 

@@ -56,6 +56,7 @@ async def subjects(server: Server, inbox_id: str) -> list[str]:
     return [each["subject"] for each in page["data"]]
 
 
+@pytest.mark.sqlite_alone
 async def test_each_service_brings_a_mail_once_however_often_it_posts(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     posts = {

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import os
 import socket
 import subprocess
@@ -48,8 +49,9 @@ async def test_a_report_leaves_with_an_empty_sender(make_courier: MakeCourier) -
 REPLY_STAGES: list[Stage] = ["greeting", "MAIL", "RCPT", "DATA", "dot"]
 
 
-@pytest.mark.parametrize("features", [(), ("PIPELINING",)], ids=["step by step", "pipelined"])
-@pytest.mark.parametrize("stage", REPLY_STAGES)
+STEP_BY_STEP_AND_PIPELINED: list[tuple[str, ...]] = [(), ("PIPELINING",)]
+
+
 @pytest.mark.parametrize(
     ("reply", "permanent", "code", "enhanced"),
     [
@@ -62,38 +64,36 @@ REPLY_STAGES: list[Stage] = ["greeting", "MAIL", "RCPT", "DATA", "dot"]
     ],
 )
 async def test_a_refusal_is_told_as_the_server_gave_it(
-    make_courier: MakeCourier,
-    features: tuple[str, ...],
-    stage: Stage,
-    reply: bytes,
-    permanent: bool,
-    code: int,
-    enhanced: str,
+    make_courier: MakeCourier, reply: bytes, permanent: bool, code: int, enhanced: str
 ) -> None:
-    async with SmtpPeer({stage: reply}, features=features) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example")))
-    assert (error.permanent, error.code, error.enhanced) == (permanent, code, enhanced)
-    assert "mx.there.example" in error.reason
-    assert not error.unknown_outcome
-    assert peer.mails == []
+    for stage, features in itertools.product(REPLY_STAGES, STEP_BY_STEP_AND_PIPELINED):
+        async with SmtpPeer({stage: reply}, features=features) as peer:
+            error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example")))
+        told = (error.permanent, error.code, error.enhanced)
+        assert told == (permanent, code, enhanced), (stage, features)
+        assert "mx.there.example" in error.reason, (stage, features)
+        assert not error.unknown_outcome, (stage, features)
+        assert peer.mails == [], (stage, features)
 
 
 SILENT_FAULTS = [STALL, DROP]
 NOISY_FAULTS = [FLOOD, ENDLESS_REPLY, b"hello?", b"999 what", b"\xff\x00"]
 
 
-@pytest.mark.parametrize("features", [(), ("PIPELINING",)], ids=["step by step", "pipelined"])
-@pytest.mark.parametrize("stage", ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"])
+FAULTY_STAGES: list[Stage] = ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"]
+
+
 @pytest.mark.parametrize("fault", SILENT_FAULTS + NOISY_FAULTS)
 async def test_a_fault_is_temporary_and_its_outcome_known_unless_it_comes_after_the_dot(
-    make_courier: MakeCourier, features: tuple[str, ...], stage: Stage, fault: bytes
+    make_courier: MakeCourier, fault: bytes
 ) -> None:
-    async with SmtpPeer({stage: fault}, features=features) as peer:
-        courier = make_courier(peer.port, timeouts=impatient_at(stage))
-        error = await failure_of(courier.deliver(mail_to("bob@there.example")))
-    assert (error.permanent, error.code) == (False, None)
-    assert error.unknown_outcome == (stage == "dot")
-    assert peer.mails == []
+    for stage, features in itertools.product(FAULTY_STAGES, STEP_BY_STEP_AND_PIPELINED):
+        async with SmtpPeer({stage: fault}, features=features) as peer:
+            courier = make_courier(peer.port, timeouts=impatient_at(stage))
+            error = await failure_of(courier.deliver(mail_to("bob@there.example")))
+        assert (error.permanent, error.code) == (False, None), (stage, features)
+        assert error.unknown_outcome == (stage == "dot"), (stage, features)
+        assert peer.mails == [], (stage, features)
 
 
 @pytest.mark.parametrize("fault", SILENT_FAULTS)

@@ -234,6 +234,7 @@ async def test_a_large_mail_is_filed_as_it_is_and_half_a_one_leaves_nothing(
     assert list(spool.iterdir()) == []
 
 
+@pytest.mark.sqlite_alone
 async def test_who_waits_hears_of_a_mail_and_of_a_flag(server: Server) -> None:
     inbox_id = await three_mails(server)
     assert server.imap_port is not None

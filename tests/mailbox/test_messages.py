@@ -137,6 +137,7 @@ async def test_rows_that_were_stored_before_bytes_were_packed_are_read_as_they_a
     assert packed[-1] == raw
 
 
+@pytest.mark.sqlite_alone
 async def test_a_page_of_a_list_is_bounded_by_what_it_shows_not_by_what_is_stored(
     db: Database, inbox: Inbox
 ) -> None:

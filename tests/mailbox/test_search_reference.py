@@ -159,7 +159,7 @@ async def test_random_filters_find_what_a_slow_reading_finds(
     await index(db)
     files = await db.read(attachments.list_of_messages, [each.id for each in stored])
     mails = [(each.id, contents.to_searchable(each, files[each.id])) for each in stored]
-    for _ in range(40):
+    for _ in range(25):
         sought = {
             name: chance.random() < 0.7 for name in chance.sample(sorted(FILTERS), chance.randint(1, 2))
         }

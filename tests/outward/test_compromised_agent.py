@@ -10,6 +10,7 @@ import uuid
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.accounts import keys
 from postroom.accounts.permissions import ALL
@@ -166,6 +167,7 @@ async def guarded(server: Server) -> tuple[str, str, str]:
     return inbox_id, made.json()["token"], message_id
 
 
+@pytest.mark.sqlite_alone
 async def test_a_compromised_agent_gets_nothing_out(sender: Server, peer: SmtpPeer) -> None:
     inbox_id, token, message_id = await guarded(sender)
     message = await message_of(sender, message_id)

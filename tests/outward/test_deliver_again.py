@@ -53,7 +53,6 @@ async def test_a_failed_mail_can_be_sent_again_once_its_address_is_not_suppresse
     assert (done.status_code, done.json()["error"]) == (409, "nothing_to_do")
 
 
-@pytest.mark.both_databases
 async def test_a_waiting_mail_can_be_tried_now_and_then_has_all_its_waits_again(
     sender: Server, peer: SmtpPeer
 ) -> None:

@@ -112,6 +112,7 @@ TEMPORARY: list[tuple[Stage, bytes]] = [
 ]
 
 
+@pytest.mark.sqlite_alone
 async def test_whatever_is_temporary_at_any_stage_goes_again_and_arrives_once(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -257,6 +258,7 @@ async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: Sm
     assert (await settled(sender, message_id))["status"] == "sent"
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_goes_in_circles_inside_fails_for_good(sender: Server) -> None:
     def wear_out(tx: Tx) -> None:
         worn = b"Received: by x\r\n" * 51 + b"\r\nHi\r\n"

@@ -290,6 +290,7 @@ async def test_a_rule_that_is_not_known_any_more_holds_everything(sender: Server
     assert (await held(sender, inbox_id, "carol@there.example"))["hold"]["reasons"] == ["always"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_pause_holds_new_and_waiting_sends_and_they_go_when_it_ends(
     sender: Server, peer: SmtpPeer
 ) -> None:
@@ -359,6 +360,7 @@ async def test_the_meters_of_an_inbox(sender: Server) -> None:
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_a_pause_holds_what_waits_for_its_moment_and_tells_so(sender: Server, peer: SmtpPeer) -> None:
     inbox_id = await sender.new_inbox("bob")
     planned = await send(sender, inbox_id, "carol@there.example", sendAt=to_iso(sender.clock.now() + HOUR))
@@ -376,6 +378,7 @@ async def test_a_pause_holds_what_waits_for_its_moment_and_tells_so(sender: Serv
     assert peer.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_an_approved_mail_that_meets_a_pause_is_told_to_wait(
     sender: Server, agent: tuple[str, str]
 ) -> None:

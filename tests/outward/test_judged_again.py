@@ -79,6 +79,7 @@ async def test_a_block_or_a_suppression_ends_what_waits_for_its_next_attempt(
     assert [each["address"] for each in suppressed] == [DAN]  # what we stop ourselves is no bounce
 
 
+@pytest.mark.sqlite_alone
 async def test_what_a_revoked_key_left_waiting_is_held_until_a_person_decides(
     house: House, inbox_id: str
 ) -> None:
@@ -125,6 +126,7 @@ async def test_an_approval_counts_for_what_the_person_knew_of_the_key(house: Hou
     assert house.sink.recipients == [CAROL]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_key_that_may_send_no_more_sends_nothing_that_waits(house: House, inbox_id: str) -> None:
     key_id, token = await house.key(inbox_id, *AGENT)
     waiting = await deferred(house, inbox_id, CAROL, token=token)

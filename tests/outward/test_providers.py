@@ -126,6 +126,7 @@ async def test_a_provider_that_defers_is_slowed_for_all_its_domains_and_recovers
     assert happened == ["provider.slowed", "provider.recovered"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_and_each_once(
     house: House, tmp_path: Path
 ) -> None:
@@ -226,6 +227,7 @@ async def warm_up(house: House, is_on: bool = True) -> None:
     assert answer.json()["warmUp"] is is_on
 
 
+@pytest.mark.sqlite_alone
 async def test_a_domain_that_warms_up_sends_more_each_day_and_the_rest_waits(house: House) -> None:
     await warm_up(house)
     bob = await house.inbox("bob")

@@ -70,6 +70,7 @@ async def redirect(
     return await server.api.post(path, json={"to": to}, headers={"Idempotency-Key": key})
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_goes_on_as_it_came_under_our_envelope_and_seal(server: Server, peer: SmtpPeer) -> None:
     came = await arrived(server)
     assert (came["auth"]["dkim"], came["auth"]["dmarc"]) == ("pass", "pass")
@@ -93,6 +94,7 @@ async def test_a_mail_goes_on_as_it_came_under_our_envelope_and_seal(server: Ser
     assert len(await events_of(server, "message.sent")) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_what_is_no_mail_of_somebody_else_is_not_passed_on(server: Server) -> None:
     came = await arrived(server)
     own = (await redirect(server, came["id"])).json()["id"]
@@ -103,6 +105,7 @@ async def test_what_is_no_mail_of_somebody_else_is_not_passed_on(server: Server)
     assert (answer.status_code, answer.json()["field"]) == (400, "to")
 
 
+@pytest.mark.sqlite_alone
 async def test_whoever_approves_it_sees_where_it_goes(server: Server, peer: SmtpPeer) -> None:
     came = await arrived(server)
     await server.api.patch(f"/v1/inboxes/{came['inboxId']}", json={"approval": {"when": ["always"]}})

@@ -71,7 +71,6 @@ async def state(server: Server, message_id: str) -> str:
     return found
 
 
-@pytest.mark.both_databases
 async def test_the_notice_tells_the_whole_mail_and_why_it_waits(
     sender: Server, asked: tuple[str, EmailMessage]
 ) -> None:

@@ -152,7 +152,6 @@ async def test_the_simulator_is_closed_to_mail_from_outside(practice: Server) ->
         await asyncio.to_thread(hand_over)
 
 
-@pytest.mark.both_databases
 async def test_an_answer_comes_once_however_often_it_is_tried(
     practice: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,7 +167,6 @@ async def test_a_large_answer_keeps_the_bytes_that_prove_who_wrote_it(
     assert seen == [raw]
 
 
-@pytest.mark.both_databases
 async def test_an_answer_with_a_copy_to_the_inbox_is_both(
     sender: Server, notice: EmailMessage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
