@@ -233,6 +233,7 @@ def name_blob(tx: Tx, message_id: str, blob: str) -> None:
     tx.run("update raw_mails set blob = :blob where message_id = :id", blob=blob, id=message_id)
 
 
+@pytest.mark.sqlite_alone
 async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: SmtpPeer) -> None:
     peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
     message_id = await send(

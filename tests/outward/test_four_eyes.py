@@ -142,6 +142,7 @@ async def test_keys_of_one_family_are_one_person(server: Server) -> None:
     assert (await hold_of(server, sent))["state"] == "held"
 
 
+@pytest.mark.sqlite_alone
 async def test_a_reviewer_who_is_a_user_is_one_person(server: Server) -> None:
     sent = await held_mail(server, reviewers=["ann@example.org", "rita@example.org"])
     told = "select target from deliveries where kind = 'notice'"

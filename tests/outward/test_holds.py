@@ -144,6 +144,7 @@ async def test_another_hash_approves_nothing(sender: Server, agent: tuple[str, s
     assert (await message_of(sender, message["id"]))["hold"]["state"] == "held"
 
 
+@pytest.mark.sqlite_alone
 async def test_what_was_changed_since_it_was_approved_does_not_leave(
     sender: Server, agent: tuple[str, str], peer: SmtpPeer
 ) -> None:
@@ -207,6 +208,7 @@ async def test_a_cancelled_mail_is_not_revived_by_the_agent(
     assert peer.mails == []
 
 
+@pytest.mark.sqlite_alone
 async def test_neither_the_key_that_sent_it_nor_one_it_made_approves(
     sender: Server, agent: tuple[str, str]
 ) -> None:

@@ -55,10 +55,10 @@ def test_stored_bytes_have_only_crlf_and_no_nul(wire: bytes) -> None:
 
 def test_a_long_line_in_small_pieces_is_read_whole() -> None:
     body, content = Body(), bytearray()
-    for _ in range(100_000):
+    for _ in range(20_000):
         content += body.feed(b"ab")[0]
     piece, rest = body.feed(b"\r\n.\r\n")
-    assert bytes(content) + piece == b"ab" * 100_000 + b"\r\n"
+    assert bytes(content) + piece == b"ab" * 20_000 + b"\r\n"
     assert rest == b""
 
 
