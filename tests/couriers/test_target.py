@@ -1,4 +1,5 @@
 import socket
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -112,14 +113,12 @@ BAD_EVERYWHERE = [
 ]
 
 
-@pytest.mark.parametrize("url", GOOD)
-@pytest.mark.parametrize("allow_private", [False, True])
+@samples(("url", "allow_private"), product(GOOD, (False, True)))
 def test_a_public_http_url_is_valid(url: str, allow_private: bool) -> None:
     check_url(url, allow_private)
 
 
-@pytest.mark.parametrize("url", BAD_EVERYWHERE)
-@pytest.mark.parametrize("allow_private", [False, True])
+@samples(("url", "allow_private"), product(BAD_EVERYWHERE, (False, True)))
 def test_what_is_no_plain_http_url_is_refused_everywhere(url: str, allow_private: bool) -> None:
     with pytest.raises(ForbiddenTarget) as caught:
         check_url(url, allow_private)

@@ -3,6 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,12 @@ def test_a_header_ends_where_the_structure_says(raw: bytes) -> None:
     assert raw_mails.head_end(raw) == structure.scan([raw]).body_start
 
 
-@pytest.mark.parametrize("names", [("From",), ("TO", "a"), ("b",), ("text", "From", "to")])
-@pytest.mark.parametrize(
-    "raw", [*HEADS, b"to : b\r\n c\r\nTop: x\r\nno field\r\n\tFrom: y\r\nFROM:z\r\n\r\n"]
+@samples(
+    ("raw", "names"),
+    product(
+        [*HEADS, b"to : b\r\n c\r\nTop: x\r\nno field\r\n\tFrom: y\r\nFROM:z\r\n\r\n"],
+        [("From",), ("TO", "a"), ("b",), ("text", "From", "to")],
+    ),
 )
 def test_few_header_fields_are_chosen_as_many_are(raw: bytes, names: tuple[str, ...]) -> None:
     few = MailSection(kind="HEADER.FIELDS", fields=names)

@@ -71,27 +71,27 @@ def test_an_automated_first_mail_is_auto_generated() -> None:
 # --- injection
 
 
-@pytest.mark.parametrize("control", ["\r\n", "\n", "\r", "\x00", "\t", "\x7f", "\x85", "\u2028", "\ud800"])
-@pytest.mark.parametrize(
-    ("field", "make"),
-    [
-        ("from_name", lambda bad: {"from_name": bad}),
-        ("from_address", lambda bad: {"from_address": f"a{bad}@b.example"}),
-        ("to", lambda bad: {"to": ("ok@b.example", f"X{bad}Bcc: y <x@b.example>")}),
-        ("to", lambda bad: {"to": (f"x@b.example{bad}",)}),
-        ("cc", lambda bad: {"cc": (f"x@b.ex{bad}ample",)}),
-        ("reply_to", lambda bad: {"reply_to": f'"{bad}" <x@b.example>'}),
-        ("subject", lambda bad: {"subject": f"Hi{bad}Bcc: victim@b.example"}),
-        ("message_id", lambda bad: {"message_id": f"<a{bad}@b>", "html": "x"}),
-        ("in_reply_to", lambda bad: {"in_reply_to": f"<a@b>{bad}"}),
-        ("references", lambda bad: {"references": ("<a@b>", f"<c{bad}@d>")}),
-        ("attachments[1].filename", lambda bad: {"attachments": (PDF, replace(PDF, filename=f"a{bad}.pdf"))}),
-        (
-            "attachments[0].content_type",
-            lambda bad: {"attachments": (replace(PDF, content_type=f"a/b{bad}"),)},
-        ),
-    ],
-)
+CONTROLS = ("\r\n", "\n", "\r", "\x00", "\t", "\x7f", "\x85", "\u2028", "\ud800")
+HEADER_VALUES: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
+    ("from_name", lambda bad: {"from_name": bad}),
+    ("from_address", lambda bad: {"from_address": f"a{bad}@b.example"}),
+    ("to", lambda bad: {"to": ("ok@b.example", f"X{bad}Bcc: y <x@b.example>")}),
+    ("to", lambda bad: {"to": (f"x@b.example{bad}",)}),
+    ("cc", lambda bad: {"cc": (f"x@b.ex{bad}ample",)}),
+    ("reply_to", lambda bad: {"reply_to": f'"{bad}" <x@b.example>'}),
+    ("subject", lambda bad: {"subject": f"Hi{bad}Bcc: victim@b.example"}),
+    ("message_id", lambda bad: {"message_id": f"<a{bad}@b>", "html": "x"}),
+    ("in_reply_to", lambda bad: {"in_reply_to": f"<a@b>{bad}"}),
+    ("references", lambda bad: {"references": ("<a@b>", f"<c{bad}@d>")}),
+    ("attachments[1].filename", lambda bad: {"attachments": (PDF, replace(PDF, filename=f"a{bad}.pdf"))}),
+    (
+        "attachments[0].content_type",
+        lambda bad: {"attachments": (replace(PDF, content_type=f"a/b{bad}"),)},
+    ),
+]
+
+
+@samples(("control", "field", "make"), [(control, *value) for control in CONTROLS for value in HEADER_VALUES])
 def test_a_control_character_in_any_header_value_names_its_field(
     control: str, field: str, make: Callable[[str], dict[str, Any]]
 ) -> None:

@@ -4,10 +4,9 @@ import random
 import re
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -393,8 +392,13 @@ def test_what_no_rule_asks_for_is_not_found() -> None:
     assert not passage.has_long_word
 
 
-@pytest.mark.parametrize("sign", [*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED])
-@pytest.mark.parametrize("said", ["{}", "so {}, it is", "xx{}xx", "ünder\n{}"])
+@samples(
+    ("sign", "said"),
+    product(
+        [*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED],
+        ["{}", "so {}, it is", "xx{}xx", "ünder\n{}"],
+    ),
+)
 def test_a_sign_is_found_wherever_it_stands(sign: str, said: str) -> None:
     assert Passage(said.format(sign.upper())).has_any((sign,))
     assert not Passage(said.format("-")).has_any((sign,))
