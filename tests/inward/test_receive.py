@@ -273,20 +273,20 @@ async def test_a_handover_is_forgotten_after_five_days(server: Server) -> None:
     assert len(await messages_of(server, inbox_id)) == 2
 
 
-@pytest.mark.parametrize(
-    ("to", "cc", "role"),
-    [
-        ("hello@postroom.localhost", "bob@example.com", "to"),
-        ("bob@example.com", "Hello <HELLO+x@Postroom.localhost>", "cc"),
-        ("hello@postroom.localhost", "hello@postroom.localhost", "to"),
-        ("bob@example.com", "carol@example.com", "to"),  # by Bcc, or from a list
-        ("undisclosed-recipients:;", "", "to"),
-        ("list@example.com", "nothello@postroom.localhost", "to"),
-    ],
+ROLES = (
+    ("hello@postroom.localhost", "bob@example.com", "to"),
+    ("bob@example.com", "Hello <HELLO+x@Postroom.localhost>", "cc"),
+    ("hello@postroom.localhost", "hello@postroom.localhost", "to"),
+    ("bob@example.com", "carol@example.com", "to"),  # by Bcc, or from a list
+    ("undisclosed-recipients:;", "", "to"),
+    ("list@example.com", "nothello@postroom.localhost", "to"),
 )
-async def test_the_delivery_role_tells_to_from_cc(server: Server, to: str, cc: str, role: str) -> None:
+
+
+async def test_the_delivery_role_tells_to_from_cc(server: Server) -> None:
     await server.new_inbox("hello")
-    assert (await delivered(server, letter(to=to, cc=cc)))["deliveryRole"] == role
+    for to, cc, role in ROLES:
+        assert (await delivered(server, letter(to=to, cc=cc)))["deliveryRole"] == role, (to, cc)
 
 
 async def test_a_stranger_in_a_thread_is_a_new_participant(server: Server) -> None:

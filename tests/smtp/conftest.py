@@ -1,4 +1,4 @@
-"""Every test with sockets runs on the loop of the standard library and on uvloop."""
+"""Tests with sockets run on the loop of the standard library and on uvloop, but those of a whole server."""
 
 import asyncio
 import ssl

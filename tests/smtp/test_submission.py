@@ -15,6 +15,9 @@ from tests.doubles import FakeClock
 from tests.letters import letter
 from tests.stored import SERVICE
 
+# Mail programs submit on the other loop: tests/imap/test_programs.py and test_doors.py.
+pytestmark = pytest.mark.asyncio(loop_factories=["uvloop"])
+
 OWN = "agent@postroom.localhost"
 
 
