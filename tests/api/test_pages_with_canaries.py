@@ -84,7 +84,7 @@ class Visitor:
     def judge(self, what: str, path: str, html: str) -> None:
         self.seen.update(re.findall(r"canary\d+x", html))
         nonce = re.search(r'"nonce": "(\w+)"', html)
-        for element in elements_of(html):
+        for element in dict.fromkeys(elements_of(html)):
             assert not acts(element), f"{what}: {element}"
             if not OF_A_MAIL.match(path):
                 self.require_own(element, what)
