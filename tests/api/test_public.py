@@ -123,11 +123,12 @@ def test_the_description_of_errors_has_all_that_an_error_can_carry() -> None:
     kinds = {
         name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ApiError)
     }
-    source = Path(errors.__file__).parent
+    is_raised = re.compile(rf"({'|'.join(kinds)})\(")
+    texts = (path.read_text() for path in Path(errors.__file__).parent.rglob("*.py"))
     raised = [
         node
-        for path in source.rglob("*.py")
-        if any(f"{kind}(" in (text := path.read_text()) for kind in kinds)
+        for text in texts
+        if is_raised.search(text)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in kinds
     ]
