@@ -27,6 +27,7 @@ from postroom.processes import child_processes
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
+from postroom.storage.engines import postgres
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import memory_folder, prepared, programs, warm_children
@@ -60,6 +61,8 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("patient")
+
+postgres.READERS = 3  # each is a process of PostgreSQL; servers that are processes have them all
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()
