@@ -8,11 +8,13 @@ value of each kind: of all wrong types, one.
 import gc
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import schemathesis
 from hypothesis import configuration
+from schemathesis.config import ProjectConfig
 from schemathesis.generation.meta import CoveragePhaseData
 from schemathesis.transport.requests import SameHostRedirectsSession
 
@@ -20,6 +22,25 @@ from schemathesis.transport.requests import SameHostRedirectsSession
 SameHostRedirectsSession.trust_env = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
 configuration.set_hypothesis_home_dir(Path(__file__).parents[2] / ".hypothesis")  # tables of all characters
 gc.disable()  # nearly nothing that it makes is garbage
+
+
+def once_for_an_operation(choose: Callable[..., object]) -> Callable[..., object]:
+    chosen: dict[tuple[int, str, str | None], object] = {}
+
+    def remembered(config: ProjectConfig, *, operation: Any = None, **phase: str) -> object:
+        if operation is None:
+            return choose(config, operation=None, **phase)
+        key = (id(config), operation.label, phase.get("phase"))
+        if key not in chosen:
+            chosen[key] = choose(config, operation=operation, **phase)
+        return chosen[key]
+
+    return remembered
+
+
+# It would put the configuration together anew for each case.
+for _each in ("phases_for", "generation_for", "checks_config_for"):
+    setattr(ProjectConfig, _each, once_for_an_operation(getattr(ProjectConfig, _each)))
 
 FOR_READERS = {"description", "title", "examples", "default", "x-default"}
 
