@@ -16,7 +16,7 @@ from tests.mail.keys import signing_key
 
 ROOT = Path(__file__).parents[2]
 SEED = 20_261_114
-EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "2")
+EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "3")
 
 # What an address, a domain, a URL, a pod or a question is, which of them an account may use and which moment
 # lies ahead is more than a schema says: these may refuse what it allows. A long poll would outlast the run.
