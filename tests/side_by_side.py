@@ -47,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not is_side_by_side(session.config) or session.testsfailed:
         return None
+    if reporter := session.config.pluginmanager.getplugin("terminalreporter"):
+        reporter.showfspath = False  # results of several modules come in turn
     run = Run(session)
     try:
         run.run()
