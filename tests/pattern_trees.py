@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from re import _compiler as compiler  # type: ignore[attr-defined]
-from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from importlib import import_module
 from typing import Any
+
+# By name: whether mypy knows these parts of the library differs with its version and what it read before.
+compiler, op, parser = (import_module(f"re._{name}") for name in ("compiler", "constants", "parser"))
 
 MANY = 10  # rounds: what repeats so often or less adds little
 ENDLESS = 1000  # what repeats less, and shares its characters with a neighbour, has an end soon
