@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from postroom.accounts import keys
@@ -70,6 +70,13 @@ _EXPUNGE = re.compile(rb"\* (\d+) EXPUNGE")
 _FETCH = re.compile(rb"\* (\d+) FETCH \((.*)\)\Z", re.DOTALL)
 _UID = re.compile(rb"\bUID (\d+)")
 _TOLD_FLAGS = re.compile(rb"\bFLAGS \(([^)]*)\)")
+# What went is told by neither of the two commands after it, and is not forgotten by the second.
+GONE_BEFORE_TWO_SILENT_COMMANDS: list[Step] = [
+    (1, "MOVE 1 Work"),
+    (0, "FETCH 1:* (FLAGS ENVELOPE)"),
+    (-1, "mail"),
+    (0, "FETCH 1:* (FLAGS ENVELOPE)"),
+]
 
 
 class NoExtractor:
@@ -163,6 +170,7 @@ async def compare(db: Database, inbox: Inbox, program: Program) -> None:
 
 
 @settings(max_examples=STREAMS, deadline=None, suppress_health_check=list(HealthCheck))
+@example(steps=GONE_BEFORE_TWO_SILENT_COMMANDS)
 @given(steps=st.lists(COMMANDS, min_size=10, max_size=40))
 async def test_a_program_knows_what_is_there(
     db: Database, tmp_path: Path, clock: FakeClock, steps: list[Step]

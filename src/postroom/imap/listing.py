@@ -135,7 +135,7 @@ async def tell_changes(
     if seen.uids is not None and may_expunge:
         for number in view.drop(seen.uids):
             client.output.write(b"* %d EXPUNGE\r\n" % number)
-    view.must_compare = seen.uids is not None and not may_expunge
+    view.must_compare = not may_expunge and (view.must_compare or seen.uids is not None)
     new = [uid for uid, _, _ in seen.changed if uid > view.last_uid]
     if new:
         view.add(new)
