@@ -30,6 +30,7 @@ from postroom.storage.database import Database
 from postroom.storage.engines import postgres
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
+from postroom.web.api.mailbox import search
 from tests import memory_folder, prepared, programs, warm_children
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key as signing_key
@@ -63,6 +64,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("patient")
 
 postgres.READERS = 3  # each is a process of PostgreSQL; servers that are processes have them all
+search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()

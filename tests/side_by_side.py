@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 AT_A_TIME = 16
+GRACE_SECONDS = 3.0
 FORK = multiprocessing.get_context("fork")
 
 
@@ -86,8 +87,12 @@ class Run:
                 raise self._session.Interrupted(self._session.shouldstop)
 
     def stop(self) -> None:
+        """Also those whose test takes signals for itself."""
         for worker in self._workers.values():
             worker.process.terminate()
+        for worker in self._workers.values():
+            worker.process.join(GRACE_SECONDS)
+            worker.process.kill()
             worker.process.join()
 
     def _start(self) -> None:

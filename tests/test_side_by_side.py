@@ -30,6 +30,12 @@ MODULES = {
             if number == 2: os._exit(77)
     """,
 }
+STUBBORN = """
+import signal, time
+def test_six():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(1_000)
+"""
 
 
 def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -56,7 +62,8 @@ def test_every_result_output_and_warning_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def test_a_run_stops_at_the_first_failure_where_it_is_told_to(tmp_path: Path) -> None:
-    done = run_tests(tmp_path, "-x", "-k", "dying or sound")
+def test_a_run_stops_at_the_first_failure_whatever_other_tests_do_with_signals(tmp_path: Path) -> None:
+    (tmp_path / "test_stubborn.py").write_text(STUBBORN)
+    done = run_tests(tmp_path, "-x", "-k", "dying or stubborn")
     assert "1 failed" in done.stdout, done.stdout + done.stderr
     assert "stopping after 1 failures" in done.stdout

@@ -18,6 +18,7 @@ import os
 import platform
 import resource
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -70,28 +71,28 @@ async def _start_copy(
     pass_fds: Sequence[int],
     standard: tuple[int | None, int | None, int | None],
 ) -> asyncio.subprocess.Process:
-    with contextlib.ExitStack() as theirs:
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as unconnected:
         ours: dict[int, socket.socket] = {}
         files = []
         for place, wanted in enumerate(standard):
             if wanted == asyncio.subprocess.PIPE:
                 ours[place], end = socket.socketpair()
+                unconnected.enter_context(ours[place])
                 files.append(theirs.enter_context(end).fileno())
             elif wanted == asyncio.subprocess.DEVNULL:
                 files.append(theirs.enter_context(open(os.devnull, "r+b", 0)).fileno())
             else:
                 files.append(place if wanted is None else wanted)
-        pid = _ask(line, arguments, pass_fds, files)
-    started = StartedChild(pid)
-    for place, end in ours.items():
-        reader = asyncio.StreamReader()
-        protocol = _EndsWithTheOther(reader)
-        transport = await _connect(end, protocol)
-        if place == 0:
-            loop = asyncio.get_running_loop()
-            started.stdin = asyncio.StreamWriter(transport, protocol, reader, loop)
-        else:
-            started.stdout = reader
+        started = StartedChild(_ask(line, arguments, pass_fds, files))
+        unconnected.pop_all()
+    connecting = asyncio.ensure_future(started.connect(ours))
+    try:
+        await asyncio.shield(connecting)
+    except asyncio.CancelledError:  # as for a whole start: nothing is left of one that nobody waits for
+        await connecting
+        os.killpg(started.pid, signal.SIGKILL)
+        await started.wait()
+        raise
     return cast("asyncio.subprocess.Process", started)
 
 
@@ -123,6 +124,20 @@ class StartedChild:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._end, self._note_end)
 
+    async def connect(self, ends: dict[int, socket.socket]) -> None:
+        """Our ends of its input and output."""
+        for place, end in ends.items():
+            reader = asyncio.StreamReader()
+            protocol = _EndsWithTheOther(reader)
+            transport = await self._connect(end, protocol)
+            if place == 0:
+                self.stdin = asyncio.StreamWriter(transport, protocol, reader, self._loop)
+            else:
+                self.stdout = reader
+
+    async def _connect(self, end: socket.socket, protocol: asyncio.BaseProtocol) -> asyncio.WriteTransport:
+        return (await self._loop.create_unix_connection(lambda: protocol, sock=end))[0]
+
     async def wait(self) -> int:
         await self._ended.wait()
         assert self.returncode is not None
@@ -141,11 +156,6 @@ class _EndsWithTheOther(asyncio.StreamReaderProtocol):
     def eof_received(self) -> bool:
         super().eof_received()
         return False
-
-
-async def _connect(end: socket.socket, protocol: asyncio.BaseProtocol) -> asyncio.WriteTransport:
-    loop = asyncio.get_running_loop()
-    return (await loop.create_unix_connection(lambda: protocol, sock=end))[0]
 
 
 @functools.cache

@@ -76,3 +76,26 @@ async def test_a_copied_child_is_killed_with_its_group(monkeypatch: pytest.Monke
     supervisor.kill(child)
     assert await child.process.wait() == -9
     await supervisor.close()
+
+
+def left_open() -> tuple[int, str]:
+    """Files and children of this process."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return len(os.listdir("/proc/self/fd")), children
+
+
+async def test_a_start_that_is_given_up_leaves_no_child_and_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(warm_children.ROOT))
+    monkeypatch.setattr(child_processes, "start_python", warm_children.start_python)
+    supervisor = ChildSupervisor("test")
+    with open(os.devnull) as file:
+        first = await start(supervisor, file.fileno())
+        supervisor.kill(first)
+        await first.process.wait()
+        before = left_open()
+        starting = asyncio.ensure_future(start(supervisor, file.fileno()))
+        asyncio.get_running_loop().call_soon(starting.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert left_open() == before
+    await supervisor.close()
