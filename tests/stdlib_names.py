@@ -1,14 +1,15 @@
 """Run by any Python, without a package: compiles the sources, and looks up what they take from its library.
 
-    python3.13 -W error tests/stdlib_names.py src
+    python3.13 -W error tests/stdlib_names.py copy-of-src
 
 Prints what is not there, a line each. So a name that a later Python dropped, or a text that it warns of, is
-found without the packages that the server needs there.
+found without the packages that the server needs there. Warnings come of what is not compiled yet.
 """
 
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
 from opcode import opmap
 from pathlib import Path
 from types import CodeType
@@ -21,7 +22,9 @@ Name = tuple[str, str]  # of a module, and of what is taken from it; "" for the 
 def main() -> None:
     taken: set[Name] = set()
     for path in Path(sys.argv[1]).rglob("*.py"):
-        taken.update(names_of(compile(path.read_bytes(), str(path), "exec")))
+        code = SourceFileLoader("source", str(path)).get_code("source")  # keeps what it compiles
+        assert code is not None
+        taken.update(names_of(code))
     print(*sorted(missing(taken)), sep="\n", end="")
 
 

@@ -238,6 +238,13 @@ def test_the_server_is_a_wheel_that_requires_the_client_of_its_version(server_wh
     assert server_wheel.packages == {"postroom"}
 
 
+def test_both_wheels_are_for_every_python_since_3_11(client_wheel: Wheel, server_wheel: Wheel) -> None:
+    """What they hold works there: tests/test_other_pythons.py."""
+    for wheel in (client_wheel, server_wheel):
+        assert wheel.path.name.endswith("-py3-none-any.whl")
+        assert wheel.metadata["Requires-Python"] == ">=3.11"
+
+
 def test_both_distributions_carry_the_same_licence() -> None:
     assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
