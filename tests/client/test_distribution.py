@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import smtplib
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from email.message import Message
 from email.parser import Parser
 from functools import cached_property
 from importlib import metadata
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import httpx2
@@ -68,8 +70,16 @@ class Wheel:
             return {name: sorted(archive.read(name).splitlines()) for name in archive.namelist()}
 
     def unpack(self, folder: Path) -> None:
+        """With what the same file of the checkout was compiled to, where it was."""
         with zipfile.ZipFile(self.path) as archive:
             archive.extractall(folder)
+            for name in archive.namelist():
+                source, unpacked = ROOT / "src" / name, folder / name
+                compiled = Path(cache_from_source(str(source)))
+                if compiled.exists() and unpacked.read_bytes() == source.read_bytes():
+                    shutil.copystat(source, unpacked)
+                    (unpacked.parent / "__pycache__").mkdir(exist_ok=True)
+                    shutil.copy(compiled, cache_from_source(str(unpacked)))
 
 
 @dataclass(frozen=True)
