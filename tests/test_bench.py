@@ -27,9 +27,13 @@ from bench.measurements.search import SearchLoad
 from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import alternate, compare
+from tests.warm_bench import migrated_databases as migrated_databases
 from tests.warm_bench import warm_servers as warm_servers
 
+pytestmark = pytest.mark.usefixtures("migrated_databases")
 
+
+@pytest.mark.usefixtures("warm_servers")
 def test_start_is_measured_and_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "SCRATCH", tmp_path)
     assert [result.unit for result in start.measure(rounds=1)] == ["s", "s"]

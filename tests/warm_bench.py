@@ -1,4 +1,7 @@
-"""Measurements with servers that begin where their imports end: for tests of whether one runs."""
+"""Measurements with servers that begin where their imports end, and databases that are migrated copies.
+
+For tests of whether one runs.
+"""
 
 import contextlib
 import os
@@ -9,7 +12,10 @@ from typing import IO, Any
 import pytest
 
 from bench import processes
+from postroom.storage.engines import sqlite
+from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import warm_start
+from tests.migrated import put_migrated_sqlite
 
 
 @pytest.fixture
@@ -31,6 +37,18 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
                 yield process
 
     monkeypatch.setattr(processes, "started", started)
+
+
+@pytest.fixture
+def migrated_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = sqlite.open_sqlite
+
+    def open_sqlite(path: Path, now: int, may_create: bool = True) -> SqliteDatabase:
+        if not path.exists():
+            put_migrated_sqlite(path.parent)
+        return whole(path, now, may_create)
+
+    monkeypatch.setattr(sqlite, "open_sqlite", open_sqlite)
 
 
 @contextlib.contextmanager
