@@ -6,8 +6,6 @@ Each connection sends its next request when the answer to the last one is comple
 import asyncio
 import itertools
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import cast
@@ -15,7 +13,8 @@ from typing import cast
 import msgspec
 import uvloop
 
-from bench.processes import CHECKOUT, HOST
+from bench import load_client
+from bench.processes import HOST
 
 DEADLINE_SECONDS = 120
 
@@ -41,15 +40,8 @@ def get_request(path: str, token: str = "") -> str:
 
 
 def run_load(load: Load) -> LoadReport:
-    """Starts the client process and waits for its report."""
-    client = subprocess.run(
-        [sys.executable, "-m", "bench.http_load"],
-        cwd=CHECKOUT,
-        input=msgspec.json.encode(load),
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return msgspec.json.decode(client.stdout, type=LoadReport)
+    report = load_client.run(__name__, msgspec.json.encode(load))
+    return msgspec.json.decode(report, type=LoadReport)
 
 
 class _Run:
@@ -131,10 +123,5 @@ def _at(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def main() -> None:
-    load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(_apply(load))))
-
-
-if __name__ == "__main__":
-    main()
+def apply(load: bytes) -> bytes:
+    return msgspec.json.encode(uvloop.run(_apply(msgspec.json.decode(load, type=Load))))

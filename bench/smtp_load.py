@@ -6,8 +6,6 @@ Each connection pipelines MAIL, RCPT and DATA, and begins its next mail when the
 import asyncio
 import functools
 import random
-import subprocess
-import sys
 import time
 from collections import deque
 from email.utils import formatdate
@@ -16,8 +14,8 @@ from typing import cast
 import msgspec
 import uvloop
 
-from bench import mail_mix
-from bench.processes import CHECKOUT, HOST
+from bench import load_client, mail_mix
+from bench.processes import HOST
 
 DEADLINE_SECONDS = 300
 WORDS_OF_A_LINE = 12
@@ -43,15 +41,8 @@ class SmtpReport(msgspec.Struct, frozen=True):
 
 
 def run_smtp_load(load: SmtpLoad) -> SmtpReport:
-    """Starts the client process and waits for its report."""
-    client = subprocess.run(
-        [sys.executable, "-m", "bench.smtp_load"],
-        cwd=CHECKOUT,
-        input=msgspec.json.encode(load),
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return msgspec.json.decode(client.stdout, type=SmtpReport)
+    report = load_client.run(__name__, msgspec.json.encode(load))
+    return msgspec.json.decode(report, type=SmtpReport)
 
 
 class _Run:
@@ -192,10 +183,5 @@ def _at(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def main() -> None:
-    load = msgspec.json.decode(sys.stdin.buffer.read(), type=SmtpLoad)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(_apply(load))))
-
-
-if __name__ == "__main__":
-    main()
+def apply(load: bytes) -> bytes:
+    return msgspec.json.encode(uvloop.run(_apply(msgspec.json.decode(load, type=SmtpLoad))))

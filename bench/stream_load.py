@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 import time
 from functools import partial
 from typing import cast
@@ -11,7 +9,8 @@ from typing import cast
 import msgspec
 import uvloop
 
-from bench.processes import CHECKOUT, HOST
+from bench import load_client
+from bench.processes import HOST
 
 DEADLINE_SECONDS = 120
 SENDERS = 8
@@ -41,14 +40,8 @@ class StreamReport(msgspec.Struct, frozen=True):
 
 
 def run_stream_load(load: StreamLoad) -> StreamReport:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.stream_load"],
-        cwd=CHECKOUT,
-        input=msgspec.json.encode(load),
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return msgspec.json.decode(done.stdout, type=StreamReport)
+    report = load_client.run(__name__, msgspec.json.encode(load))
+    return msgspec.json.decode(report, type=StreamReport)
 
 
 class _Run:
@@ -191,10 +184,5 @@ def _at(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def main() -> None:
-    load = msgspec.json.decode(sys.stdin.buffer.read(), type=StreamLoad)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(_apply(load))))
-
-
-if __name__ == "__main__":
-    main()
+def apply(load: bytes) -> bytes:
+    return msgspec.json.encode(uvloop.run(_apply(msgspec.json.decode(load, type=StreamLoad))))

@@ -18,9 +18,10 @@ from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 from postroom.inward.mails import Arrival
 from postroom.inward.receive import read_mail
 from tests.ports import free_port
+from tests.warm_bench import one_client as one_client
 from tests.warm_bench import warm_servers as warm_servers
 
-pytestmark = pytest.mark.usefixtures("warm_servers")
+pytestmark = pytest.mark.usefixtures("one_client", "warm_servers")
 
 
 def test_inbound_gives_the_rates_to_the_250_and_until_all_is_done_the_costs_and_the_events() -> None:

@@ -4,14 +4,16 @@ For tests of whether one runs.
 """
 
 import contextlib
+import multiprocessing
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from bench import processes
+from bench import load_client, processes
 from postroom.storage.engines import sqlite
 from postroom.storage.engines.sqlite import SqliteDatabase
 from tests import warm_start
@@ -37,6 +39,21 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
                 yield process
 
     monkeypatch.setattr(processes, "started", started)
+
+
+@pytest.fixture(scope="module")
+def one_client() -> Iterator[None]:
+    """One process that applies the load of all measurements of a module, one after the other."""
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+
+        def run(module: str, load: bytes) -> bytes:
+            return client.submit(load_client.apply, module, load).result()
+
+        patch.setattr(load_client, "run", run)
+        yield
 
 
 @pytest.fixture
