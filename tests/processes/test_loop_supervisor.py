@@ -1,13 +1,11 @@
 """Loops that must not end: logged, started again, and known to be in trouble meanwhile."""
 
 import asyncio
-import threading
 
 import pytest
 
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.processes import pools
 from postroom.processes.loop_supervisor import LoopSupervisor
 from tests.doubles import FakeClock
 
@@ -28,11 +26,10 @@ class Stumbling:
 
 
 async def run_until_it_works(supervisor: LoopSupervisor, loop: Stumbling) -> None:
-    task = asyncio.create_task(supervisor.supervise("mail", loop))
+    supervised = supervisor.supervise("mail", loop)
     async with asyncio.timeout(120):
         await loop.works.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await supervised.stop()
 
 
 async def test_a_loop_that_fails_is_started_again_and_its_traceback_logged_once(
@@ -62,11 +59,11 @@ async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFi
     async def end_at_once() -> None:
         runs.release()
 
-    task = asyncio.create_task(LoopSupervisor(FakeClock()).supervise("mail", end_at_once))
+    supervised = LoopSupervisor(FakeClock()).supervise("mail", end_at_once)
     async with asyncio.timeout(120):
         await runs.acquire()
         await runs.acquire()
-    task.cancel()
+    await supervised.stop()
     assert "the loop mail came to an end" in capsys.readouterr().err
 
 
@@ -96,11 +93,3 @@ async def test_a_loop_of_one_account_is_shown_without_it() -> None:
     assert supervisor.failing() == {"stream": 2}
     supervisor.forget("stream:acc_1")
     assert supervisor.failing() == {"stream": 1}
-
-
-async def test_what_waits_in_one_pool_delays_nobody_in_another() -> None:
-    let_go = threading.Event()
-    blocked = [asyncio.create_task(pools.KEYS.run(let_go.wait)) for _ in range(5)]
-    assert await pools.FILES.run(lambda: "done") == "done"
-    let_go.set()
-    await asyncio.gather(*blocked)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from postroom import ids
 from postroom.accounts import accounts, keys
@@ -16,6 +17,7 @@ from postroom.events import webhooks
 from postroom.inward.receive import warm_up
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.processes.pools import Pool
 from postroom.queue import work
 from postroom.queue.recording import Recorder
 from postroom.storage.database import Tx
@@ -27,7 +29,7 @@ from tests.simulation.clients import Clients
 from tests.simulation.cluster import Cluster
 from tests.simulation.faults import Faults
 from tests.simulation.faulty_database import SharedDatabase
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.virtual_loop import VirtualLoop, run_virtually
 
 SERVICE = "postroom.localhost"
 BUSY_SECONDS = 600.0
@@ -56,7 +58,8 @@ def run(
     random.seed(seed)
     faults = Faults(seed, rate)
     warm_up()
-    with _folder() as folder, contextlib.redirect_stderr(io.StringIO()):
+    threads = mock.patch.object(Pool, "run", run_virtually)
+    with _folder() as folder, threads, contextlib.redirect_stderr(io.StringIO()):
         loop = VirtualLoop(faults.answer_seconds)
         try:
             return loop.run_until_complete(_run(folder, faults, mails, sends, kind))
@@ -83,21 +86,22 @@ async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[
     put_migrated_sqlite(folder)
     shared = SharedDatabase(folder / "postroom.db")
     caller, owned = shared.run(_furnish, commits=True)
-    cluster = Cluster(folder, shared, faults, faults.random.randint(1, MOST_NODES), kind)
-    clients = Clients(cluster, caller, owned)
-    misbehaving = asyncio.create_task(cluster.misbehave())
-    using = [
-        *(clients.hand_in(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(mails)),
-        *(clients.send(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(sends)),
-    ]
-    working = asyncio.gather(*using)
-    await asyncio.sleep(BUSY_SECONDS)
-    await _mend(cluster, misbehaving)
-    await working
-    with _rarely_looking():
-        await _until_quiet(cluster)
-    found = await promises.broken(cluster, clients)
-    shared.close()
+    nodes = faults.random.randint(1, MOST_NODES)
+    with contextlib.closing(Cluster(folder, shared, faults, nodes, kind)) as cluster:
+        clients = Clients(cluster, caller, owned)
+        misbehaving = asyncio.create_task(cluster.misbehave())
+        using = [
+            *(clients.hand_in(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(mails)),
+            *(clients.send(number, faults.random.uniform(0, BUSY_SECONDS)) for number in range(sends)),
+        ]
+        working = asyncio.gather(*using)
+        await asyncio.sleep(BUSY_SECONDS)
+        await _mend(cluster, misbehaving)
+        await working
+        with _rarely_looking():
+            await _until_quiet(cluster)
+        found = await promises.broken(cluster, clients)
+        shared.close()
     return Result(
         faults.seed,
         found,

@@ -6,7 +6,10 @@ Days pass in seconds, and the same seed gives the same run.
 import asyncio
 import selectors
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from postroom.processes.pools import Pool
 
 
 class Standstill(Exception):
@@ -38,14 +41,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._clock.now
 
-    def run_in_executor(  # type: ignore[override]
-        self, executor: Any, func: Callable[..., Any], *args: Any
-    ) -> Any:
+    def run_in_thread(self, work: Callable[[], Any]) -> "asyncio.Future[Any]":
         done: asyncio.Future[Any] = self.create_future()
 
-        def work() -> None:
+        def run() -> None:
             try:
-                result = func(*args)
+                result = work()
             except Exception as error:
                 if not done.done():
                     done.set_exception(error)
@@ -53,5 +54,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 if not done.done():
                     done.set_result(result)
 
-        self.call_later(self._thread_seconds(), work)
+        self.call_later(self._thread_seconds(), run)
         return done
+
+
+async def run_virtually(pool: Pool, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Instead of `Pool.run`."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return await loop.run_in_thread(partial(fn, *args, **kwargs))
