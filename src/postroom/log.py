@@ -37,9 +37,10 @@ class Logger:
             self._seldom[event] = now
             _write("error", event, facts)
 
-    def exception(self, event: str, **facts: object) -> None:
-        """Inside an except block: with the traceback."""
-        _write("error", event, {**facts, "exception": traceback.format_exc()})
+    def exception(self, event: str, error: Exception | None = None, /, **facts: object) -> None:
+        """With the traceback of the error, or inside an except block of the one that was raised."""
+        told = traceback.format_exc() if error is None else "".join(traceback.format_exception(error))
+        _write("error", event, {**facts, "exception": told})
 
 
 _logger = Logger()

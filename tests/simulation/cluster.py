@@ -92,8 +92,8 @@ class Node:
         outbound = Outbound(courier, cast(Signers, None), SECRET, self.reader, recorder)
         send = partial(deliver_mail.deliver_mail, self.resources, outbound)
         post = partial(deliver_webhook.deliver_webhook, self.resources, courier, recorder)
-        self._tasks = [
-            asyncio.create_task(loops.supervise(name, loop))
+        self._loops = [
+            loops.supervise(name, loop)
             for name, loop in (
                 ("mail", partial(deliver_all, self.resources, recorder, MAIL, send)),
                 ("webhooks", partial(deliver_all, self.resources, recorder, WEBHOOK, post)),
@@ -115,10 +115,14 @@ class Node:
     async def stop(self) -> None:
         """As a server stops: what is under way gets its time, and what is known is kept."""
         self.is_stopping = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.drop()
+        await asyncio.gather(*(loop.stop() for loop in self._loops))
         self.db.is_dead = True
+
+    def drop(self) -> None:
+        """None of its loops begins again."""
+        for loop in self._loops:
+            loop.cancel()
 
 
 class Cluster:
@@ -130,13 +134,19 @@ class Cluster:
         self.folder, self.shared, self.faults, self._kind = folder, shared, faults, kind
         self.peers = Peers(faults)
         self.nodes: list[Node] = []
+        self._lives: list[Node] = []  # of them and of those before
         for number in range(size):
             (folder / f"node-{number}").mkdir()
             self.nodes.append(self._start(number))
 
     def _start(self, number: int) -> Node:
         folder = self.folder / f"node-{number}"
-        return Node(folder, self.shared, self.faults, self.peers, self._kind)
+        self._lives.append(Node(folder, self.shared, self.faults, self.peers, self._kind))
+        return self._lives[-1]
+
+    def close(self) -> None:
+        for node in self._lives:
+            node.drop()
 
     def any_node(self) -> Node:
         return self.faults.random.choice(self.nodes)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 from msgspec import Struct
 
@@ -38,22 +39,14 @@ class LoopSupervisor:
 
     def run(self, stack: contextlib.AsyncExitStack, name: str, loop: Loop) -> None:
         """Under supervision, until the stack is closed."""
-        stack.push_async_callback(_stop, asyncio.create_task(self.supervise(name, loop)))
+        stack.push_async_callback(self.supervise(name, loop).stop)
 
-    async def supervise(self, name: str, loop: Loop) -> None:
-        """Runs the loop until cancelled. A loop that merely ends has failed too."""
-        while True:
-            recovery = asyncio.get_running_loop().call_later(STEADY_SECONDS, self.works, name)
-            try:
-                await _run(name, loop)
-            except Exception as error:
-                pause = self.failed(name, error)
-            finally:
-                recovery.cancel()
-            await asyncio.sleep(pause)
+    def supervise(self, name: str, loop: Loop) -> "SupervisedLoop":
+        """Runs the loop until it is stopped. A loop that merely ends has failed too."""
+        return SupervisedLoop(self, name, loop)
 
     def failed(self, name: str, error: Exception) -> float:
-        """Inside an except block. Gives the seconds to wait before the next try."""
+        """Gives the seconds to wait before the next try."""
         failure = self._failing.setdefault(name, Failure(self._clock.now()))
         failure.count += 1
         failure.is_away = isinstance(error, Unavailable)
@@ -68,7 +61,7 @@ class LoopSupervisor:
         if failures == 1 and isinstance(error, Unavailable):
             log.get().error("a loop waits", loop=name, reason=str(error.__cause__ or error))
         elif failures == 1:
-            log.get().exception("a loop failed", loop=name, reason=str(error))
+            log.get().exception("a loop failed", error, loop=name, reason=str(error))
         elif failures & (failures - 1) == 0:
             log.get().error("a loop still fails", loop=name, reason=str(error), failures=failures)
 
@@ -94,23 +87,50 @@ class LoopSupervisor:
         ]
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+class SupervisedLoop:
+    """A loop in a task of its own, and after each of its ends a pause and a new one."""
 
+    def __init__(self, supervisor: LoopSupervisor, name: str, loop: Loop) -> None:
+        self._supervisor = supervisor
+        self._name = name
+        self._loop = loop
+        self._is_stopped = False
+        self._timer: asyncio.TimerHandle | None = None  # the next start, or when it has recovered
+        self._begin()
 
-async def _run(name: str, loop: Loop) -> None:
-    """In a task of its own, so that its end, even a cancellation, does not end the supervisor."""
-    task = asyncio.create_task(loop(), name=f"{TASK} {name}")
-    try:
-        await asyncio.wait({task})
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    if not task.cancelled():
-        task.result()
-    raise RuntimeError(f"the loop {name} came to an end")
+    def cancel(self) -> None:
+        self._is_stopped = True
+        self._cancel_timer()
+        self._task.cancel()
+
+    async def stop(self) -> None:
+        self.cancel()
+        await asyncio.wait({self._task})
+
+    def _begin(self) -> None:
+        self._task = asyncio.create_task(self._loop(), name=f"{TASK} {self._name}")
+        self._task.add_done_callback(self._ended)
+
+    def _begin_again(self) -> None:
+        self._begin()
+        self._timer = self._in(STEADY_SECONDS, partial(self._supervisor.works, self._name))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """By an error, a cancellation that nobody here asked for, or at the end of its function."""
+        error = None if task.cancelled() else task.exception()
+        self._cancel_timer()
+        if self._is_stopped:
+            return
+        if not isinstance(error, Exception):
+            error = RuntimeError(f"the loop {self._name} came to an end")
+        self._timer = self._in(self._supervisor.failed(self._name, error), self._begin_again)
+
+    def _in(self, seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+        return self._task.get_loop().call_later(seconds, do)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def public_name(name: str) -> str:

@@ -52,7 +52,7 @@ class Hub:
         self._ready = asyncio.Event()
         self._reading = f"events of a stream{ACCOUNT_MARK}{account_id}"
         self._pumping = f"stream{ACCOUNT_MARK}{account_id}"
-        self._pump = asyncio.create_task(resources.loops.supervise(self._pumping, self._run))
+        self._pump = resources.loops.supervise(self._pumping, self._run)
 
     async def wait_until_ready(self) -> None:
         await self._ready.wait()
