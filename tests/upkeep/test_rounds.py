@@ -46,7 +46,10 @@ async def test_after_a_slow_step_the_next_is_half_as_large_down_to_a_bound(resou
 
 
 @pytest.mark.sqlite_alone
-async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(resources: Resources) -> None:
+async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
     running = asyncio.create_task(run_upkeep(resources))
 
     async def held() -> list[duties.Duty]:
@@ -81,6 +84,7 @@ class SharedBlobs:
 async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store_alone(
     resources: Resources, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(upkeep, "ROUND_SECONDS", 0.01)
 
     def fill_and_delete(tx: Tx) -> None:
@@ -91,7 +95,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
     await resources.db.write(fill_and_delete)
     blobs = SharedBlobs()
     running = asyncio.create_task(run_upkeep(replace(resources, blobs=blobs)))
-    for _ in range(2):  # who says again that it is there has finished a round
+    for _ in range(3):  # at its start, with its first round, and who says it again has finished that
         clock.turn(1)
         async with asyncio.timeout(60):
             while clock.now() + upkeep.DUTY_HELD not in await resources.db.read(ends):

@@ -22,6 +22,7 @@ DUTY_HELD = 10 * MINUTE
 async def watch_domains(resources: Resources) -> None:
     """Runs until cancelled."""
     me = ids.trace()
+    await asyncio.sleep(duties.FIRST_SECONDS)
     while True:
         now = resources.now()
         if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):

@@ -18,11 +18,11 @@ async def watch_reputation(resources: Resources) -> None:
     """Runs until cancelled. What happened while no server ran is looked at first."""
     me, since = ids.trace(), resources.now() - HOUR
     while True:
+        await asyncio.sleep(PAUSE_SECONDS)
         now = resources.now()
         if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
             await look_since(resources, since)
             since = now - LOOK_BACK
-        await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def look_since(resources: Resources, since: int) -> None:

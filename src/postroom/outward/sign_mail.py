@@ -37,12 +37,8 @@ class Signers:
         self._jobs: queue.SimpleQueue[Unsigned | None] = queue.SimpleQueue()
         self._made: queue.SimpleQueue[tuple[str, bytes | Exception]] = queue.SimpleQueue()
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}  # by message
-        self._threads = [
-            threading.Thread(target=self._serve, name=f"signer-{number}", daemon=True)
-            for number in range(threads or os.cpu_count() or 1)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._most = threads or os.cpu_count() or 1
+        self._threads: list[threading.Thread] = []
 
     async def sign(self, mail: Unsigned) -> bytes:
         """The fields to put before the mail. Who asks while they are made waits for the same ones."""
@@ -51,7 +47,14 @@ class Signers:
         waiting.append(signature)
         if len(waiting) == 1:
             self._jobs.put(mail)
+            if len(self._threads) < min(len(self._waiting), self._most):
+                self._start_thread()
         return await signature
+
+    def _start_thread(self) -> None:
+        name = f"signer-{len(self._threads)}"
+        self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+        self._threads[-1].start()
 
     def close(self) -> None:
         """Ends after the signatures that are being made; what still waits goes again with its claim."""

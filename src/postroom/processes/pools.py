@@ -26,7 +26,7 @@ class _Job(NamedTuple):
 
 
 class Pool:
-    """Threads are started when they are first needed. An executor takes three times as long to hand work over."""
+    """Threads are started when they are first needed. An executor takes three times as long for a call."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads = name, threads
@@ -78,7 +78,7 @@ def _run(job: _Job) -> None:
     result, error = None, None
     try:
         result = job.work()
-    except BaseException as raised:  # noqa: BLE001 (whoever waits hears of it)
+    except BaseException as raised:  # whoever waits hears of it
         error = raised
     with suppress(RuntimeError):  # the loop has ended, and who waited with it
         job.future.get_loop().call_soon_threadsafe(_settle, job.future, result, error)

@@ -11,6 +11,7 @@ class Duty(Struct, frozen=True):
     held_until: int
 
 
+FIRST_SECONDS = 5.0  # before a node takes up a duty: the start has other things to do
 NODE = "node "  # before the id of a node: to be there is a duty as well, held by nobody else
 
 

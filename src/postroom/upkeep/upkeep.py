@@ -32,9 +32,11 @@ async def run_upkeep(resources: Resources) -> None:
     """Runs until cancelled. One node keeps up the database and a common store; each sweeps its own folder."""
     steps, sweep, me = Steps(resources), orphans.Sweep(resources), ids.trace()
     try:
+        await show_presence(resources, me)
+        await asyncio.sleep(duties.FIRST_SECONDS)
         while True:
+            await show_presence(resources, me)
             now = resources.now()
-            await resources.db.write(duties.show_presence, me, where(resources), now + DUTY_HELD, now)
             is_mine = await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now)
             if is_mine:
                 await steps.one_round()
@@ -44,8 +46,17 @@ async def run_upkeep(resources: Resources) -> None:
     finally:
         with contextlib.suppress(Exception):  # else another node waits until it is free
             async with asyncio.timeout(LEAVE_SECONDS):
-                await resources.db.write(duties.leave, DUTY, me)
-                await resources.db.write(duties.leave, duties.NODE + me, where(resources))
+                await resources.db.write(leave, me, where(resources))
+
+
+async def show_presence(resources: Resources, me: str) -> None:
+    now = resources.now()
+    await resources.db.write(duties.show_presence, me, where(resources), now + DUTY_HELD, now)
+
+
+def leave(tx: Tx, me: str, place: str) -> None:
+    duties.leave(tx, DUTY, me)
+    duties.leave(tx, duties.NODE + me, place)
 
 
 def where(resources: Resources) -> str:

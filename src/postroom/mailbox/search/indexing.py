@@ -71,6 +71,8 @@ class IndexStep(IntEnum):
 async def step(db: IndexStore, holder: str, now: int) -> IndexStep:
     if not await db.read(has_work, holder, now):
         return IndexStep.NOTHING
+    if await db.read(_is_new):  # no connection for long reads is needed where there is nothing to read
+        return IndexStep(await db.write_index(begin_anew, 0, holder, now))
     batch = await db.read_long(prepare, LOOK_SECONDS)
     if batch is None:
         total = await db.read_long(_count_messages, LOOK_SECONDS)
@@ -234,6 +236,11 @@ def _hold(tx: Tx, holder: str, now: int) -> Row | None:
         until=now + LEASE,
         now=now,
     )
+
+
+def _is_new(tx: Tx) -> bool:
+    """Before the first mail."""
+    return _state(tx)["version"] == 0 and tx.one("select 1 as found from messages limit 1") is None
 
 
 def _count_messages(tx: Tx) -> int:

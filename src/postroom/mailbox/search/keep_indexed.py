@@ -35,7 +35,7 @@ class _Keeper:
         self._db = resources.db
         self._holder = index_upkeep.holder_of(resources.config.data_dir)
         self._pace = Pace()
-        self._tidied_at = 0.0
+        self._tidied_at = time.monotonic()
         self._processes = ChildSupervisor("search index")
         self._may_start = resources.config.workers > 0 and not resources.config.database_url
 

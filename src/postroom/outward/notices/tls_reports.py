@@ -42,6 +42,7 @@ DUTY_HELD = 10 * MINUTE
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, by one node at a time."""
     me = ids.trace()
+    await asyncio.sleep(duties.FIRST_SECONDS)
     while True:
         now = resources.now()
         if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):

@@ -224,9 +224,10 @@ class LongReaders:
 
 class SqliteDatabase:
     def __init__(self, path: Path, first: sqlite3.Connection) -> None:
-        """The first connection goes on as the one that reads: to open one takes milliseconds."""
+        """The first connection, with the search index, goes on as the one that reads: to open one takes
+        milliseconds."""
         self._path = path
-        self._reader = sqlite_index.attach(first, path)
+        self._reader = first
         self._index = sqlite_index.path_beside(path)
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
@@ -337,7 +338,7 @@ def _prepare(path: Path, first: sqlite3.Connection, now: int) -> None:
     try:
         path.chmod(0o600)
         migrate(SqliteSession(path, lambda _: first), now)
-        sqlite_index.prepare(sqlite_index.path_beside(path))
+        sqlite_index.attach_prepared(first, path)
     except (OSError, sqlite3.Error, Unavailable) as error:
         reason = error.__cause__ or error
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {reason}.") from error

@@ -43,6 +43,26 @@ def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection
     return connection
 
 
+def attach_prepared(connection: sqlite3.Connection, database: Path) -> None:
+    """Made first where it is not as this version needs it: to look needs no connection of its own."""
+    path = path_beside(database)
+    if not (path.exists() and _is_attached_whole(connection, database)):
+        prepare(path)
+        attach(connection, database)
+
+
+def _is_attached_whole(connection: sqlite3.Connection, database: Path) -> bool:
+    with suppress(sqlite3.DatabaseError):
+        attach(connection, database)
+        (version,) = connection.execute("pragma search.user_version").fetchone()
+        connection.execute("select count(*) from search.search_state").fetchone()
+        if version == VERSION:
+            return True
+    with suppress(sqlite3.DatabaseError):  # it may not even have been attached
+        connection.execute("detach database search")
+    return False
+
+
 def prepare(path: Path) -> None:
     """Makes the file, or makes it anew if it cannot be read or is of an earlier version."""
     try:
