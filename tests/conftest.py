@@ -31,7 +31,7 @@ from postroom.storage.engines import postgres
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.web.api.mailbox import search
-from tests import memory_folder, prepared, programs, warm_children
+from tests import memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key as signing_key
 from tests.migrated import migrated_sqlite, put_migrated_sqlite
@@ -115,6 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if is_side_by_side(session.config) and len(session.items) > MANY_TESTS:
+        warm_start.load_for_every_process()
         prepared.load_what_comes_late()
         migrated_sqlite()
     gc.freeze()

@@ -243,15 +243,23 @@ class Loaded:
     def __init__(self, what: str) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
         with theirs:
-            arguments = [str(theirs.fileno()), what, warm_children.ROOM_FOR_COMMAND]
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm_start", *arguments],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
+            if what in _firsts:
+                _firsts[what].copy(theirs)
+            else:
+                arguments = [str(theirs.fileno()), what, warm_children.ROOM_FOR_COMMAND]
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.warm_start", *arguments],
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                )
         atexit.register(self.close)
+
+    def copy(self, line: socket.socket) -> None:
+        """One that listens there. Several processes may ask at once, so nothing is answered."""
+        socket.send_fds(self._line, [json.dumps({"copy": True}).encode()], [line.fileno()])
 
     def start(
         self,
@@ -289,8 +297,11 @@ class Loaded:
         return self.ask({"bury": pid}, [])
 
     def close(self) -> None:
+        self._line.shutdown(socket.SHUT_WR)
+        self._line.recv(1)  # nothing, at its end
         self._line.close()
-        self.process.wait()
+        if self._process:
+            self._process.wait()
 
     def ask(self, request: dict[str, Any], files: list[int]) -> int:
         with self._lock:
@@ -305,6 +316,15 @@ def _request(arguments: list[str], environment: Mapping[str, str]) -> dict[str, 
 @functools.cache
 def _loaded(what: str) -> Loaded:
     return Loaded(what)
+
+
+_firsts: dict[str, Loaded] = {}  # which are only copied
+
+
+def load_for_every_process() -> None:
+    """Before the processes of a run are copied from this one: so each kind is loaded once."""
+    if CAN_FORK:
+        _firsts.update({what: Loaded(what) for what in MODULES})
 
 
 def _load(what: str) -> None:
@@ -330,13 +350,25 @@ def _load_more(modules: Iterable[str]) -> None:
 def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """In a new process what to serve with, and where to print; None when nobody asks any more."""
     children: set[int] = set()
+    copies: set[int] = set()
     while True:
         message, files, _, _ = socket.recv_fds(line, MAX_MESSAGE_BYTES, 3)
         if not message:
             for child in children:
                 os.kill(child, signal.SIGKILL)
+            for copy in copies:
+                os.waitpid(copy, 0)  # its line has an end as well
             return None
         request = json.loads(message)
+        if "copy" in request:
+            copy = os.fork()
+            if copy == 0:
+                line.close()
+                with socket.socket(fileno=files[0]) as own:
+                    return _fork_until_told_to_end(own)
+            copies.add(copy)
+            os.close(files[0])
+            continue
         if "bury" in request:
             children.remove(request["bury"])
             answer = os.waitstatus_to_exitcode(os.waitpid(request["bury"], 0)[1])
