@@ -5,13 +5,13 @@ needs a value in `NEEDED`, or the requests beside it would not be read to their 
 """
 
 import ast
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
 from msgspec import inspect as types
 from starlette.datastructures import Headers
 
@@ -207,7 +207,7 @@ def _written(place: Place, text: str) -> bytes:
         return text.encode()
     if place.part == "query" or is_form(place.route):
         return escape(text)
-    return json.dumps(text, ensure_ascii=False).encode()[1:-1]
+    return msgspec.json.encode(text)[1:-1]
 
 
 def escape(text: str) -> bytes:
@@ -232,7 +232,7 @@ def request(place: Place, given: str | list[str], ids: dict[str, str]) -> Sent:
         return Sent(f"/{path}", _pairs(query))
     if is_form(route):
         return Sent(f"/{path}", _pairs(query), _pairs(body), FORM)
-    return Sent(f"/{path}", _pairs(query), json.dumps(body, ensure_ascii=False).encode(), "application/json")
+    return Sent(f"/{path}", _pairs(query), msgspec.json.encode(body), "application/json")
 
 
 def _needed(body: type) -> dict[str, Any]:
@@ -250,14 +250,16 @@ def _needed_value(field: types.Field) -> Any:
 
 
 def _made(steps: tuple[str, ...], given: str | list[str]) -> Any:
-    """The text at the end of the way through objects and lists, which have what else they need."""
+    """The text at the end of the way through objects and lists, which have what else they need.
+
+    Texts that are given as a list are one, many times.
+    """
     if not steps:
         return given if isinstance(given, str) else given[0]
     step, rest = steps[0], steps[1:]
     texts = [given] if isinstance(given, str) else given
     if step == EACH:
-        made = {text: _made(rest, text) for text in set(texts)}
-        return [made[text] for text in texts]
+        return [_made(rest, texts[0])] * len(texts)
     if step == NAME:
         return {text if number == 0 else f"{text}{number}": "x" for number, text in enumerate(texts)}
     if step == VALUE:
@@ -268,16 +270,13 @@ def _made(steps: tuple[str, ...], given: str | list[str]) -> Any:
 
 def _pairs(values: dict[str, Any]) -> bytes:
     return b"&".join(
-        pair
-        for name, value in values.items()
-        for pair in _pairs_of(name, value if isinstance(value, list) else [value])
+        _pairs_of(name, value if isinstance(value, list) else [value]) for name, value in values.items()
     )
 
 
-def _pairs_of(name: str, values: list[Any]) -> Iterable[bytes]:
-    texts = list(map(str, values))
-    written = {text: name.encode() + b"=" + escape(text) for text in set(texts)}
-    return map(written.__getitem__, texts)
+def _pairs_of(name: str, values: list[Any]) -> bytes:
+    assert values.count(values[0]) == len(values)
+    return b"&".join([name.encode() + b"=" + escape(str(values[0]))] * len(values))
 
 
 def head(sent: Sent, fields: dict[str, str]) -> Headers:

@@ -78,12 +78,15 @@ def list_waiting(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
     return [key for key in list_of(tx, owner, domain) if key.state == "waiting"]
 
 
+def require_none_waiting(tx: Tx, owner: str, domain: str) -> None:
+    if any(key.algorithm == dkim.RSA for key in list_waiting(tx, owner, domain)):
+        raise NothingToDo("New keys wait for their records already: publish those, then verify the domain.")
+
+
 def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
     """New keys of both kinds wait for their records; what signs goes on until then."""
-    waiting = list_waiting(tx, owner, domain)
-    if any(key.algorithm == dkim.RSA for key in waiting):
-        raise NothingToDo("New keys wait for their records already: publish those, then verify the domain.")
-    for key in waiting:  # of Ed25519, never published
+    require_none_waiting(tx, owner, domain)
+    for key in list_waiting(tx, owner, domain):  # of Ed25519, never published
         remove(tx, owner, domain, key.selector)
     selector = f"{FIRST_SELECTOR}-{now // 1000:x}"
     ed25519 = dkim.generate_ed25519_key()

@@ -188,12 +188,19 @@ def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now
             tx.ring(deliveries.BELL)
 
 
-def rotate_dkim(
-    tx: Tx, caller: Caller, domain_id: str, private_key: bytes, config: Config, now: int
-) -> Domain:
+def require_rotatable(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
+    """Asked before keys are made as well: that takes a core for a moment."""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)
+    dkim_keys.require_none_waiting(tx, domain.account_id, domain.name)
+    return domain
+
+
+def rotate_dkim(
+    tx: Tx, caller: Caller, domain_id: str, private_key: bytes, config: Config, now: int
+) -> Domain:
+    domain = require_rotatable(tx, caller, domain_id, config)
     dkim_keys.begin_rotation(tx, domain.account_id, domain.name, private_key, now)
     record(tx, caller, "domain.dkim_rotated", domain, now)
     return show(tx, domain, config, now)

@@ -47,11 +47,10 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
 
 async def rotate_dkim(call: Call, domain_id: str) -> Domain:
     """Make new DKIM keys; they sign once their records are found, and the old ones stop then"""
+    db, config = call.resources.db, call.resources.config
+    await db.read(domains.require_rotatable, call.decider, domain_id, config)
     private_key = await pools.KEYS.run(dkim.generate_key)
-    config, now = call.resources.config, call.now()
-    return await call.resources.db.write(
-        domains.rotate_dkim, call.decider, domain_id, private_key, config, now
-    )
+    return await db.write(domains.rotate_dkim, call.decider, domain_id, private_key, config, call.now())
 
 
 async def get_domain_health(call: Call, domain_id: str) -> DomainHealth:
