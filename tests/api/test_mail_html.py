@@ -5,11 +5,11 @@ from postroom.web.dashboard.display import mail_html
 from tests.samples import samples
 
 DEEP = {
-    "elements": "<div>" * 80_000,
-    "formatting": "<b><p>" * 40_000,
-    "tables": "<table><a><b>" * 30_000,
-    "closings inside attributes": '<div title="</div>">' * 20_000,
-    "closings of others": "<div></b>" * 40_000,
+    "elements": "<div>" * 20_000,
+    "formatting": "<b><p>" * 10_000,
+    "tables": "<table><a><b>" * 8_000,
+    "closings inside attributes": '<div title="</div>">' * 5_000,
+    "closings of others": "<div></b>" * 10_000,
 }
 
 

@@ -35,6 +35,7 @@ asyncio.run(main())
 
 
 @functools.cache
+@functools.cache
 def slow_file() -> bytes:
     """Nothing but empty elements: long work, and not a word."""
     return files.docx("<w:x/>" * 3_000_000)
