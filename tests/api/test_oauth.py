@@ -199,27 +199,26 @@ async def test_the_official_client_finds_registers_asks_and_lists_its_tools(serv
 
 
 @pytest.mark.sqlite_alone
-@pytest.mark.parametrize("path", ["/mcp/readonly", "/mcp/inbox/{inbox_id}"])
-async def test_the_official_client_signs_in_at_the_narrow_addresses(server: Server, path: str) -> None:
+async def test_a_program_signs_in_at_the_narrow_addresses(server: Server) -> None:
     inbox_id = await server.new_inbox("narrow")
-    memory, path = Memory(), path.format(inbox_id=inbox_id)
-    choice = {"level": "read"} if "readonly" in path else {"level": "send"}
+    levels = {"/mcp/readonly": "read", f"/mcp/inbox/{inbox_id}": "send"}
     async with person(server) as page:
-        client_id = await register(server)
-        resource = f"{server.base_url}{path}"
-        code = answer_of(await consent(page, asked(client_id, resource=resource), **choice))["code"]
-        given = (await exchange(server, client_id, code, resource=resource)).json()
-        memory.tokens = OAuthToken.model_validate(given)
-        assert (await ask_mcp(server, given["access_token"], path)).status_code == 200
-        for other in {"/mcp", "/mcp/readonly", f"/mcp/inbox/{inbox_id}"} - {path}:
-            assert (await ask_mcp(server, given["access_token"], other)).status_code == 401
-    metadata = (await server.api.get(f"/.well-known/oauth-protected-resource{path}")).json()
-    assert metadata["resource"] == f"{server.base_url}{path}"
-    assert metadata["authorization_servers"] == [server.base_url]
+        for path, level in levels.items():
+            client_id = await register(server)
+            resource = f"{server.base_url}{path}"
+            code = answer_of(await consent(page, asked(client_id, resource=resource), level=level))["code"]
+            given = (await exchange(server, client_id, code, resource=resource)).json()
+            OAuthToken.model_validate(given)
+            assert (await ask_mcp(server, given["access_token"], path)).status_code == 200
+            for other in {"/mcp", *levels} - {path}:
+                assert (await ask_mcp(server, given["access_token"], other)).status_code == 401
+            metadata = (await server.api.get(f"/.well-known/oauth-protected-resource{path}")).json()
+            assert metadata["resource"] == f"{server.base_url}{path}"
+            assert metadata["authorization_servers"] == [server.base_url]
 
 
 @pytest.mark.sqlite_alone
-async def test_who_has_no_token_is_told_where_to_begin(server: Server) -> None:
+async def test_who_has_no_token_is_told_where_to_begin_and_asks_there_by_forms_alone(server: Server) -> None:
     refused = await ask_mcp(server, "pr_nobody", "/mcp/readonly")
     assert refused.status_code == 401
     found = re.search(r'resource_metadata="([^"]+)"', refused.headers["www-authenticate"])
@@ -229,6 +228,11 @@ async def test_who_has_no_token_is_told_where_to_begin(server: Server) -> None:
     server_metadata = (await server.api.get("/.well-known/oauth-authorization-server")).json()
     assert described["authorization_servers"] == [server_metadata["issuer"]]
     assert server_metadata["code_challenge_methods_supported"] == ["S256"]
+    assert (await server.api.get("/oauth/token")).status_code == 405
+    assert (await server.api.post("/oauth/token", content=json.dumps({}))).status_code == 415
+    twice = b"grant_type=refresh_token&client_id=a&client_id=b"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert (await server.api.post("/oauth/token", content=twice, headers=headers)).status_code == 400
 
 
 @pytest.mark.sqlite_alone
@@ -322,9 +326,18 @@ async def test_a_code_is_good_once_for_a_minute_and_for_whom_it_was_given(server
 
 
 @pytest.mark.sqlite_alone
-async def test_a_refresh_token_is_rotated_and_used_twice_ends_the_grant(server: Server) -> None:
+async def test_a_token_is_good_for_mcp_alone_is_renewed_and_used_twice_ends_the_grant(
+    server: Server,
+) -> None:
     async with person(server) as page:
-        client_id, given = await tokens_of(server, page)
+        client_id, given = await tokens_of(server, page, level="send")
+        async with server.client(given["access_token"]) as program, browser(server) as stranger:
+            assert (await program.get("/v1/me")).status_code == 401
+            assert (await program.get("/v1/inboxes")).status_code == 401
+            signed_in = await stranger.post("/app/sign-in", data={"key": given["access_token"]})
+            assert signed_in.status_code == 401
+        called = await ask_mcp(server, given["access_token"])
+        assert {"send_email", "list_inboxes"} <= tools_in(called)
         server.clock.turn(HOUR)
         assert (await ask_mcp(server, given["access_token"])).status_code == 401
         assert told(await renew(server, "prc_nobody", given["refresh_token"])) == (401, "invalid_client")
@@ -349,18 +362,6 @@ async def test_two_refreshes_at_once_leave_nothing(server: Server) -> None:
         assert (await ask_mcp(server, winner["access_token"])).status_code == 401
 
 
-@pytest.mark.sqlite_alone
-async def test_a_refresh_token_lives_30_days(server: Server) -> None:
-    async with person(server) as page:
-        client_id, given = await tokens_of(server, page)
-        server.clock.turn(30 * DAY)
-        assert told(await renew(server, client_id, given["refresh_token"])) == (400, "invalid_grant")
-        while await server.resources.db.write(expiry.expire_rows, server.clock.now(), 100):
-            pass
-        listed = (await server.api.get("/v1/api-keys")).json()["data"]
-        assert [key["kind"] for key in listed] == ["key"]
-
-
 async def test_a_token_is_revoked_by_either_of_the_two(server: Server) -> None:
     async with person(server) as page:
         for name in ("access_token", "refresh_token"):
@@ -372,19 +373,6 @@ async def test_a_token_is_revoked_by_either_of_the_two(server: Server) -> None:
             assert (await ask_mcp(server, given["access_token"])).status_code == 401
             assert told(await renew(server, client_id, given["refresh_token"])) == (400, "invalid_grant")
         assert (await server.api.post("/oauth/revoke", data={"token": "nothing"})).status_code == 200
-
-
-@pytest.mark.sqlite_alone
-async def test_a_token_of_mcp_is_good_nowhere_else(server: Server) -> None:
-    async with person(server) as page:
-        _, given = await tokens_of(server, page, level="send")
-    async with server.client(given["access_token"]) as program:
-        assert (await program.get("/v1/me")).status_code == 401
-        assert (await program.get("/v1/inboxes")).status_code == 401
-    async with browser(server) as page:
-        assert (await page.post("/app/sign-in", data={"key": given["access_token"]})).status_code == 401
-    called = await ask_mcp(server, given["access_token"])
-    assert {"send_email", "list_inboxes"} <= tools_in(called)
 
 
 @pytest.mark.sqlite_alone
@@ -421,15 +409,23 @@ async def test_a_grant_ends_with_its_user_and_with_a_lower_role(server: Server) 
 
 
 @pytest.mark.sqlite_alone
-async def test_a_program_that_nobody_let_in_is_forgotten_after_a_day(server: Server) -> None:
+async def test_a_program_that_nobody_let_in_is_forgotten_after_a_day_and_a_token_after_30(
+    server: Server,
+) -> None:
     async with person(server) as page:
-        used, _ = await tokens_of(server, page)
+        used, given = await tokens_of(server, page)
         unused = await register(server)
         server.clock.turn(DAY + 1)
         await server.resources.db.write(expiry.expire_rows, server.clock.now(), 100)
     rows = await server.resources.db.read(lambda tx: tx.all("select id from oauth_clients"))
     assert {row["id"] for row in rows} == {used}
     assert unused != used
+    server.clock.turn(29 * DAY - 1)
+    assert told(await renew(server, used, given["refresh_token"])) == (400, "invalid_grant")
+    while await server.resources.db.write(expiry.expire_rows, server.clock.now(), 100):
+        pass
+    listed = (await server.api.get("/v1/api-keys")).json()["data"]
+    assert [key["kind"] for key in listed] == ["key"]
 
 
 @pytest.mark.sqlite_alone
@@ -504,15 +500,6 @@ async def test_a_refused_expired_or_unknown_request_is_not_found(server: Server)
         late = {"code": expired["userCode"], "level": "read", "decision": "allow"}
         assert (await page.post("/app/device", data=late)).status_code == 404
     assert (await server.api.get("/auth/cli/poll", params={"requestId": "x"})).status_code == 404
-
-
-@pytest.mark.sqlite_alone
-async def test_the_endpoints_take_their_methods_and_forms_alone(server: Server) -> None:
-    assert (await server.api.get("/oauth/token")).status_code == 405
-    assert (await server.api.post("/oauth/token", content=json.dumps({}))).status_code == 415
-    twice = b"grant_type=refresh_token&client_id=a&client_id=b"
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert (await server.api.post("/oauth/token", content=twice, headers=headers)).status_code == 400
 
 
 @pytest.mark.sqlite_alone
