@@ -104,14 +104,16 @@ _CLOSED_BY = {
 
 _TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
 # What nearly all tags look like. Others are read letter by letter, as browsers do.
-_ATTRIBUTES = r"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[a-zA-Z0-9#%._-]++))?+)*+"
+_BARE = "[a-zA-Z0-9#%._:/?&=;,+@~-]"
+_ATTRIBUTES = rf"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|{_BARE}++))?+)*+"
 _USUAL_TAG = re.compile(rf"(?:/([a-zA-Z][a-zA-Z0-9]*+)\s*+|([a-zA-Z][a-zA-Z0-9]*+)({_ATTRIBUTES})\s*+/?)")
 _LINK = 'href="'
 _BEFORE_LINK = re.compile(rf"[a-zA-Z][a-zA-Z0-9]*+{_ATTRIBUTES}\s++")
 _USUAL_ATTRIBUTE = re.compile(r"""([a-zA-Z][a-zA-Z0-9:_-]*+)(?:=(?:"([^"]*+)"|'([^']*+)'|([^\s"']++)))?+""")
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
-_BETWEEN = re.compile(r"[\s/]*")
-_ATTRIBUTE = re.compile(r"""([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s>]*))?""")
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+(?:>|\Z|([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s>]*))?)"""
+)  # or the end of the tag, without a name
 _COMMENT_END = re.compile(r"--!?>")
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in RAW | ESCAPABLE_RAW}
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{10,};?")
@@ -286,20 +288,14 @@ def _past(html: str, mark: str, start: int) -> int:
 def _attributes(html: str, position: int) -> tuple[dict[str, str], int]:
     """The attributes up to the end of the tag. The first of equal names counts, as in browsers."""
     attributes: dict[str, str] = {}
-    while True:
-        between = _BETWEEN.match(html, position)
-        assert between is not None
-        position = between.end()
-        if position >= len(html):
-            return attributes, position
-        if html[position] == ">":
-            return attributes, position + 1
-        found = _ATTRIBUTE.match(html, position)
-        assert found is not None
-        position = found.end()
-        name = found[1].lower()
+    for found in _ATTRIBUTE.finditer(html, position):
+        name, value = found.groups()
+        if not name:
+            return attributes, found.end()
+        name = name.lower()
         if name not in attributes and len(attributes) < MAX_ATTRIBUTES:
-            attributes[name] = _attribute_value(found[2])
+            attributes[name] = _attribute_value(value)
+    return attributes, len(html)
 
 
 def _attribute_value(written: str | None) -> str:
