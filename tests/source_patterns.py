@@ -22,9 +22,10 @@ from postroom.web.routes import ROUTES
 
 SEARCHING = frozenset({"search", "finditer", "findall", "sub", "subn", "split"})
 ANCHORED = frozenset({"match", "fullmatch"})
-ASKING = re.compile(rf"\.\s*(?:{'|'.join(SEARCHING | ANCHORED)})\b")
-ASKING_RE = re.compile(r"\bre\s*\.")
+ASKING = re.compile(rf"\b(\w+)\s*\.({'|'.join(SEARCHING | ANCHORED)})\(")
+ASKING_RE = re.compile(r"^[ ].*\bre\.", re.MULTILINE)
 DEEPEST = 5
+LEAVES = (str, bytes, int, type, ModuleType, type(None))
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,19 @@ def _inside(value: Any, depth: int) -> Iterator[re.Pattern[Any]]:
         yield value._compiled
     elif isinstance(value, re.Pattern):
         yield value
-    elif depth == 0 or isinstance(value, str | bytes | int | type | ModuleType):
-        return
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _inside(each, depth - 1)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for each in value:
-            yield from _inside(each, depth - 1)
-    else:
-        for name in getattr(value, "__struct_fields__", getattr(value, "__dataclass_fields__", ())):
-            yield from _inside(getattr(value, name), depth - 1)
+    elif depth > 0:
+        for each in _parts(value):
+            if not isinstance(each, LEAVES):
+                yield from _inside(each, depth - 1)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    names = getattr(value, "__struct_fields__", getattr(value, "__dataclass_fields__", ()))
+    return () if isinstance(value, LEAVES) else (getattr(value, name) for name in names)
 
 
 def of_types() -> Iterator[Found]:
@@ -109,7 +112,8 @@ def in_functions() -> list[Found | Made]:
 
 
 def _in_functions() -> Iterator[Found | Made]:
-    for path, tree in sources(ASKING_RE):
+    asking = ((path, ast.parse(text)) for path, text in sources() if ASKING_RE.search(text))
+    for path, tree in asking:
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
                 if _is_of_re(call.func):
@@ -129,19 +133,15 @@ def _is_of_re(function: ast.expr) -> bool:
     )
 
 
-def sources(asking: re.Pattern[str], below: str = "") -> Iterator[tuple[str, ast.Module]]:
-    """Those in whose text it stands."""
-    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client)]
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            name = str(path.relative_to(folder.parent))
-            if name.startswith(below) and asking.search(path.read_text()):
-                yield name, _tree(path)
-
-
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def sources() -> list[tuple[str, str]]:
+    """Paths and texts of all."""
+    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client)]
+    return [
+        (str(path.relative_to(folder.parent)), path.read_text())
+        for folder in folders
+        for path in sorted(folder.rglob("*.py"))
+    ]
 
 
 @cache
@@ -149,15 +149,10 @@ def asked_places() -> tuple[frozenset[str], frozenset[str]]:
     """Names of modules that look at the beginning of a text (`match`, `fullmatch`), or all through it."""
     anchored: set[str] = set()
     searched: set[str] = set()
-    for path, tree in sources(ASKING):
+    for path, text in sources():
         module = path.removesuffix(".py").replace("/", ".")
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                name = f"{module}.{_name_of(call.func.value)}"
-                if call.func.attr in ANCHORED:
-                    anchored.add(name)
-                elif call.func.attr in SEARCHING:
-                    searched.add(name)
+        for name, asked in ASKING.findall(text):
+            (anchored if asked in ANCHORED else searched).add(f"{module}.{name}")
     return frozenset(anchored), frozenset(searched)
 
 
@@ -165,9 +160,3 @@ def is_searched(places: Iterable[str]) -> bool:
     """Unless all modules that know it ask for the beginning alone."""
     anchored, searched = asked_places()
     return not anchored.intersection(places) or not searched.isdisjoint(places)
-
-
-def _name_of(value: ast.expr) -> str:
-    if isinstance(value, ast.Name):
-        return value.id
-    return value.attr if isinstance(value, ast.Attribute) else ""
