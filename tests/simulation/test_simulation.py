@@ -29,12 +29,12 @@ def test_whatever_fails_every_promise_is_kept() -> None:
 
 def test_a_server_that_forgets_what_it_heard_is_found_out() -> None:
     """The test of the test: mails go twice although the node that heard the answer lives."""
-    found = (fault for seed in range(3) for fault in run(seed, kind=ForgetfulRecorder).broken)
+    found = (fault for seed in (1, 2) for fault in run(seed, kind=ForgetfulRecorder).broken)
     assert any("though its answer was known" in fault for fault in found)
 
 
 def test_a_seed_gives_the_same_run_again() -> None:
-    first, second = known(0), run(0)
+    first, second = known(1), run(1)
     assert first.told == second.told
     assert len(first.told) > 10
     assert (first.mails, first.sends, first.seconds) == (second.mails, second.sends, second.seconds)

@@ -56,7 +56,7 @@ def card_text(content: bytes) -> Iterator[str]:
 def _labelled(line: ContentLine) -> str:
     value = _value(line)
     shown = ", ".join(filter(None, _parts(value))) if line.name in STRUCTURED else unescaped(value).strip()
-    kinds = ", ".join(sorted(KINDS & _kinds(line)))
+    kinds = ", ".join(sorted(KINDS & _kinds(line))) if line.parameters else ""
     label = f"{LABELS[line.name]} ({kinds})" if kinds else LABELS[line.name]
     return f"{label}: {shown.removeprefix('tel:').removeprefix('mailto:')}\n" if shown else ""
 

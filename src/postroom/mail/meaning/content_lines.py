@@ -50,4 +50,6 @@ def _content_line(line: str) -> ContentLine | None:
 
 
 def unescaped(value: str) -> str:
+    if "\\" not in value:
+        return value
     return _ESCAPE.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value)
