@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from postroom_client.results import Inbox
+from postroom_client.transport import exchange
 from tests.client.live import Shell, plain_environment
 from tests.client.peers import Answer, http_peer
 from tests.command_tree import command_tree
@@ -170,6 +171,13 @@ def test_every_command_is_known_to_these_tests() -> None:
     assert found == CALLS.keys() | LOCAL
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No command waits before its second attempt."""
+    monkeypatch.setattr(exchange, "backoff", lambda *_: 0.0)
+
+
+@pytest.mark.usefixtures("at_once")
 def test_a_server_that_is_away_is_said_clearly_with_exit_1(shell: Shell) -> None:
     for name, call in CALLS.items():
         result = shell.run(*name.split(), *call, *AWAY, "--no-json")
@@ -179,6 +187,7 @@ def test_a_server_that_is_away_is_said_clearly_with_exit_1(shell: Shell) -> None
         assert "Traceback" not in result.output, name
 
 
+@pytest.mark.usefixtures("at_once")
 def test_in_json_an_error_is_an_object_on_stderr(shell: Shell) -> None:
     for name in CALLS.keys() - {"status", "doctor"}:
         result = shell.run(*name.split(), *CALLS[name], *AWAY)
