@@ -6,10 +6,12 @@ from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import Budget
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.errors import ApiError, ColdOutreachLimit, LoopDetected, RateLimitExceeded
+from postroom.inward.deposit import deposit
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
-from tests.stored import make_inbox, put_delivery, put_mail
+from tests.letters import letter
+from tests.stored import incoming, make_inbox, put_delivery, put_mail
 
 MIDNIGHT = (START // DAY + 2) * DAY
 
@@ -22,9 +24,8 @@ async def inbox(db: Database) -> Inbox:
 def add_sends(tx: Tx, inbox: Inbox, moments: list[int]) -> str:
     """Stored mails made into sent ones; gives their thread."""
     message = put_mail(tx, inbox, "0", message_id="<0@x>", now=moments[0])
-    for number, moment in enumerate(moments[1:], 1):
-        reply = {"message_id": f"<{number}@x>", "in_reply_to": "<0@x>"}
-        put_mail(tx, inbox, str(number), now=moment, **reply)
+    replies = [letter("Again", message_id=f"<{number}@x>", in_reply_to="<0@x>") for number in moments[1:]]
+    deposit(tx, [incoming(inbox, reply, now) for reply, now in zip(replies, moments[1:], strict=True)])
     tx.run("update messages set direction = 'outbound' where inbox_id = :id", id=inbox.id)
     return message.thread_id
 
