@@ -24,9 +24,9 @@ from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from postroom.upkeep import deletion
 from tests.doubles import FakeClock
 
-PROBES = int(os.environ.get("POSTROOM_TEST_PROBES", "3000"))
+PROBES = int(os.environ.get("POSTROOM_TEST_PROBES", "800"))
 PROBES_IN_A_READ = 2_000
-WRITES = 0.05  # the part of the probes that tries to change something
+WRITES = 0.1  # the part of the probes that tries to change something
 DOMAIN = "postroom.localhost"
 
 
