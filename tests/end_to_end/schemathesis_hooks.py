@@ -2,7 +2,7 @@
 
 A field or a parameter gets every value at the first operation that has it as it is described there; at the
 others one that is allowed, and one that is not. Where one of another name was described alike, it gets one
-value of each kind: of all wrong types, one.
+value of each kind. Every wrong type is tried at the first field of its right types, and one at the others.
 """
 
 import gc
@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import schemathesis
 from hypothesis import configuration
@@ -44,51 +44,107 @@ for _each in ("phases_for", "generation_for", "checks_config_for"):
 
 FOR_READERS = {"description", "title", "examples", "default", "x-default"}
 
-FIELD = re.compile(r"(?:Object with valid '(\w+)' value|(\w+)(?: ->|:))")
-_first: dict[tuple[object, ...], str] = {}  # the operation where a value of a field was tried first
+WRONG_TYPE = "Incorrect type"
+FIELD = re.compile(r"Object with (?:valid|all required properties and) '(\w+)'(?: value)?|(\w+)(?: ->|:)")
+OPTIONAL = re.compile(r"All required properties and optional '(\w+)'")
+
+_first: dict[tuple[object, ...], str] = {}  # the operation or the field where a value was tried first
 _tried: set[tuple[object, ...]] = set()
+
+
+class Tried(NamedTuple):
+    name: str  # of the one field or parameter that a case is about
+    described: str
+    kind: str  # of value
+
+
+@schemathesis.hook
+def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
+    """A form has the fields of new drafts; `tests/api/test_send_fields.py` sends one as well."""
+    del raw_schema["paths"]["/v1/inboxes/{inbox_id}/send"]["post"]["requestBody"]["content"][
+        "multipart/form-data"
+    ]
 
 
 @schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: "schemathesis.Case[Any]") -> bool:
-    meta = case.meta  # which reads all of the case again each time
+    case.freeze_metadata()  # it would read all of the case again at each look
+    meta = case.meta
     data = meta.phase.data if meta else None
     if meta is None or not isinstance(data, CoveragePhaseData):
         return True
-    found = described_as(case, data)
-    if found is None:
-        return True
-    name, described, kind = found
     label = case.operation.label
-    here: tuple[object, ...] = (label, *found)
-    if _first.setdefault((name, described, data.description), label) != label:
-        here = (label, name, described, meta.generation.mode)
-    elif _first.setdefault((described, kind), name) == name:
+    if data.parameter == "Content-Type":
+        return is_new(data.description, *content_of(case))
+    if data.description.startswith("Unspecified HTTP method"):
+        return is_new(case.operation.path, "method")
+    if data.description == "Object with unexpected properties":
+        return is_new(label, data.description)
+    tried = about(case, data)
+    if tried is None:
         return True
-    is_new = here not in _tried
-    _tried.add(here)
-    return is_new
+    if _first.setdefault((*tried, data.description), label) != label:
+        return is_new(label, tried.name, tried.described, meta.generation.mode)
+    if tried.kind.endswith(f" {WRONG_TYPE}"):  # of a field inside of this one
+        return is_new(label, *tried)
+    is_first = _first.setdefault((alike(tried), tried.kind), tried.name) == tried.name
+    return is_first or is_new(label, *tried)
 
 
-def described_as(case: "schemathesis.Case[Any]", data: CoveragePhaseData) -> tuple[str, str, str] | None:
-    """The name and the schema of the one field or parameter that this case is about, and what is tried."""
+def is_new(*what: object) -> bool:
+    is_known = what in _tried
+    _tried.add(what)
+    return not is_known
+
+
+def content_of(case: "schemathesis.Case[Any]") -> dict[str, Any]:
+    """What kinds of bodies the operation takes, with their schemas."""
     definition: Any = case.operation.definition.raw
-    found = FIELD.match(data.description)
-    if data.parameter_location == "body" and found and case.media_type:
-        schema = definition["requestBody"]["content"][case.media_type]["schema"]
-        if "$ref" in schema:
-            schema = case.operation.schema.raw_schema["components"]["schemas"][schema["$ref"].split("/")[-1]]
-        name = found[1] or found[2]
-        field = schema.get("properties", {}).get(name)
-        return as_text(case.media_type, name, field, data.description[found.end() :])
-    if data.parameter_location in ("query", "header") and data.parameter:
-        named = {each.get("name"): each.get("schema") for each in definition.get("parameters", [])}
-        return as_text(data.parameter_location, data.parameter, named.get(data.parameter), data.description)
-    return None
+    content: dict[str, Any] = definition.get("requestBody", {}).get("content", {})
+    return content
 
 
-def as_text(place: str, name: str, schema: dict[str, Any] | None, kind: str) -> tuple[str, str, str] | None:
-    return None if schema is None else (name, json.dumps([place, bare(schema)]), kind)
+def about(case: "schemathesis.Case[Any]", data: CoveragePhaseData) -> Tried | None:
+    if data.parameter_location == "body" and case.media_type:
+        return about_body(case, case.media_type, data.description)
+    if data.parameter_location not in ("query", "header"):
+        return None
+    optional = OPTIONAL.match(data.description)
+    name = optional[1] if optional else data.parameter
+    definition: Any = case.operation.definition.raw
+    named = {each.get("name"): each.get("schema") for each in definition.get("parameters", [])}
+    if name is None or name not in named:
+        return None
+    described = json.dumps([data.parameter_location, bare(named[name])])
+    return Tried(name, described, data.description.removeprefix(f"{name}: "))
+
+
+def about_body(case: "schemathesis.Case[Any]", media_type: str, description: str) -> Tried | None:
+    if description == WRONG_TYPE:
+        return Tried("", media_type, description)
+    found = FIELD.match(description)
+    schema = content_of(case)[media_type]["schema"]
+    if "$ref" in schema:
+        schema = case.operation.schema.raw_schema["components"]["schemas"][schema["$ref"].split("/")[-1]]
+    name = found and (found[1] or found[2])
+    if found is None or name not in schema.get("properties", {}):
+        return None
+    described = json.dumps([media_type, bare(schema["properties"][name])])
+    return Tried(name, described, description[found.end() :].removeprefix(" "))
+
+
+def alike(tried: Tried) -> object:
+    """What is a wrong type depends on nothing but the types that are right."""
+    if tried.kind != WRONG_TYPE or not tried.name:
+        return tried.described
+    place, schema = json.loads(tried.described)
+    return place, *sorted(types_of(schema))
+
+
+def types_of(schema: dict[str, Any]) -> set[str]:
+    if "anyOf" in schema:
+        return {each for choice in schema["anyOf"] for each in types_of(choice)}
+    return {schema.get("type", "object" if "$ref" in schema else "enum")}
 
 
 def bare(schema: Any) -> Any:
