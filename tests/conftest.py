@@ -33,6 +33,7 @@ from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.web.api.mailbox import search
 from tests import memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
+from tests.mail.keys import give_every_domain_this_key
 from tests.mail.keys import signing_key as signing_key
 from tests.migrated import migrated_sqlite, put_migrated_sqlite
 from tests.own_home import Homes, UserFiles
@@ -63,6 +64,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("patient")
 
+give_every_domain_this_key()
 postgres.READERS = 3  # each is a process of PostgreSQL; servers that are processes have them all
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 

@@ -333,9 +333,10 @@ def _load(what: str) -> None:
         importlib.import_module(name)
     if what == SERVERS:
         from postroom import assembly
-        from tests.mail.keys import signing_key
+        from tests.mail.keys import give_every_domain_this_key, signing_key
 
         signing_key()
+        give_every_domain_this_key()
         assembly.serving = functools.partial(assembly.serving, make_key=signing_key)
         warm_children.load()  # among it what a server without workers makes before its first mail
 

@@ -27,7 +27,7 @@ from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
-from tests.mail.keys import signing_key
+from tests.mail.keys import new_key, signing_key
 from tests.mail.test_dkim import verdicts
 from tests.outbound import is_signed, relay_to, running, send, settled
 
@@ -39,7 +39,7 @@ OURS = "mail.ours.example"
 @functools.cache
 def few_keys() -> list[bytes]:
     """As many as a test needs to tell apart: making one takes longer than most tests."""
-    return [signing_key(), dkim.generate_key()]
+    return [signing_key(), new_key()]
 
 
 @pytest.fixture

@@ -8,14 +8,20 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from postroom.mail.proof import dkim
 
 KEY = "POSTROOM_TEST_SIGNING_KEY"
+new_key = dkim.generate_key
 
 
 @functools.cache
 def signing_key() -> bytes:
     """Whatever a process starts after it has the key inherits it."""
     if KEY not in os.environ:
-        os.environ[KEY] = dkim.generate_key().decode()
+        os.environ[KEY] = new_key().decode()
     return os.environ[KEY].encode()
+
+
+def give_every_domain_this_key() -> None:
+    """Of servers in this process."""
+    dkim.generate_key = signing_key
 
 
 @functools.cache
