@@ -123,11 +123,13 @@ def about_body(case: "schemathesis.Case[Any]", media_type: str, description: str
     if description == WRONG_TYPE:
         return Tried("", media_type, description)
     found = FIELD.match(description)
+    if found is None:
+        return None
     schema = content_of(case)[media_type]["schema"]
     if "$ref" in schema:
         schema = case.operation.schema.raw_schema["components"]["schemas"][schema["$ref"].split("/")[-1]]
-    name = found and (found[1] or found[2])
-    if found is None or name not in schema.get("properties", {}):
+    name = found[1] or found[2]
+    if name not in schema.get("properties", {}):
         return None
     described = json.dumps([media_type, bare(schema["properties"][name])])
     return Tried(name, described, description[found.end() :].removeprefix(" "))

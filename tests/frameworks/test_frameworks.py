@@ -153,7 +153,7 @@ def play(*command: str, given: str | None = None) -> str:
         input=given,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=800,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(keepends=True)[-1]
