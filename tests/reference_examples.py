@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Router
 from tests.recording_proxy import Exchange, recording
-from tests.test_docs import ROOT, blocks, desk, has_curl, run_examples
+from tests.test_docs import ROOT, blocks, desk, has_curl
 from tools.generate.description import load
 
 PLACE = ROOT / "tools" / "generate" / "examples.json"
@@ -74,8 +74,14 @@ def record(folder: Path) -> dict[str, Any]:
         script = "\n".join(blocks(GUIDE, "sh"))
         done = reader.run(script.replace("URL=http://127.0.0.1:8025", f"URL=http://127.0.0.1:{port}"))
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        run_examples(GUIDE, reader)  # once more: a reader may, too
+        done = reader.run("\n".join(block for block in blocks(GUIDE, "sh") if not only_reads(block)))
+        assert done.returncode == 0, f"once more, as a reader may: {done.stdout}\n{done.stderr}"
     return examples(exchanges)
+
+
+def only_reads(block: str) -> bool:
+    """Requests of one line each, without a method or a body, whose answers nothing else uses."""
+    return all(re.fullmatch(r'api "?\$URL/[^ ]*', line) for line in block.splitlines())
 
 
 def examples(exchanges: list[Exchange]) -> dict[str, Any]:

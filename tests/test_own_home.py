@@ -74,7 +74,7 @@ def test_what_another_test_saved_in_its_home_is_not_in_this_one() -> None:
 def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_else(tmp_path: Path) -> None:
     """A server that a test starts changes nothing; what others write meanwhile is no fault of it.
 
-    Tests that cannot run on this machine are named, as in every run.
+    The tests run in a process of their own, as in `make test`. Those that cannot run here are named.
     """
     home, waits, may_end = make_home(tmp_path / "home"), tmp_path / "waits", tmp_path / "may_end"
     innocent, guilty = tmp_path / "test_innocent.py", tmp_path / "test_guilty.py"
@@ -82,7 +82,9 @@ def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_e
     innocent.write_text(INNOCENT.format(waits=str(waits), may_end=str(may_end)))
     guilty.write_text(GUILTY.format(place=str(written)))
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(run_pytest, home, STARTS_SERVERS, NEED_SWAKS, str(innocent), str(guilty))
+        run = pool.submit(
+            run_pytest, home, "--processes", "1", STARTS_SERVERS, NEED_SWAKS, str(innocent), str(guilty)
+        )
         while not waits.exists() and not run.done():
             time.sleep(0.01)
         (home / PROFILES).write_text("{}")

@@ -1,5 +1,6 @@
 """A run in several processes tells what a run in one would, and goes on when one of them dies."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,10 +42,12 @@ def test_six():
 def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     for name, source in MODULES.items():
         (folder / name).write_text("\n".join(line[8:] for line in source.splitlines()))
-    command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-p", "tests.side_by_side"]
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-c", f"{folder}/pytest.ini", "-p", "tests.side_by_side"]
     return subprocess.run(
         [*command, "--processes", "2", *arguments, folder],
         cwd=CHECKOUT,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=300,
