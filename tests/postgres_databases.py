@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 import psycopg
+from psycopg.rows import scalar_row
 
 from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.migrate import migrate
@@ -38,18 +39,7 @@ do $$ declare name text; filled bool; begin
   end loop;
 end $$
 """
-EMPTY = """
-do $$ declare name text; filled bool; begin
-  set local session_replication_role = replica;
-  for name in select tablename from pg_tables where schemaname = 'public' loop
-    execute format('select exists (select from public.%I)', name) into filled;
-    if filled then execute format('delete from public.%I', name); end if;
-  end loop;
-  for name in select tablename from pg_tables where schemaname = 'migrated' loop
-    execute format('insert into public.%I table migrated.%I', name, name);
-  end loop;
-end $$
-"""
+NO_CHECKS = "-c session_replication_role=replica"  # of foreign keys: tables are emptied in any order
 OTHERS = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
 
 Fingerprint = tuple[object, ...]
@@ -122,7 +112,7 @@ class Databases:
         with contextlib.suppress(KeyError, psycopg.OperationalError):
             self._cleaners[name].execute("select 1")
             return self._cleaners[name]
-        self._cleaners[name] = psycopg.connect(url_of(server, name), autocommit=True)
+        self._cleaners[name] = psycopg.connect(url_of(server, name), autocommit=True, options=NO_CHECKS)
         return self._cleaners[name]
 
     def _is_emptied(self, server: str, name: str) -> bool:
@@ -130,7 +120,7 @@ class Databases:
         send_others_away(connection)
         if fingerprint(connection) != self._fingerprints[name]:
             return False
-        connection.execute(EMPTY)
+        empty(connection)
         return True
 
     def _drop(self, server: str, name: str) -> None:
@@ -144,6 +134,22 @@ def fingerprint(connection: "psycopg.Connection[object]") -> Fingerprint:
     found = connection.execute(FINGERPRINT).fetchone()
     assert isinstance(found, tuple)
     return found
+
+
+def empty(connection: "psycopg.Connection[object]") -> None:
+    """One question finds the few tables that have rows: one for each table takes four times as long."""
+    names = tables(connection, "public")
+    found = connection.execute(f"select {', '.join(f'exists (select from {name})' for name in names)}")
+    row = found.fetchone()
+    assert isinstance(row, tuple)
+    statements = [f"delete from {name}" for name, is_filled in zip(names, row, strict=True) if is_filled]
+    statements += [f"insert into {name} table migrated.{name}" for name in tables(connection, MIGRATED)]
+    connection.execute("; ".join(["begin", *statements, "commit"]))
+
+
+def tables(connection: "psycopg.Connection[object]", schema: str) -> list[str]:
+    cursor = connection.cursor(row_factory=scalar_row)
+    return cursor.execute("select tablename from pg_tables where schemaname = %s", [schema]).fetchall()
 
 
 def send_others_away(connection: "psycopg.Connection[object]") -> None:
