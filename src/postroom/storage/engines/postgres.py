@@ -8,7 +8,7 @@ import functools
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
@@ -160,6 +160,9 @@ class PostgresSession:
     def wait_at_most(self, milliseconds: int) -> None:
         self.tx.one("select set_config('lock_timeout', :value, true)", value=f"{milliseconds}ms")
 
+    def limit(self, limits: Mapping[str, str]) -> None:
+        self._connections.limit(self._connection, limits)
+
     def close(self) -> None:
         self._connections.close(self._connection)
 
@@ -252,18 +255,24 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 
 class PostgresDatabase:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connections: PostgresConnections, first: PostgresSession) -> None:
+        """The first session goes on as the one that writes: each is a process of PostgreSQL."""
         self._bells = Bells()
-        self._connections = PostgresConnections(url)
+        self._url = url
+        self._connections = connections
         self._connections.watch()
+        self._first = [first]
         self._relay = BellRelay(self._connections, self._bells)
         self._readers = Readers(self._connections, READERS, "reader", HUNG_SECONDS, **LIMITS_OF_READERS)
         self._long_readers = Readers(
             self._connections, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
         )
-        self._writes = WriteQueue(
-            lambda: PostgresSession(url, self._connections, **LIMITS_OF_WRITERS), WRITERS, self.ring
-        )
+        self._writes = WriteQueue(self._open_session, WRITERS, self.ring)
+
+    def _open_session(self) -> PostgresSession:
+        with contextlib.suppress(IndexError):
+            return self._first.pop()
+        return PostgresSession(self._url, self._connections, **LIMITS_OF_WRITERS)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._readers.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
@@ -310,6 +319,8 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
+        for unused in self._first:
+            unused.close()
         await pools.ONCE.run(self._readers.close)
         await pools.ONCE.run(self._long_readers.close)
         await self._relay.close()
@@ -317,13 +328,15 @@ class PostgresDatabase:
 
 
 async def open_postgres(url: str, now: int, may_create: bool = True) -> PostgresDatabase:
-    await pools.ONCE.run(_migrate, url, now, may_create)
-    return PostgresDatabase(url)
+    connections = PostgresConnections(url)
+    session = await pools.ONCE.run(_migrate, url, connections, now, may_create)
+    return PostgresDatabase(url, connections, session)
 
 
-def _migrate(url: str, now: int, may_create: bool) -> None:
+def _migrate(url: str, connections: PostgresConnections, now: int, may_create: bool) -> PostgresSession:
+    """Gives the session, for writing."""
     try:
-        session = PostgresSession(url)
+        session = PostgresSession(url, connections)
     except (Unavailable, psycopg.Error) as error:
         raise StorageError(
             f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {in_one_line(error.__cause__ or error)}"
@@ -333,14 +346,18 @@ def _migrate(url: str, now: int, may_create: bool) -> None:
         _require_moved(session.tx)
         if not may_create:
             _require_tables(session.tx)
-        session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
+        session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it as well
         migrate(session, now)
-    except psycopg.Error as error:
+        session.tx.run("select pg_advisory_unlock(:lock)", lock=MIGRATION_LOCK)
+        session.limit(LIMITS_OF_WRITERS)
+    except BaseException as error:
+        session.close()
+        if not isinstance(error, psycopg.Error):
+            raise
         raise StorageError(
             f"POSTROOM_DATABASE_URL: the database cannot be used: {in_one_line(error)}"
         ) from error
-    finally:
-        session.close()
+    return session
 
 
 def require_unicode(tx: Tx) -> None:

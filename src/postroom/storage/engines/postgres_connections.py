@@ -106,7 +106,7 @@ class PostgresConnections:
         with self._lock:
             self._open.add(connection)
         if limits:
-            self._set(connection, limits)
+            self.limit(connection, limits)
         return connection
 
     def close(self, connection: PostgresConnection) -> None:
@@ -123,7 +123,7 @@ class PostgresConnections:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _set(self, connection: PostgresConnection, limits: Mapping[str, str]) -> None:
+    def limit(self, connection: PostgresConnection, limits: Mapping[str, str]) -> None:
         try:
             calls = ", ".join(f"set_config('{name}', %s, false)" for name in limits)
             connection.execute(f"select {calls}", list(limits.values()))
