@@ -33,7 +33,9 @@ async def inboxes(server: Server) -> dict[str, str]:
     return made
 
 
-async def test_threads_are_listed_across_inboxes(server: Server, inboxes: dict[str, str]) -> None:
+async def test_threads_are_listed_across_the_inboxes_of_a_key_and_read_and_unread_ones_apart(
+    server: Server, inboxes: dict[str, str]
+) -> None:
     page = await list_threads(server)
     assert (subjects(page), page["total"]) == (["support 2", "support 1", "sales 2", "sales 1"], 4)
     page = await list_threads(server, limit="2", offset="1")
@@ -41,22 +43,16 @@ async def test_threads_are_listed_across_inboxes(server: Server, inboxes: dict[s
     assert subjects(await list_threads(server, inboxId=inboxes["sales"])) == ["sales 2", "sales 1"]
     for unknown in ({"inboxId": "inb_0"}, {"podId": "pod_0"}, {"inboxId": "\x01"}):
         assert await list_threads(server, **unknown) == {"data": [], "total": 0}
-
-
-async def test_read_threads_and_unread_ones_are_listed_apart(server: Server, inboxes: dict[str, str]) -> None:
-    first = (await list_threads(server))["data"][0]["id"]
-    await server.api.patch(f"/v1/threads/{first}", json={"is_read": True})
-    assert subjects(await list_threads(server, is_read="true")) == ["support 2"]
-    assert subjects(await list_threads(server, is_read="false")) == ["support 1", "sales 2", "sales 1"]
-    assert subjects(await list_threads(server)) == ["support 2", "support 1", "sales 2", "sales 1"]
-
-
-async def test_a_key_of_one_inbox_lists_that_one(server: Server, inboxes: dict[str, str]) -> None:
     made = await server.api.post(f"/v1/inboxes/{inboxes['sales']}/api-keys", json={"name": "s"})
     async with server.client(made.json()["token"]) as client:
         assert subjects((await client.get("/v1/threads")).json()) == ["sales 2", "sales 1"]
         other = await client.get("/v1/threads", params={"inboxId": inboxes["support"]})
         assert other.json() == {"data": [], "total": 0}
+    first = (await list_threads(server))["data"][0]["id"]
+    await server.api.patch(f"/v1/threads/{first}", json={"is_read": True})
+    assert subjects(await list_threads(server, is_read="true")) == ["support 2"]
+    assert subjects(await list_threads(server, is_read="false")) == ["support 1", "sales 2", "sales 1"]
+    assert subjects(await list_threads(server)) == ["support 2", "support 1", "sales 2", "sales 1"]
 
 
 @pytest.mark.both_databases
@@ -148,22 +144,19 @@ async def test_a_key_that_drafts_labels_a_message_and_gives_no_other_moment(
         assert (await client.patch(f"/v1/messages/{other}", json={"addLabels": ["x"]})).status_code == 404
 
 
-async def test_labels_of_a_message_that_are_not_valid_are_refused(
+async def test_labels_that_are_not_valid_are_refused_for_threads_and_messages(
     server: Server, inboxes: dict[str, str]
 ) -> None:
-    listed = await server.api.get(f"/v1/inboxes/{inboxes['sales']}/messages")
-    message = listed.json()["data"][0]["id"]
-    for body in NOT_LABELS:
-        assert (await server.api.patch(f"/v1/messages/{message}", json=body)).status_code == 400, body
-        assert (await server.api.get(f"/v1/messages/{message}")).json()["labels"] == []
-
-
-async def test_labels_that_are_not_valid_are_refused(server: Server, inboxes: dict[str, str]) -> None:
     thread = (await list_threads(server))["data"][0]["id"]
     for body in NOT_LABELS:
         answer = await server.api.patch(f"/v1/threads/{thread}", json=body)
         assert answer.status_code == 400, body
         assert (await server.api.get(f"/v1/threads/{thread}")).json()["labels"] == []
+    listed = await server.api.get(f"/v1/inboxes/{inboxes['sales']}/messages")
+    message = listed.json()["data"][0]["id"]
+    for body in NOT_LABELS:
+        assert (await server.api.patch(f"/v1/messages/{message}", json=body)).status_code == 400, body
+        assert (await server.api.get(f"/v1/messages/{message}")).json()["labels"] == []
 
 
 async def test_events_are_listed_newest_first(server: Server, inboxes: dict[str, str]) -> None:
@@ -191,15 +184,6 @@ async def test_usage_counts_by_day_inbox_and_pod(server: Server, inboxes: dict[s
     assert (pod["received"], pod["storedBytes"]) == (4, today["storedBytes"])
 
 
-async def test_usage_of_a_deleted_inbox_stays_and_its_bytes_are_gone(
-    server: Server, inboxes: dict[str, str]
-) -> None:
-    for inbox_id in inboxes.values():
-        await server.api.delete(f"/v1/inboxes/{inbox_id}")
-    today = (await server.api.get("/v1/usage")).json()["data"][-1]
-    assert (today["received"], today["storedBytes"]) == (4, 0)
-
-
 NOT_DAYS = [
     {"from": "yesterday"},
     {"to": "2026-02-30"},
@@ -209,6 +193,12 @@ NOT_DAYS = [
 ]
 
 
-async def test_usage_refuses_days_that_are_none(server: Server) -> None:
+async def test_usage_of_a_deleted_inbox_stays_without_its_bytes_and_takes_only_days(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    for inbox_id in inboxes.values():
+        await server.api.delete(f"/v1/inboxes/{inbox_id}")
+    today = (await server.api.get("/v1/usage")).json()["data"][-1]
+    assert (today["received"], today["storedBytes"]) == (4, 0)
     for query in NOT_DAYS:
         assert (await server.api.get("/v1/usage", params=query)).status_code == 400, query

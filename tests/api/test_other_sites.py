@@ -42,27 +42,27 @@ async def open_server(database_url: str, tmp_path: Path, clock: FakeClock) -> As
         yield running
 
 
-@pytest.mark.parametrize("path", ["/v1/inboxes", "/mcp"])
-async def test_a_named_site_is_told_before_that_it_may_call_without_a_key(
-    open_server: Server, path: str
+async def test_a_named_site_is_told_that_it_may_call_and_reads_the_interface_alone(
+    open_server: Server,
 ) -> None:
+    """Told before, without a key; errors are read as well, and pages outside of the interface are not."""
     async with open_server.client("") as stranger:
         del stranger.headers["Authorization"]
-        answer = await stranger.options(path, headers={"Origin": SITE, **PREFLIGHT})
-    assert answer.status_code == 204
-    assert answer.headers["Access-Control-Allow-Origin"] == SITE
-    assert "POST" in answer.headers["Access-Control-Allow-Methods"]
-    assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
-    assert "Access-Control-Allow-Credentials" not in answer.headers
-
-
-async def test_answers_can_be_read_by_a_named_site_also_errors(open_server: Server) -> None:
+        for path in ("/v1/inboxes", "/mcp"):
+            answer = await stranger.options(path, headers={"Origin": SITE, **PREFLIGHT})
+            assert answer.status_code == 204
+            assert answer.headers["Access-Control-Allow-Origin"] == SITE
+            assert "POST" in answer.headers["Access-Control-Allow-Methods"]
+            assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
+            assert "Access-Control-Allow-Credentials" not in answer.headers
     for path, status in (("/v1/inboxes", 200), ("/v1/messages/msg_1", 404)):
         answer = await open_server.api.get(path, headers={"Origin": "http://localhost:3000"})
         assert answer.status_code == status
         assert answer.headers["Access-Control-Allow-Origin"] == "http://localhost:3000"
         assert "X-Request-Id" in answer.headers["Access-Control-Expose-Headers"]
         assert answer.headers["Vary"] == "Origin"
+    answer = await open_server.api.get("/health", headers={"Origin": SITE})
+    assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 async def may_call(server: Server, origin: str) -> bool:
@@ -77,22 +77,14 @@ async def test_other_sites_are_told_nothing(open_server: Server) -> None:
     assert await may_call(open_server, SITE)
     for origin in ("https://evil.example", f"{SITE}.evil", "null"):
         assert not await may_call(open_server, origin)
+    for origin, status in ((SITE, 200), ("https://evil.example", 403)):
+        headers = {"Origin": origin, "Accept": "application/json, text/event-stream"}
+        answer = await open_server.api.post("/mcp", json=MCP_HELLO, headers=headers)
+        assert answer.status_code == status
 
 
 async def test_without_the_setting_no_site_may_call(server: Server) -> None:
     assert not await may_call(server, SITE)
-
-
-async def test_pages_outside_of_the_interface_are_never_shared(open_server: Server) -> None:
-    answer = await open_server.api.get("/health", headers={"Origin": SITE})
-    assert "Access-Control-Allow-Origin" not in answer.headers
-
-
-@pytest.mark.parametrize(("origin", "status"), [(SITE, 200), ("https://evil.example", 403)])
-async def test_mcp_is_for_pages_of_named_sites(open_server: Server, origin: str, status: int) -> None:
-    headers = {"Origin": origin, "Accept": "application/json, text/event-stream"}
-    answer = await open_server.api.post("/mcp", json=MCP_HELLO, headers=headers)
-    assert answer.status_code == status
 
 
 @samples("value", ["*", "app.example.com", "https://a.example/path", "https://A b"])
