@@ -60,7 +60,9 @@ async def test_a_browser_is_led_to_the_pages_and_everybody_else_gets_json(server
     assert (await server.api.get("/")).json()["error"] == "not_found"
 
 
-async def test_a_key_becomes_a_session_with_a_cookie_that_no_script_reads(server: Server) -> None:
+async def test_a_key_becomes_a_session_with_a_cookie_and_pages_that_no_script_of_others_reads(
+    server: Server,
+) -> None:
     async with browser(server) as page:
         answer = await page.post("/app/sign-in", data={"key": server.token, "name": "Ann"})
         cookie = answer.headers["set-cookie"]
@@ -70,10 +72,6 @@ async def test_a_key_becomes_a_session_with_a_cookie_that_no_script_reads(server
         shown = await page.get("/app/sessions")
         assert shown.status_code == 200
         assert "Ann" in shown.text
-
-
-async def test_every_page_forbids_scripts_and_frames_of_others_and_is_kept_nowhere(server: Server) -> None:
-    async with signed_in(server) as page:
         for path in ("/app", "/app/sessions", "/app/nothing", "/app/sign-in"):
             headers = (await page.get(path)).headers
             policy = headers["content-security-policy"]
@@ -116,50 +114,53 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
         assert next_page < 20_000
 
 
-async def test_a_link_opens_the_office_once(server: Server) -> None:
+async def test_a_link_opens_the_office_once_within_a_day_and_a_key_of_one_inbox_never(server: Server) -> None:
     link = await new_link(server)
     async with browser(server) as first, browser(server) as second:
         assert link in (await first.get("/app/sign-in", params={"link": link})).text
         assert (await first.post("/app/sign-in", data={"link": link})).status_code == 303
         assert (await second.post("/app/sign-in", data={"link": link})).status_code == 401
         assert (await second.get("/app")).headers["location"].startswith("/app/sign-in")
-
-
-async def test_an_old_link_opens_nothing(server: Server) -> None:
     link = await new_link(server)
     server.clock.turn(DAY)
     async with browser(server) as page:
         assert (await page.post("/app/sign-in", data={"link": link})).status_code == 401
-
-
-async def test_a_key_of_one_inbox_is_refused(server: Server) -> None:
     inbox_id = await server.new_inbox("robot")
     token = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()["token"]
     async with browser(server) as page:
         assert (await page.post("/app/sign-in", data={"key": token})).status_code == 403
 
 
-async def test_a_session_ends_after_14_days(server: Server) -> None:
+async def test_a_session_ends_after_14_days_and_with_its_key(server: Server) -> None:
     async with signed_in(server) as page:
         server.clock.turn(14 * DAY - 1)
         assert (await page.get("/app/sessions")).status_code == 200
         server.clock.turn(1)
         assert (await page.get("/app/sessions")).headers["location"].startswith("/app/sign-in")
-
-
-async def test_a_session_ends_with_its_key(server: Server) -> None:
     async with signed_in(server) as page:
         me = (await server.api.get("/v1/me")).json()
         await server.resources.db.write(keys.remove, me["keyId"])
         assert (await page.get("/app/sessions")).headers["location"].startswith("/app/sign-in")
 
 
-async def test_signing_out_ends_the_session_itself(server: Server) -> None:
+async def test_signing_out_or_in_again_ends_the_session_and_no_token_of_others_is_taken_over(
+    server: Server,
+) -> None:
     async with signed_in(server) as page:
         token = page.cookies[COOKIE]
         assert (await page.post("/app/sign-out")).headers["location"] == "/app/sign-in"
         again = await page.get("/app/sessions", headers={"Cookie": f"{COOKIE}={token}"})
         assert again.status_code == 303
+    async with signed_in(server) as page:
+        old = page.cookies[COOKIE]
+        await page.post("/app/sign-in", data={"key": server.token})
+        assert page.cookies[COOKIE] != old
+        async with browser(server, Cookie=f"{COOKIE}={old}") as thief:
+            assert (await thief.get("/app/sessions")).status_code == 303
+    async with browser(server, Cookie=f"{COOKIE}=chosen") as page:
+        answer = await page.post("/app/sign-in", data={"key": server.token})
+        assert f"{COOKIE}=chosen" not in answer.headers["set-cookie"]
+        assert (await page.get("/app/sessions")).status_code == 303
 
 
 async def test_a_person_ends_the_session_of_another(server: Server) -> None:
@@ -171,22 +172,6 @@ async def test_a_person_ends_the_session_of_another(server: Server) -> None:
         assert (await ben.get("/app/sessions")).status_code == 303
 
 
-async def test_signing_in_again_gives_a_new_token_and_ends_the_old(server: Server) -> None:
-    async with signed_in(server) as page:
-        old = page.cookies[COOKIE]
-        await page.post("/app/sign-in", data={"key": server.token})
-        assert page.cookies[COOKIE] != old
-        async with browser(server, Cookie=f"{COOKIE}={old}") as thief:
-            assert (await thief.get("/app/sessions")).status_code == 303
-
-
-async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Server) -> None:
-    async with browser(server, Cookie=f"{COOKIE}=chosen") as page:
-        answer = await page.post("/app/sign-in", data={"key": server.token})
-        assert f"{COOKIE}=chosen" not in answer.headers["set-cookie"]
-        assert (await page.get("/app/sessions")).status_code == 303
-
-
 OF_OTHER_SITES = (
     {"Origin": "https://evil.example"},
     {"Origin": "null"},
@@ -195,18 +180,16 @@ OF_OTHER_SITES = (
 )
 
 
-async def test_a_change_that_another_site_asks_for_is_refused(server: Server) -> None:
+async def test_a_change_that_another_site_asks_for_is_refused_and_same_origin_is_enough(
+    server: Server,
+) -> None:
     async with signed_in(server) as page:
         for headers in OF_OTHER_SITES:
             answer = await page.post("/app/pause", data={"action": "pause"}, headers=headers)
             assert answer.status_code == 403, headers
             answer = await page.post("/app/sign-in", data={"key": server.token}, headers=headers)
             assert answer.status_code == 403, headers
-    assert (await server.api.get("/v1/pause")).json()["paused"] is False
-
-
-async def test_the_browser_saying_same_origin_is_enough(server: Server) -> None:
-    async with signed_in(server) as page:
+        assert (await server.api.get("/v1/pause")).json()["paused"] is False
         own = {"Origin": "https://mail.example", "Sec-Fetch-Site": "same-origin"}  # behind a proxy
         answer = await page.post("/app/pause", data={"action": "pause", "back": "/app/mail"}, headers=own)
         assert answer.headers["location"] == "/app/mail"

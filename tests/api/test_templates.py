@@ -66,7 +66,7 @@ async def test_a_template_is_kept_changed_listed_and_deleted(server: Server) -> 
 
 
 @pytest.mark.sqlite_alone
-async def test_what_is_no_template_is_refused_by_field(server: Server) -> None:
+async def test_what_is_no_template_or_one_too_many_is_refused(server: Server) -> None:
     bob = await server.new_inbox("bob")
     for wrong, field in (
         ({"name": " "}, "name"),
@@ -79,19 +79,17 @@ async def test_what_is_no_template_is_refused_by_field(server: Server) -> None:
         assert (answer.status_code, answer.json()["field"]) == (400, field), wrong
     made = await new_template(server, bob, body="a NUL: \0")
     assert (await server.api.get(f"/v1/templates/{made['id']}")).json()["body"] == "a NUL: \0"
-
-
-@pytest.mark.sqlite_alone
-async def test_an_inbox_has_room_for_some_templates(server: Server) -> None:
-    bob = await server.new_inbox("bob")
+    full = await server.new_inbox("full")
     for number in range(TEMPLATES_OF_AN_INBOX):
-        await new_template(server, bob, name=f"t{number}")
-    answer = await server.api.post("/v1/templates", json={"inboxId": bob, **SHIPPED})
+        await new_template(server, full, name=f"t{number}")
+    answer = await server.api.post("/v1/templates", json={"inboxId": full, **SHIPPED})
     assert (answer.status_code, answer.json()["error"]) == (422, "template_limit_reached")
 
 
 @pytest.mark.sqlite_alone
-async def test_a_send_is_written_from_a_template_by_name_or_id(server: Server) -> None:
+async def test_a_send_is_written_from_a_template_by_name_or_id_and_says_what_it_misses(
+    server: Server,
+) -> None:
     bob = await server.new_inbox("bob")
     made = await new_template(server, bob)
     for key, named in (("a", "shipped"), ("b", made["id"])):
@@ -102,26 +100,6 @@ async def test_a_send_is_written_from_a_template_by_name_or_id(server: Server) -
         assert not mail.body_html
     sent = (await send(server, bob, "c", template="shipped", fields=VALUES, subject="Mine")).json()
     assert parse_mail(await raw_of(server, sent["id"])).subject == "Mine"
-
-
-@pytest.mark.sqlite_alone
-async def test_a_repeated_send_is_answered_whatever_became_of_its_template(server: Server) -> None:
-    bob = await server.new_inbox("bob")
-    made = await new_template(server, bob)
-    first = await send(server, bob, template="shipped", fields=VALUES)
-    await server.api.patch(f"/v1/templates/{made['id']}", json={"body": "Other {{more}}"})
-    again = await send(server, bob, template="shipped", fields=VALUES)
-    assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
-    await server.api.delete(f"/v1/templates/{made['id']}")
-    assert (await send(server, bob, template="shipped", fields=VALUES)).content == first.content
-    other = await send(server, bob, template="shipped", fields={**VALUES, "name": "Bob"})
-    assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
-
-
-@pytest.mark.sqlite_alone
-async def test_a_send_says_what_its_template_misses(server: Server) -> None:
-    bob = await server.new_inbox("bob")
-    await new_template(server, bob)
     for asked, status, field in (
         ({"template": "shipped", "fields": {"name": "Ann"}}, 400, "fields"),
         ({"template": "shipped", "fields": VALUES, "body": "x"}, 400, "template"),
@@ -136,6 +114,20 @@ async def test_a_send_says_what_its_template_misses(server: Server) -> None:
     ):
         answer = await send(server, bob, **asked)
         assert (answer.status_code, answer.json().get("field")) == (status, field), asked
+
+
+@pytest.mark.sqlite_alone
+async def test_a_repeated_send_is_answered_whatever_became_of_its_template(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    made = await new_template(server, bob)
+    first = await send(server, bob, template="shipped", fields=VALUES)
+    await server.api.patch(f"/v1/templates/{made['id']}", json={"body": "Other {{more}}"})
+    again = await send(server, bob, template="shipped", fields=VALUES)
+    assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
+    await server.api.delete(f"/v1/templates/{made['id']}")
+    assert (await send(server, bob, template="shipped", fields=VALUES)).content == first.content
+    other = await send(server, bob, template="shipped", fields={**VALUES, "name": "Bob"})
+    assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
 
 
 @pytest.mark.sqlite_alone
