@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -17,6 +18,8 @@ import httpx2
 import hypothesis
 import pytest
 import uvloop
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from postroom import config as configuration
 from postroom.assembly import open_database, serving
@@ -63,6 +66,8 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("patient")
+# Else it parses all our modules for their constants, and holds thousands of them against each alphabet.
+providers._get_local_constants = functools.cache(Constants)
 
 give_every_domain_this_key()
 postgres.READERS = 3  # each is a process of PostgreSQL; servers that are processes have them all

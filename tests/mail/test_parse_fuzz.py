@@ -15,7 +15,7 @@ from postroom.mail import filenames
 from postroom.mail.parse import parse_mail
 from tests.mail.soundness import SAMPLES, assert_is_sound
 
-FUZZ_MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_MAILS", "600"))
+FUZZ_MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_MAILS", "300"))
 HANG_SECONDS = 2.0
 SPLICES = [
     b"\r\n",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import secrets
 import smtplib
@@ -66,6 +67,7 @@ def nobody_listens() -> str:
     return f"s3://postroom/x?endpoint=http://127.0.0.1:{free_ports(['s3'])['s3']}&region=us-east-1"
 
 
+@functools.cache
 def large_mail() -> bytes:
     mail = EmailMessage()
     mail["From"], mail["To"], mail["Subject"] = "a@example.com", "hello@postroom.localhost", "plans"
