@@ -24,6 +24,7 @@ state_dir = {folder}/state
 log_path = {folder}/log
 ssl = no
 disable_plaintext_auth = no
+auth_failure_delay = 0
 default_internal_user = {user}
 default_internal_group = {group}
 default_login_user = {user}
@@ -39,6 +40,9 @@ userdb {{
 }}
 service anvil {{
   chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service auth {{
   inet_listener of-postfix {{
