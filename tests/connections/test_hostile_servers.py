@@ -68,13 +68,18 @@ Ask = Callable[[ImapClient], Awaitable[object]]
         (b"* BYE go away\r\n", b"", "ended the connection"),
         (b"a2 NO not now\r\n", b"", "not now"),
         (b"a2 BAD\r\n", b"", "BAD"),
-        (b"a2", b"", "closed|nothing"),
     ],
 )
 async def test_what_a_server_says_is_bounded_and_told(answer: bytes, endless: bytes, words: str) -> None:
     async with client_of(answer, endless=endless) as client:
         with pytest.raises(ImapError, match=words):
             await client.run("UID FETCH 1 (UID BODY.PEEK[])", seconds=5, literal_bytes=1000)
+
+
+async def test_half_an_answer_is_waited_for_so_long_and_no_longer() -> None:
+    async with client_of(b"a2") as client:
+        with pytest.raises(ImapError, match=r"closed|nothing"):
+            await client.run("UID FETCH 1 (UID BODY.PEEK[])", seconds=0.1, literal_bytes=1000)
 
 
 async def test_endless_responses_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
