@@ -67,17 +67,14 @@ async def use(server: Server) -> str:
     return inbox_id
 
 
-async def test_a_server_in_use_is_found_sound(server: Server) -> None:
-    await use(server)
+async def test_a_server_in_use_is_found_sound_and_its_counters_and_index_are_made_anew(
+    server: Server,
+) -> None:
+    inbox_id = await use(server)
     await until_indexed(server)
     verified = await look(server)
     assert verified.findings == []
     assert verified.looked_at == await verify.count_all(server.resources) > 20
-
-
-async def test_counters_and_index_are_made_anew_and_what_is_lost_stays_named(server: Server) -> None:
-    inbox_id = await use(server)
-    await until_indexed(server)
     before = (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()
 
     def damage(tx: Tx) -> None:
