@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from postroom import ids
 from postroom.accounts import accounts, audit, domains, keys, pods
 from postroom.accounts.actors import THE_SERVER
@@ -266,6 +268,7 @@ async def test_what_is_foreign_is_answered_as_what_does_not_exist(db: Database, 
             assert foreign[0].startswith("not found")
 
 
+@pytest.mark.sqlite_alone
 async def test_every_probe_finds_what_is_within_reach(db: Database, clock: FakeClock) -> None:
     """Else the probes would prove nothing."""
     tenants = await db.write(build, clock.now())

@@ -112,6 +112,7 @@ async def test_a_kill_between_reading_and_storing_misses_and_doubles_nothing(db:
     assert await entries(db) == 1
 
 
+@pytest.mark.sqlite_alone
 async def test_of_long_mails_a_step_takes_a_part_and_says_so(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +253,7 @@ def test_the_index_rests_longer_while_the_process_has_much_to_do() -> None:
     assert crowded == 0.1 * RESTS_IN_A_CROWD
 
 
+@pytest.mark.sqlite_alone
 async def test_changes_are_forgotten_when_they_are_in_the_index_for_good(db: Database) -> None:
     inbox = await new_inbox(db)
     for number in range(3):

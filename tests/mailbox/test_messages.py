@@ -74,6 +74,7 @@ async def test_a_sent_mail_is_found_by_its_message_id_while_it_is_young(db: Data
     assert await db.read(messages.find_outbound, "inb_other", "<1@x>", START) is None
 
 
+@pytest.mark.sqlite_alone
 async def test_a_status_is_new_once(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
     assert not await db.write(messages.set_status, message.id, messages.RECEIVED)

@@ -52,6 +52,7 @@ async def test_an_answer_that_came_before_its_mail_is_related_to_it(db: Database
     assert await related_to(db, answer) == [first]
 
 
+@pytest.mark.sqlite_alone
 async def test_two_answers_to_a_mail_that_never_came_are_related(db: Database, inbox: Inbox) -> None:
     one = await put(db, inbox, in_reply_to="<never@x>")
     other = await put(db, inbox, references="<before@x> <never@x>")
@@ -60,6 +61,7 @@ async def test_two_answers_to_a_mail_that_never_came_are_related(db: Database, i
     assert await related_to(db, other) == [one]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_that_names_two_threads_joins_one_and_relates_it_to_the_other(
     db: Database, inbox: Inbox
 ) -> None:

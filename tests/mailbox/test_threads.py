@@ -60,6 +60,7 @@ async def test_only_who_reaches_the_inbox_finds_its_thread(db: Database, inbox: 
         await db.read(threads.get, Reach(mine), "thr_nonsense")
 
 
+@pytest.mark.sqlite_alone
 async def test_read_and_unread_are_counted_once_however_often_they_are_set(
     db: Database, inbox: Inbox
 ) -> None:
@@ -98,6 +99,7 @@ async def test_an_answer_makes_its_thread_newest_and_unread(db: Database, inbox:
     assert page == [grown]
 
 
+@pytest.mark.sqlite_alone
 async def test_participants_are_kept_once_a_thread(db: Database, inbox: Inbox) -> None:
     thread = await thread_of(db, inbox, "<1@x>", cc="carol@x.example")
     await db.write(threads.add_participants, [(thread.id, "carol@x.example"), (thread.id, "dan@x.example")])

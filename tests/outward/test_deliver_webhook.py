@@ -55,7 +55,6 @@ async def test_success_ends_a_delivery_and_the_failing_of_its_endpoint(db: Datab
     assert (await db.read(webhooks.get, inbox.account_id)).failing_since is None
 
 
-@pytest.mark.both_databases
 async def test_an_endpoint_may_ask_for_a_longer_wait(db: Database, inbox: Inbox) -> None:
     delivery = await claimed(db, inbox)
     waiting = await after(db, inbox, delivery, answer(503, "busy", retry_after_seconds=3600))

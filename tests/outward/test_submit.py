@@ -48,6 +48,7 @@ async def sent_id(db: Database, asked: Submission) -> str:
     return message_id
 
 
+@pytest.mark.sqlite_alone
 async def test_every_recipient_is_there_once_in_the_order_of_the_heads(db: Database, inbox: Inbox) -> None:
     to = (Address("", "B@x.example"), Address("", "a@x.example"))
     asked = sending(inbox, to=to, cc=(Address("", "b@X.example"),), bcc=(Address("", "c@x.example"),))

@@ -145,6 +145,7 @@ async def test_nodes_that_write_at_once_write_one_report(
         await other.close()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_report_is_mailed_signed_and_never_twice(
     database_url: str, tmp_path: Path, clock: FakeClock, dns: DnsServer
 ) -> None:

@@ -136,6 +136,7 @@ async def test_a_server_comes_out_of_its_backup_as_it_was(
         assert (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 3
 
 
+@pytest.mark.sqlite_alone
 async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_the_next_start(
     server: Server, tmp_path: Path, clock: FakeClock
 ) -> None:

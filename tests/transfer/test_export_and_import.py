@@ -130,6 +130,7 @@ def numbered(number: int, answers: int | None = None) -> bytes:
     return f"{head}{named}\nhello {number}\n".encode()
 
 
+@pytest.mark.sqlite_alone
 async def test_answers_find_their_thread_inside_a_batch_and_doubles_are_one(
     server: Server, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ async def test_answers_find_their_thread_inside_a_batch_and_doubles_are_one(
     assert all(thread["isRead"] for thread in found)
 
 
+@pytest.mark.sqlite_alone
 async def test_what_an_inbox_has_is_not_read_again_and_an_import_that_broke_goes_on(
     server: Server, tmp_path: Path
 ) -> None:
