@@ -28,13 +28,13 @@ CLIENT, STRANGER = "127.0.0.2", "127.0.0.3"
 
 @pytest.fixture
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    async with running_server(settings(tmp_path / "data", TRUSTED_PROXIES="127.0.0.1"), clock) as running:
+    async with running_server(http_settings(tmp_path), clock) as running:
         yield running
 
 
 @pytest.fixture
 async def server_with_a_worker(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    config = settings(tmp_path / "data", WORKERS="1", TRUSTED_PROXIES="127.0.0.1/32, 2001:db8::/32")
+    config = settings(tmp_path, WORKERS="1", TRUSTED_PROXIES="127.0.0.1/32, 2001:db8::/32")
     async with running_server(config, clock) as running:
         yield running
 
@@ -146,11 +146,11 @@ async def https_server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server
 def https_settings(folder: Path) -> Config:
     files = own_files(folder / "tls", "localhost")
     tls = {"TLS_CERT": str(files.certificate), "TLS_KEY": str(files.key)}
-    return settings(folder / "data", TRUSTED_PROXIES="127.0.0.1", **tls)
+    return settings(folder, TRUSTED_PROXIES="127.0.0.1", **tls)
 
 
 def http_settings(folder: Path) -> Config:
-    return settings(folder / "data", TRUSTED_PROXIES="127.0.0.1")
+    return settings(folder, TRUSTED_PROXIES="127.0.0.1")
 
 
 def talk_over_tls(port: int, announced: Sequence[bytes], request: bytes, source: str = "127.0.0.1") -> bytes:
@@ -179,31 +179,29 @@ V2_HEADER = (
 )
 
 
-@pytest.mark.parametrize(
-    ("announced", "source", "seen"),
-    [
-        ([b"PROXY TCP4 192.0.2.7 10.0.0.1 40000 443\r\n"], "127.0.0.1", "192.0.2.7"),
-        ([b"PROX", b"Y TCP4 192.0.2.7 10.", b"0.0.1 40000 443\r", b"\n"], "127.0.0.1", "192.0.2.7"),
-        ([V2_HEADER], "127.0.0.1", "192.0.2.8"),
-        ([bytes([byte]) for byte in V2_HEADER], "127.0.0.1", "192.0.2.8"),
-        ([], "127.0.0.1", "127.0.0.1"),
-        ([], STRANGER, STRANGER),
-    ],
-)
-async def test_under_https_a_proxy_announces_before_the_handshake(
-    https_server: Server, announced: list[bytes], source: str, seen: str
-) -> None:
+ANNOUNCED = [
+    ([b"PROXY TCP4 192.0.2.7 10.0.0.1 40000 443\r\n"], "127.0.0.1", "192.0.2.7"),
+    ([b"PROX", b"Y TCP4 192.0.2.7 10.", b"0.0.1 40000 443\r", b"\n"], "127.0.0.1", "192.0.2.7"),
+    ([V2_HEADER], "127.0.0.1", "192.0.2.8"),
+    ([bytes([byte]) for byte in V2_HEADER], "127.0.0.1", "192.0.2.8"),
+    ([], "127.0.0.1", "127.0.0.1"),
+    ([], STRANGER, STRANGER),
+]
+
+
+async def test_under_https_a_proxy_announces_before_the_handshake(https_server: Server) -> None:
     inbox_id = await https_server.new_inbox("own")
-    key = (await https_server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()
-    request = (
-        f"DELETE /v1/inboxes/{inbox_id} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
-        f"Authorization: Bearer {key['token']}\r\n\r\n"
-    )
     port = https_server.resources.config.http.port
-    heard = await asyncio.to_thread(talk_over_tls, port, announced, request.encode(), source)
-    assert heard.startswith(b"HTTP/1.1 403")
-    audit = await https_server.api.get("/v1/audit", params={"actor": key["id"], "action": "refused"})
-    assert {entry["address"] for entry in audit.json()["data"]} == {seen}
+    for announced, source, seen in ANNOUNCED:
+        key = (await https_server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()
+        request = (
+            f"DELETE /v1/inboxes/{inbox_id} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+            f"Authorization: Bearer {key['token']}\r\n\r\n"
+        )
+        heard = await asyncio.to_thread(talk_over_tls, port, announced, request.encode(), source)
+        assert heard.startswith(b"HTTP/1.1 403"), announced
+        audit = await https_server.api.get("/v1/audit", params={"actor": key["id"], "action": "refused"})
+        assert {entry["address"] for entry in audit.json()["data"]} == {seen}, announced
 
 
 async def test_under_https_nobody_else_announces_and_half_a_header_is_no_handshake(

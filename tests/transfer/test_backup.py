@@ -178,7 +178,7 @@ async def test_mail_that_is_deleted_during_a_backup_is_deleted_after_the_restore
 async def test_a_backup_that_is_damaged_or_short_of_a_file_is_refused(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with running_server(settings(tmp_path / "data"), clock) as server:
+    async with running_server(settings(tmp_path), clock) as server:
         await server.new_inbox("own")
         await server.deliver(mail(1, body=LARGE), "own")
         path = tmp_path / "all"
