@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from postroom_client.results import Inbox
 from postroom_client.signature import sign
@@ -250,54 +251,98 @@ def test_the_program_of_the_first_page_answers_what_is_unread(
         assert done.stdout.count("wrote: Are you there? Your code is 482913.") == answered
 
 
-@pytest.mark.needs("node", "generators of clients")
-def test_the_sources_are_strict_and_pack_to_modules_with_types(tmp_path: Path) -> None:
-    folder = tmp_path / "package"
-    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+PROGRAM = """
+import { Client, type Inbox } from "@postroom/client";
+const client = new Client({ apiKey: 'pr_x', baseUrl: 'http://127.0.0.1:9' });
+export const made: Promise<Inbox> = client.createInbox({ mailboxName: 'support' });
+made.catch((error: Error) => console.log(error.name));
+"""
+TYPED = """
+import type { components } from "./api.js";
+
+type Send = components["schemas"]["SendBody"];
+type Messages = components["schemas"]["MessagePage"];
+type Events = components["schemas"]["EventPage"];
+declare const process: { env: Record<string, string> };
+
+async function call<T>(path: string, body?: unknown): Promise<T> {
+  const headers = {
+    Authorization: `Bearer ${process.env.KEY}`,
+    "Content-Type": "application/json",
+    "Idempotency-Key": crypto.randomUUID(),
+  };
+  const init = { method: body === undefined ? "GET" : "POST", headers, body: JSON.stringify(body) };
+  const answer = await fetch(process.env.URL + path, init);
+  if (!answer.ok) throw new Error(await answer.text());
+  return (await answer.json()) as T;
+}
+
+async function main(): Promise<void> {
+  const name = { mailboxName: "typed" } satisfies components["schemas"]["NewInbox"];
+  const inbox = await call<components["schemas"]["Inbox"]>("/v1/inboxes", name);
+  const mail: Send = { to: inbox.address, subject: "Typed", body: "By a generated client." };
+  await call<components["schemas"]["SendReceipt"]>(`/v1/inboxes/${inbox.id}/send`, mail);
+  const kinds = `inbox_ids=${inbox.id}&event_types=message.received&wait=30`;
+  const events = await call<Events>(`/v1/events?${kinds}`);
+  const event: string = events.data[0]!.message.subject;
+  const messages = await call<Messages>(`/v1/inboxes/${inbox.id}/messages`);
+  const subjects: string[] = messages.data.map((message) => message.subject);
+  console.log(JSON.stringify({ event, subjects }));
+}
+
+main();
+"""
+STRICT = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--skipDefaultLibCheck"]
+STRICT += ["--module", "nodenext", "--target", "es2023", "--lib", "es2023,dom,dom.iterable"]
+
+
+def run_tool(folder: Path, *command: str, **environment: str) -> str:
     done = subprocess.run(
-        [path_of("npm"), "pack", "--json", "--offline"],
+        command,
         cwd=folder,
-        env=generators.node_environment(),
+        env=generators.node_environment() | environment,
         capture_output=True,
         text=True,
+        timeout=LONGEST_SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [packed] = json.loads(done.stdout[done.stdout.index("[") :])
+    return done.stdout
+
+
+@pytest.mark.needs("node", "generators of clients")
+def test_the_package_and_types_made_of_the_description_are_strict_and_run(
+    live: LiveServer, tmp_path: Path
+) -> None:
+    tarball = pack(tmp_path / "package")
+    project = tmp_path / "project"
+    compile_project(project, tarball)
+    assert (project / "program.js").exists()
+    said = json.loads(run_tool(project, str(NODE), "typed.js", URL=live.base_url, KEY=API_KEY))
+    assert said["event"] == "Typed"
+    assert set(said["subjects"]) == {"Typed"}
+
+
+def pack(folder: Path) -> Path:
+    """The tarball, of modules with types."""
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    said = run_tool(folder, path_of("npm"), "pack", "--json", "--offline")
+    [packed] = json.loads(said[said.index("[") :])
     files = {file["path"] for file in packed["files"]}
     assert {"dist/index.js", "dist/index.d.ts", "dist/operations.js", "README.md"} <= files
-    built = subprocess.run(
-        [NODE, "-e", "import('./dist/index.js').then((found) => console.log(typeof found.Client))"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert built.stdout == "function\n", built.stderr
-    check_in_empty_project(folder / packed["filename"], tmp_path / "project")
+    script = "import('./dist/index.js').then((found) => console.log(typeof found.Client))"
+    assert run_tool(folder, str(NODE), "-e", script) == "function\n"
+    tarball: str = packed["filename"]
+    return folder / tarball
 
 
-def check_in_empty_project(tarball: Path, project: Path) -> None:
-    """Installed from the tarball alone, it compiles strictly and runs."""
-    project.mkdir()
-    (project / "package.json").write_text('{"type": "module"}')
-    (project / "program.ts").write_text(
-        'import { Client, type Inbox } from "@postroom/client";\n'
-        "const client = new Client({ apiKey: 'pr_x', baseUrl: 'http://127.0.0.1:9' });\n"
-        "export const made: Promise<Inbox> = client.createInbox({ mailboxName: 'support' });\n"
-        "made.catch((error: Error) => console.log(error.name));\n"
-    )
-    strict = ["--strict", "--skipDefaultLibCheck", "--module", "nodenext", "--target", "es2023"]
-    strict += ["--lib", "es2023,dom,dom.iterable"]
-    for command in (
-        [path_of("npm"), "install", "--silent", "--offline", "--no-audit", "--no-fund", str(tarball)],
-        [generators.node_program("tsc"), *strict, "program.ts"],
-    ):
-        done = subprocess.run(
-            command,
-            cwd=project,
-            env=generators.node_environment(),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST_SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert (project / "program.js").exists()
+def compile_project(folder: Path, tarball: Path) -> None:
+    """One program has the package, from its tarball alone, the other types that a generator made."""
+    folder.mkdir()
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "program.ts").write_text(PROGRAM)
+    (folder / "typed.ts").write_text(TYPED)
+    (folder / "openapi.json").write_bytes(openapi.render(ROUTES, "https://mail.postroom.dev"))
+    install = ["install", "--silent", "--offline", "--no-audit", "--no-fund"]
+    run_tool(folder, path_of("npm"), *install, str(tarball))
+    run_tool(folder, generators.node_program("openapi-typescript"), "openapi.json", "-o", "api.d.ts")
+    run_tool(folder, generators.node_program("tsc"), *STRICT, "program.ts", "typed.ts")

@@ -1,4 +1,7 @@
-"""Clients that others' generators make of the description, and what linters say of it."""
+"""Clients that others' generators make of the description, and what linters say of it.
+
+That of TypeScript is in `tests/client/test_typescript.py`, where a compiler runs anyhow.
+"""
 
 import json
 import os
@@ -16,41 +19,6 @@ from tests.client.live import API_KEY, LiveServer, running_server
 
 pytestmark = pytest.mark.needs("node", "generators of clients")
 
-TYPESCRIPT = """
-import type { components } from "./api";
-
-type Send = components["schemas"]["SendBody"];
-type Messages = components["schemas"]["MessagePage"];
-type Events = components["schemas"]["EventPage"];
-declare const process: { env: Record<string, string> };
-
-async function call<T>(path: string, body?: unknown): Promise<T> {
-  const headers = {
-    Authorization: `Bearer ${process.env.KEY}`,
-    "Content-Type": "application/json",
-    "Idempotency-Key": crypto.randomUUID(),
-  };
-  const init = { method: body === undefined ? "GET" : "POST", headers, body: JSON.stringify(body) };
-  const answer = await fetch(process.env.URL + path, init);
-  if (!answer.ok) throw new Error(await answer.text());
-  return (await answer.json()) as T;
-}
-
-async function main(): Promise<void> {
-  const name = { mailboxName: "typed" } satisfies components["schemas"]["NewInbox"];
-  const inbox = await call<components["schemas"]["Inbox"]>("/v1/inboxes", name);
-  const mail: Send = { to: inbox.address, subject: "Typed", body: "By a generated client." };
-  await call<components["schemas"]["SendReceipt"]>(`/v1/inboxes/${inbox.id}/send`, mail);
-  const kinds = "event_types=message.received&wait=30";
-  const events = await call<Events>(`/v1/events?${kinds}`);
-  const event: string = events.data[0]!.message.subject;
-  const messages = await call<Messages>(`/v1/inboxes/${inbox.id}/messages`);
-  const subjects: string[] = messages.data.map((message) => message.subject);
-  console.log(JSON.stringify({ event, subjects }));
-}
-
-main();
-"""
 PYTHON = """
 import builtins, os
 from made import Client, types
@@ -119,20 +87,6 @@ def with_generators(folder: Path) -> str:
 
 def with_ruff() -> str:
     return f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-
-
-def test_typescript_compiles_strictly_against_it_and_calls_a_server(
-    description: Path, live: LiveServer
-) -> None:
-    folder = description.parent
-    run(folder, generators.node_program("openapi-typescript"), description.name, "-o", "api.d.ts")
-    (folder / "call.ts").write_text(TYPESCRIPT)
-    options = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes"]
-    options += ["--target", "es2022", "--module", "commonjs", "--lib", "es2022,dom", "--skipDefaultLibCheck"]
-    run(folder, generators.node_program("tsc"), *options, "call.ts")
-    said = json.loads(run(folder, "node", "call.js", URL=live.base_url, KEY=API_KEY))
-    assert said["event"] == "Typed"
-    assert set(said["subjects"]) == {"Typed"}
 
 
 def test_openapi_python_client_makes_a_client_that_sends(description: Path, live: LiveServer) -> None:
