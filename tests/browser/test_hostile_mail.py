@@ -12,17 +12,17 @@ from tests.browser.conftest import PATIENCE, SMALL, Open, Watch
 from tests.browser.house import House
 
 pytestmark = pytest.mark.needs("chromium")
-AT_ONCE = 40
+AT_ONCE = 20
 IN_A_THREAD = 20
 TABS = ("text", "html", "headers", "raw", "files", "events")
+# One after the other in the same frames, since a new one costs more than what it shows.
 IN_FRAMES = """async urls => {
-  const loads = urls.map(url => new Promise(done => {
-    const frame = document.createElement("iframe");
+  const loads = urls.map((url, at) => new Promise(done => {
+    const frame = document.querySelectorAll("iframe")[at] ?? document.createElement("iframe");
     frame.sandbox = "allow-popups allow-popups-to-escape-sandbox";
-    frame.className = "trial";
     frame.onload = done;
     frame.src = url;
-    document.body.append(frame);
+    if (!frame.isConnected) document.body.append(frame);
   }));
   await Promise.all(loads);
 }"""
@@ -105,10 +105,10 @@ def test_what_a_stranger_designed_runs_and_loads_nothing(
     assert len(hostile.with_html) >= 160
     page = open_page("/app/sessions", viewport=SMALL)
     for start in range(0, len(hostile.with_html), AT_ONCE):
-        page.goto(f"{running.base_url}/app/sessions")
-        some = hostile.with_html[start : start + AT_ONCE]
-        page.evaluate(IN_FRAMES, [f"/app/messages/{each}/html" for each in some])
-        assert len(page.frames) == len(some) + 1
+        paths = [f"/app/messages/{each}/html" for each in hostile.with_html[start : start + AT_ONCE]]
+        page.evaluate(IN_FRAMES, paths)
+        shown = {frame.url.removeprefix(running.base_url) for frame in page.frames[1:]}
+        assert shown >= set(paths)
         require_untouched(page, f"frames from {start}")
     watch.forget_complaints()  # here the browser says what it kept from loading
 
