@@ -128,16 +128,17 @@ async def test_a_client_that_never_reads_is_cut_off() -> None:
 
 
 async def test_one_byte_over_the_limit_is_refused_and_the_session_goes_on() -> None:
-    intake = RecordingIntake()
-    async with running(intake) as server, connected(server) as client:
-        limit = 35 * MEGABYTE
+    assert LIMITS.max_message_bytes == 35 * MEGABYTE
+    limit, intake = MEGABYTE, RecordingIntake()
+    limits = replace(LIMITS, max_message_bytes=limit)
+    async with running(intake, limits=limits) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"x" * (limit - 1) + b"\r\n.\r\n")
         assert (await client.reply()).startswith("552 5.3.4")
         await client.start_mail()
         await client.send(b"x" * (limit - 2) + b"\r\n.\r\n")
         assert (await client.reply()).startswith("250")
-    assert [envelope.size_bytes for envelope, _ in intake.mails] == [35 * MEGABYTE]
+    assert [envelope.size_bytes for envelope, _ in intake.mails] == [limit]
 
 
 async def test_nul_and_lone_line_ends_do_not_get_past_the_limit() -> None:
