@@ -57,7 +57,9 @@ async def test_the_last_key_that_may_manage_stays(server: Server) -> None:
     assert (await server.api.delete(f"/v1/api-keys/{only}")).status_code == 204
 
 
-async def test_a_key_makes_none_that_may_do_more_or_live_longer(server: Server) -> None:
+async def test_a_key_makes_none_that_may_do_more_or_live_longer_and_the_line_is_known(
+    server: Server,
+) -> None:
     inbox_id = await server.new_inbox("own")
     key = await make(server, permissions=["read", "manage"], expiresAt=LATER)
     await server.api.patch(f"/v1/api-keys/{key['id']}", json={"approval": {"when": ["always"]}})
@@ -72,9 +74,6 @@ async def test_a_key_makes_none_that_may_do_more_or_live_longer(server: Server) 
         grandchild = (await limited.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()
         assert (grandchild["permissions"], grandchild["inboxId"]) == (["read"], inbox_id)
         assert grandchild["podId"] == (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()["podId"]
-
-
-async def test_a_key_knows_the_whole_line_it_comes_from(server: Server) -> None:
     first = await own_id(server)
     parent = await make(server)
     async with server.client(parent["token"]) as maker:
@@ -110,18 +109,15 @@ async def test_what_is_asked_of_a_key_must_make_sense(server: Server) -> None:
         assert (answer.status_code, answer.json()["field"]) == (400, field), change
 
 
-async def test_a_key_ends_when_it_expires(server: Server) -> None:
+async def test_a_key_tells_what_it_may_do_and_ends_when_it_expires(server: Server) -> None:
+    me = (await server.api.get("/v1/me")).json()
+    assert (me["customerId"], me["apiKeyScope"], me["mcpScopes"]) == (me["accountId"], "account", None)
+    assert me["permissions"] == ["read", "draft", "send", "approve", "manage"]
     key = await make(server, expiresAt=LATER)
     async with server.client(key["token"]) as short:
         assert (await short.get("/v1/me")).status_code == 200
         server.clock.turn(30 * 86_400_000)
         assert (await short.get("/v1/me")).status_code == 401
-
-
-async def test_me_tells_what_a_key_may_do(server: Server) -> None:
-    me = (await server.api.get("/v1/me")).json()
-    assert (me["customerId"], me["apiKeyScope"], me["mcpScopes"]) == (me["accountId"], "account", None)
-    assert me["permissions"] == ["read", "draft", "send", "approve", "manage"]
 
 
 async def test_an_account_changes_its_name_and_rules_but_not_its_plan(server: Server) -> None:

@@ -39,7 +39,6 @@ def part(name: str, content: bytes = b"a,b\n1,2\n") -> list[tuple[str, tuple[str
     return [("attachments", (name, content, "text/csv"))]
 
 
-@pytest.mark.both_databases
 async def test_a_new_mail_leaves_with_copies_and_files_and_only_once(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     mail = {**NEW, "inboxId": inbox_id, "cc": "dan@there.example", "bcc": "eve@there.example"}

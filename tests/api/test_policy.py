@@ -53,12 +53,9 @@ async def listed(server: Server, inbox_id: str, **query: str) -> list[dict[str, 
     return found
 
 
-async def test_without_a_policy_nothing_is_restricted(server: Server) -> None:
+async def test_a_policy_restricts_nothing_is_set_changed_and_emptied(server: Server) -> None:
     nothing = {"mode": "inherit", "rules": []}
     assert (await server.api.get("/v1/policy")).json() == {"inbound": nothing, "outbound": nothing}
-
-
-async def test_a_policy_is_set_changed_and_emptied(server: Server) -> None:
     rule_id = await block(server, "outbound", "Example.COM")
     again = await block(server, "outbound", "example.com.")
     assert again == rule_id

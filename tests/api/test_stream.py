@@ -156,8 +156,8 @@ async def test_bad_messages_get_an_error_frame_and_the_stream_lives(server: Serv
         await subscribe(stream)
         await say(stream, type="unsubscribe", inbox_ids=["inb_x"])
         assert (await hear(stream))["type"] == "error"
-        for bad in (["x" * 65], ["x"] * 21):
-            assert (await subscribe(stream, event_types=bad))["type"] == "error"
+        for types in (["x" * 65], ["x"] * 21):
+            assert (await subscribe(stream, event_types=types))["type"] == "error"
 
 
 async def test_a_huge_frame_and_a_flood_are_closed(server: Server) -> None:
