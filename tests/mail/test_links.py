@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.mail.html.markup import tokens
 from postroom.mail.html.page import read_page
 from postroom.mail.meaning import links as reader
 from postroom.mail.meaning.links import LinkDetail, unsubscribe_targets
@@ -117,6 +118,15 @@ def test_any_text_can_be_searched_and_details_follow_the_links(text: str, html: 
     found = links(text, html)
     assert all(link.lower().startswith("http") for link in found)
     assert tuple(detail.url for detail in link_details(text, html)) == found
+
+
+def test_targets_without_quotes_are_read_whole() -> None:
+    html = "<a href=https://a.example/?x=1&amp;y=2>a</a> <a href=https://b.example/c/>b</a> <area href=x/>"
+    assert links("", html) == ("https://a.example/?x=1&y=2", "https://b.example/c/")
+    assert [tag.attributes for tag in tokens("<td width=50/><td width=50 />").start_tags] == [
+        {"width": "50/"},
+        {"width": "50"},
+    ]
 
 
 @samples("unit", ["http://a", "http://a.b ", '<a href="http://a.b">', "<a href=//>", "://", "verify "])
