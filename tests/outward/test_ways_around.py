@@ -57,15 +57,12 @@ async def test_what_has_expired_is_not_approved_before_the_loop_has_seen_it(send
     assert (answer.status_code, answer.json()["error"]) == (409, "not_held")
 
 
-@pytest.mark.parametrize("field", ["threadId", "forwardOf"])
-async def test_a_link_that_is_held_does_not_leave_in_a_quote_of_it(
-    sender: Server, peer: SmtpPeer, field: str
-) -> None:
+async def test_a_link_that_is_held_does_not_leave_in_a_quote_of_it(sender: Server, peer: SmtpPeer) -> None:
     inbox_id = await agent_inbox(sender, "links")
     first = await held(sender, inbox_id, CAROL, body="Pay at https://evil.example/x")
-    named = {"threadId": first["threadId"], "forwardOf": first["id"]}[field]
-    second = await held(sender, inbox_id, CAROL, body="See below", **{field: named})
-    assert second["hold"]["reasons"] == ["links"]
+    for quoting in ({"threadId": first["threadId"]}, {"forwardOf": first["id"]}):
+        second = await held(sender, inbox_id, CAROL, body="See below", **quoting)
+        assert second["hold"]["reasons"] == ["links"], quoting
     assert peer.mails == []
 
 
