@@ -99,7 +99,10 @@ async def test_any_order_of_indexing_gives_the_order_of_arrival(db: Database, se
 
 
 @pytest.mark.sqlite_alone
-async def test_many_that_came_late_are_found_by_the_index(db: Database) -> None:
+async def test_many_that_came_late_are_found_by_the_index(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "LOOKED_AT_EACH", 50)
     inbox = await new_inbox(db)
     await db.write(store, inbox, "Report newest", now=START + 10_000 * MINUTE)
     await index(db)
