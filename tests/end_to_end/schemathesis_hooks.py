@@ -59,14 +59,6 @@ class Tried(NamedTuple):
 
 
 @schemathesis.hook
-def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
-    """A form has the fields of new drafts; `tests/api/test_send_fields.py` sends one as well."""
-    del raw_schema["paths"]["/v1/inboxes/{inbox_id}/send"]["post"]["requestBody"]["content"][
-        "multipart/form-data"
-    ]
-
-
-@schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: "schemathesis.Case[Any]") -> bool:
     case.freeze_metadata()  # it would read all of the case again at each look
     meta = case.meta
