@@ -50,15 +50,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def session(browser: Browser, running: House) -> StorageState:
-    """Of a person who signed in as one does; every page of the module that is opened later is theirs."""
-    with contextlib.closing(browser.new_context()) as context:
-        context.set_default_timeout(PATIENCE)
-        sign_in(context.new_page(), running)
-        return context.storage_state()
-
-
 class Watch:
     """What a page did that none of ours may do."""
 
@@ -102,11 +93,20 @@ def watch(running: House) -> Iterator[Watch]:
 
 
 @pytest.fixture(scope="module")
-def shared_tab(browser: Browser, running: House, session: StorageState) -> Iterator[Page]:
-    """Of somebody who is signed in: a new one costs twice as much as a page that is shown in it."""
-    with contextlib.closing(browser.new_context(storage_state=session)) as context:
+def shared_tab(browser: Browser, running: House) -> Iterator[Page]:
+    """Of a person who signed in as one does: a new one costs twice as much as a page that is shown in it."""
+    with contextlib.closing(browser.new_context()) as context:
         context.set_default_timeout(PATIENCE)
-        yield context.new_page()
+        tab = context.new_page()
+        sign_in(tab, running)
+        tab.goto("about:blank")  # else it follows what happens
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def session(shared_tab: Page) -> StorageState:
+    """As it was after the sign-in; every page of the module that is opened later is theirs."""
+    return shared_tab.context.storage_state()
 
 
 @contextlib.contextmanager
