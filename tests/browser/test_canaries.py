@@ -15,7 +15,7 @@ pytestmark = pytest.mark.needs("chromium")
 USUAL = "/app/sessions"
 FILES = (".csv", "/raw", "/zone")  # nothing to open
 TABS = ("text", "html", "headers", "raw", "files", "delivery", "events")
-IDS = re.compile(r"\b(?:[a-z]{2,4}_[0-9a-f]{20,}|[0-9a-f]{8}-[0-9a-f-]{27})")
+IDS = re.compile(r"\b(?:[a-z]{2,4}_[0-9a-f]{20,}|[0-9a-f]{8}-[0-9a-f-]{27})|(?<=/review/)\w+")
 # As htmx does by itself with what it is told to show, for an attribute of each kind.
 TAKE_IN = """nonce => {
   const taken = document.createElement("div");
@@ -72,6 +72,13 @@ def pages_of(account: Grown) -> Iterator[tuple[str, str]]:
     yield "a search", f"/app/search?q={account.canaries.path('search')}"
 
 
+def load_frames(page: Page) -> None:
+    """Which the browser would do once somebody scrolls to them, or a moment later."""
+    page.evaluate("document.querySelectorAll('iframe').forEach(frame => { frame.loading = 'eager'; })")
+    for frame in page.frames[1:]:
+        frame.wait_for_url(lambda url: "/html" in url, wait_until="commit")
+
+
 def requests_of(browser: Browser, account: Grown, rows: set[str]) -> dict[str, set[str]]:
     base_url = account.house.base_url
     with contextlib.closing(browser.new_context(base_url=base_url, viewport=SMALL)) as context:
@@ -86,6 +93,7 @@ def requests_of(browser: Browser, account: Grown, rows: set[str]) -> dict[str, s
                 requests.begin(row, path)
                 page.goto(path, wait_until="domcontentloaded")
                 wait_until_live(page)  # htmx has gone through all of the page by then
+                load_frames(page)
         return requests.made
 
 
