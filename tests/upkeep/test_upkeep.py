@@ -8,16 +8,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from postroom.accounts import accounts
+from postroom.accounts.reach import Reach
 from postroom.clock import DAY
+from postroom.mailbox import inboxes
 from postroom.queue import duties
 from postroom.storage.blobs import LocalBlobs
-from postroom.storage.database import Row, Tx, Values, WordIndex
+from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from postroom.upkeep import inbox_removal, orphans
 from postroom.upkeep.inbox_removal import STEP_BYTES
 from postroom.upkeep.orphans import sweep_orphans
 from postroom.upkeep.upkeep import MOST_ROWS, one_round
 from tests.api.test_stream import mail
 from tests.conftest import Server
+from tests.doubles import FakeClock
 from tests.filled_inbox import fill, write_at_leisure
 
 
@@ -57,16 +61,19 @@ async def test_events_are_kept_for_thirty_days(server: Server) -> None:
     assert (await server.api.get("/v1/events")).json() == {"data": [], "next": None}
 
 
-async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server, database_url: str) -> None:
-    account_id, rows = (await server.api.get("/v1/me")).json()["accountId"], 50
-    given = (account_id, "large", "postroom.localhost", 3 * rows, server.clock.now())
-    inbox_id = await write_at_leisure(server.resources.db.write, database_url, fill, *given)
-    await server.api.delete(f"/v1/inboxes/{inbox_id}")
+async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(
+    db: Database, database_url: str, clock: FakeClock
+) -> None:
+    now, rows = clock.now(), 50
+    account = await db.write(accounts.add, "owner", "developer", now)
+    given = (account.id, "large", "postroom.localhost", 3 * rows, now)
+    inbox_id = await write_at_leisure(db.write, database_url, fill, *given)
+    await db.write(inboxes.remove, Reach(account.id), inbox_id, now)
     steps = 0
-    while await server.resources.db.write(inbox_removal.remove_some, server.clock.now(), rows) is not None:
+    while await db.write(inbox_removal.remove_some, now, rows) is not None:
         steps += 1
     assert steps >= 6
-    left = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from messages"))
+    left = await db.read(lambda tx: tx.one("select count(*) as n from messages"))
     assert left is not None
     assert left["n"] == 0
 
