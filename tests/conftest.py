@@ -109,6 +109,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if is_side_by_side(item.config) and warm_children.CLONE is not None:
+        warm_children.first()  # loaded before a test waits for it in its loop
     _homes.move_into_a_new_one(os.environ)
     is_whole = item.get_closest_marker("whole_children") is not None
     child_processes.start_python = warm_children.start_whole if is_whole else warm_children.start_python

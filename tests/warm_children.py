@@ -35,6 +35,7 @@ from postroom.processes.child_processes import child_environment
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 MAX_FILES = 250
+READY = b"ready"
 MODULES = ("postroom.workers.worker", "postroom.extraction.child", "postroom.mailbox.search.index_process")
 CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine()) if sys.platform == "linux" else None
 CLONE_PARENT = 0x8000
@@ -175,6 +176,7 @@ def first() -> socket.socket:
         process.wait()
 
     atexit.register(end)
+    assert ours.recv(MAX_MESSAGE_BYTES) == READY, "the process that is copied has ended"
     return ours
 
 
@@ -285,6 +287,7 @@ def main() -> None:
     gc.freeze()
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing in what is copied"
     with socket.socket(fileno=int(sys.argv[1])) as line:
+        line.send(READY)
         copy_until_told_to_end(line)
 
 
