@@ -70,7 +70,7 @@ hypothesis.settings.load_profile("patient")
 providers._get_local_constants = functools.cache(Constants)
 
 give_every_domain_this_key()
-postgres.READERS = 3  # each is a process of PostgreSQL; servers that are processes have them all
+postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 
 gc.disable()  # until all tests are collected: nothing of that goes again

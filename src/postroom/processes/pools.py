@@ -75,11 +75,15 @@ class Pool:
 
 
 def _run(job: _Job) -> None:
-    result, error = None, None
     try:
         result = job.work()
-    except BaseException as raised:  # whoever waits hears of it
-        error = raised
+    except BaseException as error:  # whoever waits hears of it
+        _tell(job, None, error)
+    else:
+        _tell(job, result, None)
+
+
+def _tell(job: _Job, result: object, error: BaseException | None) -> None:
     with suppress(RuntimeError):  # the loop has ended, and who waited with it
         job.future.get_loop().call_soon_threadsafe(_settle, job.future, result, error)
 

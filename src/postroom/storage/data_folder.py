@@ -4,6 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 from postroom.storage.database import StorageError
@@ -67,7 +68,7 @@ def _open_lock(path: Path) -> int:
 def make_folder(folder: Path) -> None:
     try:
         if not folder.is_dir():
-            new = [each for each in (folder, *folder.parents) if not each.exists()]
+            new = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for each in new:
                 sync_folder(each.parent)

@@ -128,8 +128,8 @@ class PostgresSession:
     engine = "postgres"
 
     def __init__(self, url: str, connections: PostgresConnections | None = None, **limits: str) -> None:
-        self._connections = connections or PostgresConnections(url)
-        self._connection = self._connections.open(**limits)
+        self.connections = connections or PostgresConnections(url)
+        self._connection = self.connections.open(**limits)
         self.tx = PostgresTx(self._connection)
 
     def begin(self) -> None:
@@ -161,10 +161,10 @@ class PostgresSession:
         self.tx.one("select set_config('lock_timeout', :value, true)", value=f"{milliseconds}ms")
 
     def limit(self, limits: Mapping[str, str]) -> None:
-        self._connections.limit(self._connection, limits)
+        self.connections.limit(self._connection, limits)
 
     def close(self) -> None:
-        self._connections.close(self._connection)
+        self.connections.close(self._connection)
 
     def _frame(self, statement: LiteralString) -> None:
         try:
@@ -255,11 +255,11 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 
 class PostgresDatabase:
-    def __init__(self, url: str, connections: PostgresConnections, first: PostgresSession) -> None:
+    def __init__(self, url: str, first: PostgresSession) -> None:
         """The first session goes on as the one that writes: each is a process of PostgreSQL."""
         self._bells = Bells()
         self._url = url
-        self._connections = connections
+        self._connections = first.connections
         self._connections.watch()
         self._first = [first]
         self._relay = BellRelay(self._connections, self._bells)
@@ -328,15 +328,13 @@ class PostgresDatabase:
 
 
 async def open_postgres(url: str, now: int, may_create: bool = True) -> PostgresDatabase:
-    connections = PostgresConnections(url)
-    session = await pools.ONCE.run(_migrate, url, connections, now, may_create)
-    return PostgresDatabase(url, connections, session)
+    return PostgresDatabase(url, await pools.ONCE.run(_migrate, url, now, may_create))
 
 
-def _migrate(url: str, connections: PostgresConnections, now: int, may_create: bool) -> PostgresSession:
+def _migrate(url: str, now: int, may_create: bool) -> PostgresSession:
     """Gives the session, for writing."""
     try:
-        session = PostgresSession(url, connections)
+        session = PostgresSession(url)
     except (Unavailable, psycopg.Error) as error:
         raise StorageError(
             f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {in_one_line(error.__cause__ or error)}"

@@ -39,7 +39,7 @@ class BellRelay:
         self._own_backend: int | None = None  # by which we send: what it says was rung here before
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._repeat, args=(self._send,), name="bell-out", daemon=True),
+            threading.Thread(target=self._send_all, name="bell-out", daemon=True),
             threading.Thread(target=self._repeat, args=(self._hear,), name="bell-in", daemon=True),
         ]
         for thread in self._threads:
@@ -67,6 +67,11 @@ class BellRelay:
         with self._lock:
             taken, self._waiting = self._waiting, {}
         return taken
+
+    def _send_all(self) -> None:
+        """Connects with the first ring: a command may come to its end without one."""
+        self._something_waits.wait()
+        self._repeat(self._send)
 
     def _repeat(self, work: Callable[[PostgresConnection], None]) -> None:
         while not self._stopping.is_set():
