@@ -22,7 +22,7 @@ from postroom.upkeep.upkeep import MOST_ROWS, one_round
 from tests.api.test_stream import mail
 from tests.conftest import Server
 from tests.doubles import FakeClock
-from tests.filled_inbox import fill, write_at_leisure
+from tests.filled_inbox import fill
 
 
 def age(folder: Path) -> None:
@@ -61,13 +61,10 @@ async def test_events_are_kept_for_thirty_days(server: Server) -> None:
     assert (await server.api.get("/v1/events")).json() == {"data": [], "next": None}
 
 
-async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(
-    db: Database, database_url: str, clock: FakeClock
-) -> None:
+async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(db: Database, clock: FakeClock) -> None:
     now, rows = clock.now(), 50
     account = await db.write(accounts.add, "owner", "developer", now)
-    given = (account.id, "large", "postroom.localhost", 3 * rows, now)
-    inbox_id = await write_at_leisure(db.write, database_url, fill, *given)
+    inbox_id = await db.write(fill, account.id, "large", "postroom.localhost", 3 * rows, now)
     await db.write(inboxes.remove, Reach(account.id), inbox_id, now)
     steps = 0
     while await db.write(inbox_removal.remove_some, now, rows) is not None:
