@@ -53,7 +53,10 @@ MANY_TESTS = 500  # a run of fewer may need none of what comes late
 LONGEST = (
     "tests/end_to_end/",
     "tests/browser/",
+    "tests/imap/test_kills",
+    "tests/mixed_kills/",
     "tests/test_docs",
+    "tests/test_generated",
     "tests/simulation/",
 )  # first: none is left alone at the end
 
