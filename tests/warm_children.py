@@ -89,10 +89,11 @@ async def _start_copy(
     connecting = asyncio.ensure_future(started.connect(ours))
     try:
         await asyncio.shield(connecting)
-    except asyncio.CancelledError:  # as for a whole start: nothing is left of one that nobody waits for
-        await connecting
-        os.killpg(started.pid, signal.SIGKILL)
-        await started.wait()
+    except asyncio.CancelledError:
+        try:
+            await connecting
+        finally:
+            started.give_up()
         raise
     return cast("asyncio.subprocess.Process", started)
 
@@ -121,6 +122,7 @@ class StartedChild:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._ended = asyncio.Event()
+        self._transports: list[asyncio.WriteTransport] = []
         self._end = os.pidfd_open(pid)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._end, self._note_end)
@@ -131,6 +133,7 @@ class StartedChild:
             reader = asyncio.StreamReader()
             protocol = _EndsWithTheOther(reader)
             transport = await self._connect(end, protocol)
+            self._transports.append(transport)
             if place == 0:
                 self.stdin = asyncio.StreamWriter(transport, protocol, reader, self._loop)
             else:
@@ -143,6 +146,14 @@ class StartedChild:
         await self._ended.wait()
         assert self.returncode is not None
         return self.returncode
+
+    def give_up(self) -> None:
+        """As for a whole start: nothing is left of one that nobody waits for."""
+        if not self._ended.is_set():
+            os.killpg(self.pid, signal.SIGKILL)
+            self._note_end()
+        for transport in self._transports:
+            transport.abort()
 
     def _note_end(self) -> None:
         self._loop.remove_reader(self._end)
