@@ -35,7 +35,6 @@ asyncio.run(main())
 
 
 @functools.cache
-@functools.cache
 def slow_file() -> bytes:
     """Nothing but empty elements: long work, and not a word."""
     return files.docx("<w:x/>" * 3_000_000)
@@ -142,6 +141,19 @@ async def test_a_file_that_eats_the_processor_is_given_up(start_pool: Callable[.
     pool = start_pool(cpu_seconds=0)  # what is left of the second that it is in
     assert await pool.extract("", "", slow_file(), 60.0) == Extraction("timed_out", None)
     assert await hello(pool) == HELLO
+
+
+@whole_children
+@needs_proc
+async def test_a_child_is_kept_however_large_the_server_is(start_pool: Callable[..., ExtractionPool]) -> None:
+    megabyte = 1024 * 1024
+    large = b"x" * 150 * megabyte
+    pool = start_pool(children=1, memory_bytes=2 * len(large))
+    before = set(children_of(os.getpid()))
+    assert await hello(pool) == HELLO
+    first = set(children_of(os.getpid())) - before
+    assert await hello(pool) == HELLO
+    assert set(children_of(os.getpid())) - before == first
 
 
 @whole_children

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from postroom import mail_server
 from postroom.assembly import serving
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import depositor as depositing
@@ -62,6 +63,12 @@ def put(folder: Path, arrivals: list[Arrival], number: int = 1) -> list[SegmentP
     return ends
 
 
+@pytest.fixture
+def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that starts deposits the journals that nobody writes: these are the tests' own."""
+    monkeypatch.setattr(mail_server, "deposit_others", lambda *_: asyncio.Event().wait())
+
+
 def journal_of(server: Server) -> Path:
     return server.resources.config.data_dir / places.FOLDER / "9-test"
 
@@ -73,6 +80,7 @@ def test_an_entry_is_read_as_it_was_written() -> None:
     assert decode(b"".join(encode(whole))) == whole
 
 
+@pytest.mark.usefixtures("no_others")
 async def test_what_a_dead_process_left_is_deposited_once_and_in_order(server: Server) -> None:
     db, folder = server.resources.db, journal_of(server)
     inbox_id = await server.new_inbox("hello")
@@ -111,6 +119,7 @@ async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server)
 
 
 @pytest.mark.sqlite_alone
+@pytest.mark.usefixtures("no_others")
 async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +145,7 @@ async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
 
 
 @pytest.mark.sqlite_alone
+@pytest.mark.usefixtures("no_others")
 async def test_a_damaged_segment_is_set_aside_and_the_next_one_is_deposited(server: Server) -> None:
     db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
     first, _ = put(folder, [arrival(inbox_id, "one"), arrival(inbox_id, "damaged")])
@@ -158,6 +168,7 @@ async def test_a_damaged_segment_is_set_aside_and_the_next_one_is_deposited(serv
     assert [each.what for each in found] == ["1 could not be stored"]
 
 
+@pytest.mark.usefixtures("no_others")
 async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_aside(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +248,7 @@ async def test_a_backlog_that_is_too_old_refuses_as_well(
 
 
 @pytest.mark.sqlite_alone
+@pytest.mark.usefixtures("no_others")
 async def test_a_mail_at_which_readers_die_is_set_aside_unread(server: Server) -> None:
     db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
     put(folder, [arrival(inbox_id, "deadly"), arrival(inbox_id, "fine")])
@@ -316,6 +328,7 @@ async def test_behind_a_burst_mails_are_handed_over_together(
     assert [mail.start for mail in handed] == sorted(mail.start for mail in handed)
 
 
+@pytest.mark.usefixtures("no_others")
 async def test_mails_wait_for_others_only_where_more_than_a_few_came_together(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from itertools import pairwise
 
 LOW_PRIORITY = 10
@@ -52,5 +53,8 @@ def die_with_parent() -> None:
 
 
 def peak_memory_bytes() -> int:
+    """Of this program alone, where Linux tells: its other figure begins with the peak of who started it."""
+    with suppress(OSError), open("/proc/self/status", "rb") as facts:
+        return next(int(fact.split()[1]) * 1024 for fact in facts if fact.startswith(b"VmHWM:"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
