@@ -32,10 +32,10 @@ MODULES = {
     """,
 }
 STUBBORN = """
-import signal, time
+import signal
 def test_six():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    time.sleep(1_000)
+    signal.pause()
 """
 
 

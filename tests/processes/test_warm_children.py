@@ -67,31 +67,22 @@ async def test_both_ways_to_start_a_child_give_it_the_same(
     assert codes == [7, 7]
 
 
-async def test_a_copied_child_is_killed_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(warm_children.ROOT))
-    monkeypatch.setattr(child_processes, "start_python", warm_children.start_python)
-    supervisor = ChildSupervisor("test")
-    with open(os.devnull) as file:
-        child = await start(supervisor, file.fileno())
-    supervisor.kill(child)
-    assert await child.process.wait() == -9
-    await supervisor.close()
-
-
 def left_open() -> tuple[int, str]:
     """Files and children of this process."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     return len(os.listdir("/proc/self/fd")), children
 
 
-async def test_a_start_that_is_given_up_leaves_no_child_and_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_left_of_a_copied_child_that_is_killed_or_given_up_while_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(warm_children.ROOT))
     monkeypatch.setattr(child_processes, "start_python", warm_children.start_python)
     supervisor = ChildSupervisor("test")
     with open(os.devnull) as file:
         first = await start(supervisor, file.fileno())
         supervisor.kill(first)
-        await first.process.wait()
+        assert await first.process.wait() == -9
         before = left_open()
         starting = asyncio.ensure_future(start(supervisor, file.fileno()))
         asyncio.get_running_loop().call_soon(starting.cancel)
