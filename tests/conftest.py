@@ -55,10 +55,17 @@ LONGEST = (
     "tests/browser/",
     "tests/imap/test_kills",
     "tests/mixed_kills/",
+    "tests/nodes/",
+    "tests/outward/test_outcomes_are_kept",
+    "tests/workers/",
     "tests/test_docs",
     "tests/test_generated",
+    "tests/test_bench",
+    "tests/test_own_home",
+    "tests/frameworks/",
     "tests/simulation/",
 )  # first: none is left alone at the end
+SHORTEST = ("tests/mail/", "tests/net/", "tests/smtp/")  # last: no core waits for another one at the end
 
 # Neither a case nor the making of one is judged by the clock of a busy machine.
 hypothesis.settings.register_profile(
@@ -122,7 +129,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[LEFT_OUT] = programs.leave_out(config, items)
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    items.sort(key=lambda item: (item.nodeid.startswith(SHORTEST), not item.nodeid.startswith(LONGEST)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,7 +1,7 @@
 """What every worker would make for itself from the source when it starts, made once before they do.
 
-In a new checkout that is most of a worker's start: test modules with their asserts rewritten, the modules
-beside them compiled, and the constants of the source, from which Hypothesis draws.
+In a new checkout that is most of a worker's start: test modules with their asserts rewritten, and the modules
+beside them compiled.
 """
 
 import compileall
@@ -9,12 +9,10 @@ import contextlib
 import importlib
 import multiprocessing
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from _pytest.assertion import rewrite
 from hypothesis.internal.charmap import charmap
-from hypothesis.internal.constants_ast import Constants, constants_from_module
 
 from postroom.inward import receive
 from postroom.mail.languages.patterns import compile_one
@@ -32,12 +30,9 @@ def prepare(config: pytest.Config, processes: int) -> None:
     if not missing:
         return
     others = sorted({*modules} - {*tests})
-    sources = sorted((ROOT / "src").rglob("*.py"))
     copies = multiprocessing.get_context("fork")
     children = [
-        copies.Process(
-            target=work, args=(config, missing[at::processes], others[at::processes], sources[at::processes])
-        )
+        copies.Process(target=work, args=(config, missing[at::processes], others[at::processes]))
         for at in range(processes)
     ]
     for child in children:
@@ -46,14 +41,12 @@ def prepare(config: pytest.Config, processes: int) -> None:
         child.join()
 
 
-def work(config: pytest.Config, tests: list[Path], others: list[Path], sources: list[Path]) -> None:
+def work(config: pytest.Config, tests: list[Path], others: list[Path]) -> None:
     for path in tests:
         with contextlib.suppress(SyntaxError):  # the worker that imports it tells
             write_rewritten(config, path)
     for path in others:
         compileall.compile_file(path, quiet=2)
-    for path in sources:
-        constants_of(path)
 
 
 def load_what_comes_late() -> None:
@@ -66,13 +59,6 @@ def load_what_comes_late() -> None:
     templates = Renderer("")._environment
     for name in templates.list_templates(filter_func=lambda name: name.endswith(".html") and "/" not in name):
         templates.get_template(name)
-
-
-def constants_of(path: Path) -> Constants:
-    """Kept by Hypothesis, which asks for a module that is loaded, but reads its source alone."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    return constants_from_module(module)
 
 
 def is_rewritten(path: Path) -> bool:

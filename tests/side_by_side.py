@@ -2,7 +2,7 @@
 
 pytest-xdist would collect them anew in each process, a tenth of the processor time of a whole run. A process
 gets a few tests of one module at a time, and asks for the next ones before it runs the last of them, since
-that decides which fixtures are torn down.
+that decides which fixtures are torn down. Few processes get tests that need a browser: each starts one.
 """
 
 import atexit
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 AT_A_TIME = 16
+BROWSERS = 2
 GRACE_SECONDS = 3.0
 FORK = multiprocessing.get_context("fork")
 
@@ -63,6 +64,7 @@ class Worker:
     process: BaseProcess
     connection: Connection
     held: list[int] = field(default_factory=list)  # the places of tests that it has not finished
+    has_browser: bool = False
 
 
 class Run:
@@ -105,20 +107,31 @@ class Run:
         self._hand_out(worker)
 
     def _hand_out(self, worker: Worker) -> None:
-        places = self._next_places()
+        places = self._next_places(worker)
         worker.held += places
         worker.connection.send(places)
 
-    def _next_places(self) -> list[int]:
+    def _next_places(self, worker: Worker) -> list[int]:
         """Fewer towards the end, so that all processes end together."""
-        if not self._waiting:
+        module = next((module for module in self._waiting if self._may_run(worker, module)), None)
+        if module is None:
             return []
-        module = self._waiting.popleft()
-        left = len(module) + sum(map(len, self._waiting))
+        worker.has_browser |= self._needs_browser(module)
+        left = sum(map(len, self._waiting))
         most = max(1, min(AT_A_TIME, left // (4 * self._session.config.option.processes)))
-        if module[most:]:
-            self._waiting.appendleft(module[most:])
-        return module[:most]
+        places = module[:most]
+        del module[:most]
+        if not module:
+            self._waiting.remove(module)
+        return places
+
+    def _may_run(self, worker: Worker, module: list[int]) -> bool:
+        browsers = sum(each.has_browser for each in self._workers.values())
+        return worker.has_browser or browsers < BROWSERS or not self._needs_browser(module)
+
+    def _needs_browser(self, module: list[int]) -> bool:
+        marks = self._session.items[module[0]].iter_markers("needs")
+        return any("chromium" in mark.args for mark in marks)
 
     def _hear(self, worker: Worker) -> None:
         try:

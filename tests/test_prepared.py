@@ -1,12 +1,9 @@
 """What is made before the workers start is what they look for."""
 
-import inspect
 from pathlib import Path
 
 import pytest
-from hypothesis.internal.constants_ast import constants_from_module
 
-from postroom import assembly
 from tests import prepared
 
 
@@ -16,7 +13,7 @@ def test_a_module_is_rewritten_once_until_its_source_changes(
     module = tmp_path / "test_one.py"
     module.write_text("def test_one():\n    assert 1\n")
     assert not prepared.is_rewritten(module)
-    prepared.work(pytestconfig, [module], [], [])
+    prepared.work(pytestconfig, [module], [])
     assert prepared.is_rewritten(module)
     module.write_text("def test_two():\n    assert 2\n")
     assert not prepared.is_rewritten(module)
@@ -32,12 +29,6 @@ def test_a_module_that_is_no_python_is_left_to_the_worker_that_imports_it(
     broken, sound = tmp_path / "test_broken.py", tmp_path / "test_sound.py"
     broken.write_text("def test_(:\n")
     sound.write_text("def test_one():\n    assert 1\n")
-    prepared.work(pytestconfig, [broken, sound], [], [])
+    prepared.work(pytestconfig, [broken, sound], [])
     assert not prepared.is_rewritten(broken)
     assert prepared.is_rewritten(sound)
-
-
-def test_the_constants_of_a_source_file_are_those_of_its_module() -> None:
-    source = inspect.getsourcefile(assembly)
-    assert source is not None
-    assert set(prepared.constants_of(Path(source))) == set(constants_from_module(assembly)) != set()

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.side_by_side import BROWSERS
+
 CHECKOUT = Path(__file__).parents[1]
 MODULES = {
     "test_sound.py": """
@@ -31,6 +33,11 @@ MODULES = {
             if number == 2: os._exit(77)
     """,
 }
+IN_A_BROWSER = """
+        import os, pathlib, pytest
+        @pytest.mark.needs("chromium")
+        def test_shown(): pathlib.Path(__file__).with_name(f"shown-{os.getpid()}").touch()
+"""
 STUBBORN = """
 import signal
 def test_six():
@@ -40,12 +47,13 @@ def test_six():
 
 
 def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    for name, source in MODULES.items():
+    browsers = {f"test_browser_{number}.py": IN_A_BROWSER for number in range(3)}
+    for name, source in {**MODULES, **browsers}.items():
         (folder / name).write_text("\n".join(line[8:] for line in source.splitlines()))
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\nmarkers = needs\n")
     command = [sys.executable, "-m", "pytest", "-q", "-c", f"{folder}/pytest.ini", "-p", "tests.side_by_side"]
     return subprocess.run(
-        [*command, "--processes", "2", *arguments, folder],
+        [*command, "--processes", "3", *arguments, folder],
         cwd=CHECKOUT,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
@@ -56,13 +64,14 @@ def run_tests(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str
 
 def test_every_result_output_and_warning_is_told(tmp_path: Path) -> None:
     done = run_tests(tmp_path)
-    assert "2 failed, 9 passed, 1 warning" in done.stdout, done.stdout + done.stderr
+    assert "2 failed, 12 passed, 1 warning" in done.stdout, done.stdout + done.stderr
     assert "assert 'left' == 'right'" in done.stdout
     assert "look here" in done.stdout
     assert done.stdout.count("by the failing one") == 2 + 2  # in the source of the test, and in its output
     assert "printed by the sound one" not in done.stdout
     assert "ended with exit code 77" in done.stdout
     assert done.returncode == 1
+    assert len(list(tmp_path.glob("shown-*"))) == BROWSERS
 
 
 def test_a_run_stops_at_the_first_failure_whatever_other_tests_do_with_signals(tmp_path: Path) -> None:
