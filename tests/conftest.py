@@ -26,7 +26,7 @@ from postroom.assembly import open_database, serving
 from postroom.config import Config
 from postroom.events import events
 from postroom.net.dns import Resolver
-from postroom.processes import child_processes
+from postroom.processes import child_processes, loading
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
@@ -138,6 +138,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         prepared.load_what_comes_late()
         migrated_sqlite()
     gc.freeze()
+    gc.set_threshold(loading.OBJECTS_BETWEEN_COLLECTIONS)  # as in a server
     gc.enable()
 
 
