@@ -62,13 +62,27 @@ def test_a_test_may_send_everybody_away(databases: Databases) -> None:
         assert ask(second, "select count(*) from secrets") == 0
 
 
+def test_tables_that_a_test_made_are_gone(databases: Databases) -> None:
+    with databases.borrow(SERVER) as first:
+        change(
+            first,
+            "create table notes (account_id text references accounts (id), note text)",
+        )
+        change(first, "insert into secrets (name, value) values ('left', 'behind')")
+    with databases.borrow(SERVER) as second:
+        assert second == first
+        assert ask(second, "select to_regclass('notes')") is None
+        assert ask(second, "select count(*) from secrets") == 0
+
+
 def test_a_database_with_another_schema_or_with_statistics_is_not_used_again(
     databases: Databases,
 ) -> None:
     seen = set()
     for statement in (
         "alter table accounts rename to hidden",
-        "create table notes ()",
+        "alter table secrets add column note text",
+        "create function one() returns int return 1",
         "analyze",
         "select 1",
     ):
