@@ -26,6 +26,13 @@ async def test_threads_are_started_up_to_the_size_of_the_pool() -> None:
     assert pool.jobs == 0
 
 
+async def test_work_that_follows_other_work_needs_one_thread() -> None:
+    pool = Pool("many", 8)
+    names = {await pool.run(lambda: threading.current_thread().name) for _ in range(200)}
+    assert names == {"many_0"}
+    pool.close()
+
+
 async def test_whoever_waits_hears_of_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         await pools.FILES.run(lambda: 1 // 0)

@@ -67,20 +67,26 @@ class Pool:
 
     def _serve(self) -> None:
         while job := self._waiting.get():
-            if not job.future.cancelled():
-                _run(job)
+            if job.future.cancelled():
+                self._is_done()
+            else:
+                self._run(job)
             del job  # and with it the result
-            with self._lock:
-                self.jobs -= 1
 
+    def _run(self, job: _Job) -> None:
+        """Done before it is told: the next work of whoever waits needs no further thread."""
+        try:
+            result = job.work()
+        except BaseException as error:  # whoever waits hears of it
+            self._is_done()
+            _tell(job, None, error)
+        else:
+            self._is_done()
+            _tell(job, result, None)
 
-def _run(job: _Job) -> None:
-    try:
-        result = job.work()
-    except BaseException as error:  # whoever waits hears of it
-        _tell(job, None, error)
-    else:
-        _tell(job, result, None)
+    def _is_done(self) -> None:
+        with self._lock:
+            self.jobs -= 1
 
 
 def _tell(job: _Job, result: object, error: BaseException | None) -> None:

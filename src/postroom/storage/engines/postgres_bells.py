@@ -1,12 +1,16 @@
-"""Bells between nodes, over LISTEN/NOTIFY: one connection that sends and one that listens."""
+"""Bells between nodes, over LISTEN/NOTIFY: one connection that listens and sends."""
 
 import asyncio
+import contextlib
 import functools
+import selectors
+import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import psycopg
+from psycopg.pq import PGnotify
+from psycopg.pq.abc import PGconn
 
 from postroom import log
 from postroom.errors import Unavailable
@@ -16,7 +20,6 @@ from postroom.storage.engines.postgres_connections import PostgresConnection, Po
 
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 0.25
-HEAR_SECONDS = 0.5
 STILL_THERE_SECONDS = 2.0  # so often a listening connection is asked whether it still works
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
@@ -35,29 +38,32 @@ class BellRelay:
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[str, None] = {}  # names in their order, each once
         self._lock = threading.Lock()
-        self._something_waits = threading.Event()
-        self._own_backend: int | None = None  # by which we send: what it says was rung here before
+        self._heard: list[PGnotify] = []
+        self._waker, self._woken = socket.socketpair()
         self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._send_all, name="bell-out", daemon=True),
-            threading.Thread(target=self._repeat, args=(self._hear,), name="bell-in", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._repeat, name="bells", daemon=True)
+        self._thread.start()
 
     def send(self, *bells: str) -> None:
         with self._lock:
+            is_first = not self._waiting
             self._waiting.update(dict.fromkeys(bells))
             is_too_much = len(self._waiting) > MOST_WAITING
         if is_too_much:
             self._drop_all()
-        self._something_waits.set()
+        if is_first:
+            self._wake()
 
     async def close(self) -> None:
         self._stopping.set()
-        self.send("closing")  # wakes both threads
-        for thread in self._threads:
-            await pools.ONCE.run(thread.join)
+        self._wake()
+        await pools.ONCE.run(self._thread.join)
+        self._waker.close()
+        self._woken.close()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # it has ended
+            self._waker.send(b"\0")
 
     def _drop_all(self) -> None:
         """The rows are the truth: a ring that is lost costs a second."""
@@ -68,17 +74,12 @@ class BellRelay:
             taken, self._waiting = self._waiting, {}
         return taken
 
-    def _send_all(self) -> None:
-        """Connects with the first ring: a command may come to its end without one."""
-        self._something_waits.wait()
-        self._repeat(self._send)
-
-    def _repeat(self, work: Callable[[PostgresConnection], None]) -> None:
+    def _repeat(self) -> None:
         while not self._stopping.is_set():
             try:
                 connection = self._connections.open()
                 try:
-                    work(connection)
+                    self._carry(connection)
                 finally:
                     self._connections.close(connection)
             except (psycopg.OperationalError, Unavailable):
@@ -87,33 +88,41 @@ class BellRelay:
                 log.get().exception("a connection for bells failed")
                 self._stopping.wait(RECONNECT_SECONDS)
 
-    def _send(self, connection: PostgresConnection) -> None:
-        self._own_backend = connection.raw.info.backend_pid
-        while not self._stopping.is_set():
-            self._something_waits.wait()
-            self._something_waits.clear()
-            if not (names := self._take_all()):
-                continue
-            try:
-                connection.execute(NOTIFY, [BELL_CHANNEL, "\n".join(in_payloads(" ".join(names)))])
-            except psycopg.OperationalError:
-                self._own_backend = None
-                self.send(*names)  # the next connection carries them
-                raise
-
-    def _hear(self, connection: PostgresConnection) -> None:
+    def _carry(self, connection: PostgresConnection) -> None:
+        raw, self._heard = connection.raw.pgconn, []
+        raw.notify_handler = self._heard.append  # of what comes with an answer
         connection.execute(f"listen {BELL_CHANNEL}")
         self._in_loop(self._bells.ring_all)  # what rang while nobody listened
-        asked_at = time.monotonic()
-        while not self._stopping.is_set():
-            # At least one, and what came with it: else it stays to the last moment.
-            notices = list(connection.raw.notifies(timeout=HEAR_SECONDS, stop_after=1))
-            others = [notice.payload for notice in notices if notice.pid != self._own_backend]
-            if others:
-                self._in_loop(functools.partial(self._bells.ring, *" ".join(others).split()))
-            if time.monotonic() - asked_at > STILL_THERE_SECONDS:
-                connection.execute("select 1")
-                asked_at = time.monotonic()
+        with selectors.DefaultSelector() as either:
+            either.register(raw.socket, selectors.EVENT_READ)
+            either.register(self._woken, selectors.EVENT_READ)
+            while not self._stopping.is_set():
+                ready = [key.fileobj for key, _ in either.select(STILL_THERE_SECONDS)]
+                if not ready:
+                    connection.execute("select 1")
+                if self._woken in ready:
+                    self._woken.recv(64)
+                self._send_waiting(connection)
+                self._ring_heard(raw)
+
+    def _send_waiting(self, connection: PostgresConnection) -> None:
+        if not (names := self._take_all()):
+            return
+        try:
+            connection.execute(NOTIFY, [BELL_CHANNEL, "\n".join(in_payloads(" ".join(names)))])
+        except psycopg.OperationalError:
+            self.send(*names)  # the next connection carries them
+            raise
+
+    def _ring_heard(self, raw: PGconn) -> None:
+        raw.consume_input()
+        while notice := raw.notifies():
+            self._heard.append(notice)
+        # What this connection said was rung here before.
+        others = [notice.extra for notice in self._heard if notice.be_pid != raw.backend_pid]
+        self._heard.clear()
+        if others:
+            self._in_loop(functools.partial(self._bells.ring, *b" ".join(others).decode().split()))
 
     def _in_loop(self, call: Callable[[], None]) -> None:
         if not self._stopping.is_set():
