@@ -17,7 +17,7 @@ from tests.test_programs import LACKING, NEED_SWAKS, check_what_was_left_out
 
 PROFILES = ".config/postroom/profiles.json"
 CHECKOUT = Path(__file__).parents[1]
-STARTS_SERVERS = "tests/end_to_end/test_commands.py::test_the_key_is_printed_by_the_first_start_alone"
+SAVES_A_PROFILE = "tests/test_own_home.py::test_each_test_starts_in_a_new_home_without_settings"
 GUILTY = """
 import pathlib
 
@@ -63,7 +63,7 @@ def test_each_test_starts_in_a_new_home_without_settings() -> None:
     home = Path(os.environ["HOME"])
     assert list(home.iterdir()) == []
     assert profiles.file_path().is_relative_to(home)
-    assert not [name for name in os.environ if name.startswith("XDG_")]
+    assert not [name for name in os.environ if name.startswith(("XDG_", "POSTROOM_API_"))]
     profiles.save(Profiles().with_profile("left behind", Profile("http://x", "pr_1"), make_current=True))
 
 
@@ -72,7 +72,7 @@ def test_what_another_test_saved_in_its_home_is_not_in_this_one() -> None:
 
 
 def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_else(tmp_path: Path) -> None:
-    """A server that a test starts changes nothing; what others write meanwhile is no fault of it.
+    """A test that saves a profile changes nothing; what others write meanwhile is no fault of it.
 
     The tests run in a process of their own, as in `make test`. Those that cannot run here are named.
     """
@@ -83,7 +83,7 @@ def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_e
     guilty.write_text(GUILTY.format(place=str(written)))
     with ThreadPoolExecutor() as pool:
         run = pool.submit(
-            run_pytest, home, "--processes", "1", STARTS_SERVERS, NEED_SWAKS, str(innocent), str(guilty)
+            run_pytest, home, "--processes", "1", SAVES_A_PROFILE, NEED_SWAKS, str(innocent), str(guilty)
         )
         while not waits.exists() and not run.done():
             time.sleep(0.01)
