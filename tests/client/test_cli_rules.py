@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from postroom_client.cli import app
 from postroom_client.results import Inbox
 from postroom_client.transport import exchange
+from tests import warm_start
 from tests.client.live import Shell, plain_environment
 from tests.client.peers import Answer, http_peer
 from tests.command_tree import command_tree
@@ -256,31 +259,21 @@ def test_a_hostile_file_name_stays_in_the_folder(shell: Shell, tmp_path: Path) -
     assert (tmp_path / "\\x1b[2Jevil").read_bytes() == b"x"
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "postroom_client", *arguments]
-
-
 def test_an_interrupt_is_exit_130(shell: Shell) -> None:
-    with subprocess.Popen(
-        command("listen"),
-        env={**plain_environment(), **shell.environment()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
+    process = warm_start.start_command(["listen"], {**plain_environment(), **shell.environment()})
+    assert process.stderr is not None
+    with process.stderr:
         assert "Listening" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate()
-    assert process.returncode == 130
+        assert process.wait() == 130
 
 
 def test_a_reader_that_leaves_early_is_no_error_to_talk_about(shell: Shell, inbox: Inbox) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "wb") as gone:
+    with os.fdopen(writing, "wb") as gone, warm_start.commands_at_a_door() as postroom:
         done = subprocess.run(
-            command("inbox", "list"),
+            [sys.executable, *postroom, "inbox", "list"],
             env={**plain_environment(), **shell.environment()},
             stdout=gone,
             stderr=subprocess.PIPE,
@@ -296,19 +289,7 @@ def test_the_version_is_shown(shell: Shell) -> None:
     assert result.stdout.startswith(f"postroom {version('postroom')}")
 
 
-def test_the_shell_can_complete_commands(shell: Shell) -> None:
-    environment = {
-        **plain_environment(),
-        **shell.environment(),
-        "COMP_WORDS": "postroom inb",
-        "COMP_CWORD": "1",
-    }
-    script = "from postroom_client.cli import app; app(prog_name='postroom')"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**environment, "_POSTROOM_COMPLETE": "complete_bash"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_the_shell_can_complete_commands() -> None:
+    asked = {"COMP_WORDS": "postroom inb", "COMP_CWORD": "1", "_POSTROOM_COMPLETE": "complete_bash"}
+    done = CliRunner().invoke(app, env=asked, prog_name="postroom")
     assert done.stdout.split() == ["inbox"]
