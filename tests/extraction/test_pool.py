@@ -173,9 +173,9 @@ async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[...
 
 @whole_children
 async def test_a_file_that_eats_memory_fails_alone(start_pool: Callable[..., ExtractionPool]) -> None:
-    pool = start_pool(children=1, memory_bytes=160 * 1024 * 1024)
+    pool = start_pool(children=1, memory_bytes=100 * 1024 * 1024)
     assert await hello(pool) == HELLO
-    unpacked_as_a_whole = pdf_files.document(b"(a)" + b" " * 200_000_000, is_packed=True)
+    unpacked_as_a_whole = pdf_files.document(b"(a)" + b" " * 110_000_000, is_packed=True)
     assert await pool.extract("", "", unpacked_as_a_whole, 60.0) == Extraction("failed", None)
     assert await hello(pool) == HELLO
 
