@@ -17,8 +17,10 @@ from hypothesis.internal.charmap import charmap
 from postroom.inward import receive
 from postroom.mail.languages.patterns import compile_one
 from postroom.web.dashboard.display.rendering import Renderer
+from tests.plain_transport import trusting
 
 ROOT = Path(__file__).parent.parent
+LATE = ("httpcore2", "jsonschema", "mcp.server", "webauthn", "websockets.client")
 REWRITTEN = ("test_*.py", "conftest.py")
 
 
@@ -51,7 +53,9 @@ def work(config: pytest.Config, tests: list[Path], others: list[Path]) -> None:
 
 def load_what_comes_late() -> None:
     """What the program makes or loads at its first use: copies of this process have it already."""
-    importlib.import_module("mcp.server")
+    for name in LATE:
+        importlib.import_module(name)
+    trusting()
     charmap()
     receive.warm_up()
     while compile_one():
