@@ -30,11 +30,11 @@ from postroom.processes import child_processes, loading
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
-from postroom.storage.engines import postgres
+from postroom.storage.engines import postgres, postgres_connections
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.web.api.mailbox import search
-from tests import memory_folder, prepared, programs, warm_children, warm_start
+from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
 from tests.mail.keys import give_every_domain_this_key
 from tests.mail.keys import signing_key as signing_key
@@ -81,6 +81,7 @@ providers._get_local_constants = functools.cache(Constants)
 
 give_every_domain_this_key()
 postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
+postgres_connections.connect = kept_connections.connect
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 
 gc.disable()  # until all tests are collected: nothing of that goes again

@@ -14,6 +14,7 @@ from psycopg.rows import scalar_row
 
 from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.migrate import migrate
+from tests import kept_connections
 from tests.doubles import START
 
 MIGRATED = "migrated"  # the database that those of the tests are copies of
@@ -110,13 +111,15 @@ class Databases:
             self._drop(server, name)
 
     def close(self) -> None:
-        for connection in self._cleaners.values():
+        for name, connection in self._cleaners.items():
+            kept_connections.end(name)
             connection.close()
 
     def _create(self, server: str) -> str:
         with psycopg.connect(server, autocommit=True) as connection:
             name = create(connection, MIGRATED)
         self._fingerprints[name] = fingerprint(self._cleaner(server, name))
+        kept_connections.begin(name)
         return name
 
     def _cleaner(self, server: str, name: str) -> "psycopg.Connection[object]":
@@ -129,8 +132,9 @@ class Databases:
 
     def _is_emptied(self, server: str, name: str) -> bool:
         connection = self._cleaner(server, name)
-        send_others_away(connection)
+        send_others_away(connection, kept_connections.processes_of(name))
         if fingerprint(connection) != self._fingerprints[name]:
+            kept_connections.close_all(name)  # their plans are of other tables
             drop_new_tables(connection)
             if fingerprint(connection) != self._fingerprints[name]:
                 return False
@@ -138,6 +142,7 @@ class Databases:
         return True
 
     def _drop(self, server: str, name: str) -> None:
+        kept_connections.end(name)
         del self._fingerprints[name]
         self._cleaners.pop(name).close()
         with psycopg.connect(server, autocommit=True) as connection:
@@ -156,7 +161,8 @@ def drop_new_tables(connection: "psycopg.Connection[object]") -> None:
         connection.execute(f"drop table {name} cascade")
 
 
-def send_others_away(connection: "psycopg.Connection[object]") -> None:
+def send_others_away(connection: "psycopg.Connection[object]", kept: list[int]) -> None:
     """Until none is left: one that was committing when it was asked to go has committed."""
-    while connection.execute(f"select pg_terminate_backend(pid) {OTHERS}").fetchall():
+    question = f"select pg_terminate_backend(pid) {OTHERS} and pid <> all(%s)"
+    while connection.execute(question, [kept]).fetchall():
         time.sleep(0.005)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests import kept_connections
 from tests.conftest import POSTGRES_URL
 from tests.postgres_databases import OTHERS, Databases
 
@@ -90,3 +91,39 @@ def test_a_database_with_another_schema_or_with_statistics_is_not_used_again(
             assert url not in seen
             seen.add(url)
             change(url, statement)
+
+
+def test_a_connection_that_was_closed_is_as_new_for_the_next_test(databases: Databases) -> None:
+    with databases.borrow(SERVER) as url:
+        first = kept_connections.connect(url)
+        first.execute("select set_config('lock_timeout', '30ms', false), pg_advisory_lock(7)")
+        first.execute("listen bells")
+        first.close()
+        assert first.closed
+    with databases.borrow(SERVER) as url:
+        second = kept_connections.connect(url)
+        assert second.info.backend_pid == first.info.backend_pid
+        assert not second.closed
+        found = second.execute(
+            "select current_setting('lock_timeout') as patience, (select count(*) from pg_locks"
+            " where locktype = 'advisory' and pid = pg_backend_pid()) as locks,"
+            " (select count(*) from pg_listening_channels()) as channels"
+        ).fetchone()
+        assert found == {"patience": "0", "locks": 0, "channels": 0}
+        second.close()
+
+
+def test_a_connection_that_was_sent_away_or_left_in_a_transaction_is_not_used_again(
+    databases: Databases,
+) -> None:
+    with databases.borrow(SERVER) as url:
+        unfinished, sent_away = kept_connections.connect(url), kept_connections.connect(url)
+        used = {unfinished.info.backend_pid, sent_away.info.backend_pid}
+        unfinished.execute("begin")
+        unfinished.close()
+        sent_away.close()
+        change(url, f"select pg_terminate_backend(pid, 10000) {OTHERS}")
+        third = kept_connections.connect(url)
+        assert third.info.backend_pid not in used
+        assert third.execute("select 1 as one").fetchone() == {"one": 1}
+        third.close()

@@ -39,6 +39,10 @@ HUNG_SECONDS = 5.0
 Rows = psycopg.Cursor[dict[str, Any]]
 
 
+def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
+    return psycopg.connect(url, autocommit=True, row_factory=dict_row)
+
+
 class PostgresConnection:
     """A connection that one thread uses, and since when that thread waits for an answer."""
 
@@ -98,7 +102,7 @@ class PostgresConnections:
         if self._is_down:
             raise Unavailable("The database does not answer. Try again.", retry_after=5)
         try:
-            raw = psycopg.connect(self._url, autocommit=True, row_factory=dict_row)
+            raw = connect(self._url)
         except psycopg.Error as error:
             self._is_doubtful = True
             raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
