@@ -276,7 +276,9 @@ async def test_a_file_over_ten_megabytes_is_not_read(server: Server) -> None:
     await server.new_inbox("hello")
     content = b"a" * (MAX_CONTENT_BYTES + 1)
     small = letter_with_files(("large.txt", "text/plain", b"stand-in"), CSV)
-    raw = small.replace(base64.b64encode(b"stand-in"), base64.encodebytes(content))
+    line = base64.encodebytes(content[:57])
+    coded = line * (len(content) // 57) + base64.encodebytes(content[: len(content) % 57])
+    raw = small.replace(base64.b64encode(b"stand-in"), coded)
     event, message = await received(server, raw)
     methods = [file["extractionMethod"] for file in event["message"]["attachments"]]
     assert methods == ["skipped_too_large", "csv"]

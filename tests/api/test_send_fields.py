@@ -9,6 +9,7 @@ import pytest
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
 from postroom.mail.parse import parse_mail
+from postroom.outward import orders
 from tests.api.test_send import raw_of, send, status_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -163,9 +164,12 @@ async def test_a_forward_of_html_escapes_what_a_stranger_wrote(server: Server) -
     assert "Subject: &lt;b&gt;x&lt;/b&gt;" in message["bodyHtml"]
 
 
-async def test_the_files_of_a_forward_count_toward_25_megabytes(server: Server) -> None:
+async def test_the_files_of_a_forward_count_toward_the_limit(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "FILES_LIMIT_BYTES", 500_000)
     bob = await server.new_inbox("bob")
-    big = ("attachments", ("a.bin", b"x" * (13 * 1024 * 1024)))
+    big = ("attachments", ("a.bin", b"x" * 300_000))
     fields = {"to": "bob@postroom.localhost", "subject": "Big", "body": "x"}
     path = f"/v1/inboxes/{bob}/send"
     first = await server.api.post(path, data=fields, files=[big], headers={"Idempotency-Key": "1"})

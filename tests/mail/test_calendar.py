@@ -254,7 +254,7 @@ def test_very_many_of_anything_stop_at_the_bound() -> None:
     ],
 )
 def test_long_hostile_calendars_are_read_in_one_pass(unit: bytes) -> None:
-    raw = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + unit * (2_000_000 // len(unit)) + b"\nEND:VEVENT"
+    raw = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + unit * (500_000 // len(unit)) + b"\nEND:VEVENT"
     found = read_calendar(raw)
     assert found is None or found.method == ""
 

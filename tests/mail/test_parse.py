@@ -61,8 +61,8 @@ FLOODS = {
     ),
     "header fields": Flood(b"A: b\r\n" * 100_000, "too many header fields"),
     "part header fields": Flood(MULTIPART + b"--b\r\n" + b"A: b\r\n" * 10_000, "too many header fields"),
-    "folded lines": Flood(b"Subject: a\r\n" + b" \r\n" * 1_000_000),
-    "encoded words": Flood(b"Subject: " + b"=?utf-8?q?a?= " * 100_000),
+    "folded lines": Flood(b"Subject: a\r\n" + b" \r\n" * 200_000),
+    "encoded words": Flood(b"Subject: " + b"=?utf-8?q?a?= " * 40_000),
     "broken encoded words": Flood(b"Subject: " + b"=?utf-8?q?" * 100_000),
     "open comments": Flood(b"To: " + b"(" * 500_000),
     "open quotes": Flood(b'To: "' + b'\\"' * 250_000),
@@ -70,14 +70,14 @@ FLOODS = {
     "parameters": Flood(b"Content-Type: text/plain" + b"; a*1*=''b" * 100_000),
     "references": Flood(b"References: " + b"<a@b> " * 100_000),
     "padding": Flood(
-        b"Content-Transfer-Encoding: base64\r\n\r\n" + b"QQ==" * 150_000, "a part with damaged encoding"
+        b"Content-Transfer-Encoding: base64\r\n\r\n" + b"QQ==" * 30_000, "a part with damaged encoding"
     ),
-    "flowed lines": Flood(b"Content-Type: text/plain; format=flowed\r\n\r\n" + b"a \r\n" * 500_000),
-    "bad characters": Flood(b"Content-Type: text/plain; charset=utf-16\r\n\r\n" + b"\x00\xd8" * 1_000_000),
+    "flowed lines": Flood(b"Content-Type: text/plain; format=flowed\r\n\r\n" + b"a \r\n" * 100_000),
+    "bad characters": Flood(b"Content-Type: text/plain; charset=utf-16\r\n\r\n" + b"\x00\xd8" * 200_000),
     "combining marks": Flood(
-        b"Content-Disposition: attachment; filename*=utf-8''" + b"%CC%81%CC%A7" * 40_000
+        b"Content-Disposition: attachment; filename*=utf-8''" + b"%CC%81%CC%A7" * 10_000
     ),
-    "one line": Flood(b"x" * 5_000_000),
+    "one line": Flood(b"x" * 1_000_000),
 }
 
 
