@@ -1,8 +1,9 @@
 """Loaded by schemathesis: of values that many operations describe alike, most are tried at the first of them.
 
 A field or a parameter gets every value at the first operation that has it as it is described there; at the
-others one that is allowed, and one that is not. Where one of another name was described alike, it gets one
-value of each kind. Every wrong type is tried at the first field of its right types, and one at the others.
+others, and in a form with the fields of a body in JSON, one that is allowed, and one that is not. Where one
+of another name was described alike, it gets one value of each kind. Every wrong type is tried at the first
+field of its right types, and one at the others.
 """
 
 import gc
@@ -12,14 +13,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import requests
 import schemathesis
 from hypothesis import configuration
 from schemathesis.config import ProjectConfig
+from schemathesis.generation.hypothesis.examples import generate_many
 from schemathesis.generation.meta import CoveragePhaseData
+from schemathesis.specs.openapi.coverage import _schema as coverage
 from schemathesis.transport.requests import SameHostRedirectsSession
 
-# It would look for proxies and for a `.netrc` before each request.
-SameHostRedirectsSession.trust_env = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
+
+def send_as_prepared(
+    self: requests.Session, method: str, url: str, *, stream: bool, timeout: float, **others: Any
+) -> requests.Response:
+    """Without looking for proxies, a `.netrc`, cookies and redirects, of which there are none."""
+    prepared = requests.PreparedRequest()
+    for option in ("verify", "cert", "proxies", "allow_redirects"):
+        others.pop(option, None)
+    prepared.prepare(method, url, **others)
+    return self.get_adapter(url).send(prepared, stream=stream, timeout=timeout)
+
+
+SameHostRedirectsSession.request = send_as_prepared  # type: ignore[assignment, method-assign]
+# An array that is too long is one valid item repeated, not as many of the longest and of wrong ones: a body
+# with those is refused for its size.
+coverage.NEGATIVE_MODE_MAX_ITEMS = 1000
+# It would try to run out of values that are in no enumeration.
+outside_enumerations = tuple(generate_many(coverage.INVALID_ENUM_STRATEGY, 20))
+coverage._invalid_enum_candidates = lambda: outside_enumerations  # type: ignore[assignment]
 configuration.set_hypothesis_home_dir(Path(__file__).parents[2] / ".hypothesis")  # tables of all characters
 gc.disable()  # nearly nothing that it makes is garbage
 
@@ -45,10 +66,14 @@ for _each in ("phases_for", "generation_for", "checks_config_for"):
 FOR_READERS = {"description", "title", "examples", "default", "x-default"}
 
 WRONG_TYPE = "Incorrect type"
+ONCE = {
+    "Object with unexpected properties",
+    "Object with all required and a subset of optional properties",
+}
 FIELD = re.compile(r"Object with (?:valid|all required properties and) '(\w+)'(?: value)?|(\w+)(?: ->|:)")
 OPTIONAL = re.compile(r"All required properties and optional '(\w+)'")
 
-_first: dict[tuple[object, ...], str] = {}  # the operation or the field where a value was tried first
+_first: dict[tuple[object, ...], object] = {}  # the place or the field where a value was tried first
 _tried: set[tuple[object, ...]] = set()
 
 
@@ -65,22 +90,22 @@ def filter_case(context: schemathesis.HookContext, case: "schemathesis.Case[Any]
     data = meta.phase.data if meta else None
     if meta is None or not isinstance(data, CoveragePhaseData):
         return True
-    label = case.operation.label
+    place = case.operation.label, case.media_type
     if data.parameter == "Content-Type":
         return is_new(data.description, *content_of(case))
     if data.description.startswith("Unspecified HTTP method"):
         return is_new(case.operation.path, "method")
-    if data.description == "Object with unexpected properties":
-        return is_new(label, data.description)
+    if data.description in ONCE:
+        return is_new(place, data.description)
     tried = about(case, data)
     if tried is None:
         return True
-    if _first.setdefault((*tried, data.description), label) != label:
-        return is_new(label, tried.name, tried.described, meta.generation.mode)
+    if _first.setdefault((*tried, data.description), place) != place:
+        return is_new(place, tried.name, tried.described, meta.generation.mode)
     if tried.kind.endswith(f" {WRONG_TYPE}"):  # of a field inside of this one
-        return is_new(label, *tried)
+        return is_new(place, *tried)
     is_first = _first.setdefault((alike(tried), tried.kind), tried.name) == tried.name
-    return is_first or is_new(label, *tried)
+    return is_first or is_new(place, *tried)
 
 
 def is_new(*what: object) -> bool:
@@ -123,7 +148,7 @@ def about_body(case: "schemathesis.Case[Any]", media_type: str, description: str
     name = found[1] or found[2]
     if name not in schema.get("properties", {}):
         return None
-    described = json.dumps([media_type, bare(schema["properties"][name])])
+    described = json.dumps(["body", bare(schema["properties"][name])])
     return Tried(name, described, description[found.end() :].removeprefix(" "))
 
 
