@@ -40,6 +40,7 @@ class BellRelay:
         self._lock = threading.Lock()
         self._heard: list[PGnotify] = []
         self._waker, self._woken = socket.socketpair()
+        self._waker.setblocking(False)  # one byte wakes as well as many
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._repeat, name="bells", daemon=True)
         self._thread.start()
