@@ -7,6 +7,7 @@ import select
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import httptools
 import httpx2
@@ -28,9 +29,21 @@ def http_client(
     base_url: str = "", headers: Mapping[str, str] = NONE, timeout: float = PATIENCE_SECONDS
 ) -> httpx2.AsyncClient:
     transport = PlainTransport(trusting())
-    return httpx2.AsyncClient(
+    return PlainClient(
         base_url=base_url, headers=headers, timeout=timeout, transport=transport, trust_env=False
     )
+
+
+class PlainClient(httpx2.AsyncClient):
+    """Reads an address once: httpx reads the path, then the base and the path."""
+
+    def build_request(self, method: str, url: httpx2.URL | str, **given: Any) -> httpx2.Request:
+        if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
+            url = f"{self._origin()}{url}"
+        return super().build_request(method, url, **given)
+
+    def _origin(self) -> str:
+        return str(self.base_url).rstrip("/")
 
 
 class Answer:
