@@ -1,9 +1,8 @@
 """Loaded by schemathesis: of values that many operations describe alike, most are tried at the first of them.
 
 A field or a parameter gets every value at the first operation that has it as it is described there; at the
-others, and in a form with the fields of a body in JSON, one that is allowed, and one that is not. Where one
-of another name was described alike, it gets one value of each kind. Every wrong type is tried at the first
-field of its right types, and one at the others.
+others one that is allowed, and one that is not. Where one of another name was described alike, it gets one
+value of each kind. Every wrong type is tried at the first field of its right types, and one at the others.
 """
 
 import gc
@@ -35,8 +34,8 @@ def send_as_prepared(
 
 
 SameHostRedirectsSession.request = send_as_prepared  # type: ignore[assignment, method-assign]
-# An array that is too long is one valid item repeated, not as many of the longest and of wrong ones: a body
-# with those is refused for its size.
+# An array that is too long is one valid item repeated, which breaks its maximum alone; it would mix items of
+# the longest and wrong ones.
 coverage.NEGATIVE_MODE_MAX_ITEMS = 1000
 # It would try to run out of values that are in no enumeration.
 outside_enumerations = tuple(generate_many(coverage.INVALID_ENUM_STRATEGY, 20))
@@ -73,7 +72,7 @@ ONCE = {
 FIELD = re.compile(r"Object with (?:valid|all required properties and) '(\w+)'(?: value)?|(\w+)(?: ->|:)")
 OPTIONAL = re.compile(r"All required properties and optional '(\w+)'")
 
-_first: dict[tuple[object, ...], object] = {}  # the place or the field where a value was tried first
+_first: dict[tuple[object, ...], str] = {}  # the operation or the field where a value was tried first
 _tried: set[tuple[object, ...]] = set()
 
 
@@ -90,22 +89,22 @@ def filter_case(context: schemathesis.HookContext, case: "schemathesis.Case[Any]
     data = meta.phase.data if meta else None
     if meta is None or not isinstance(data, CoveragePhaseData):
         return True
-    place = case.operation.label, case.media_type
+    label = case.operation.label
     if data.parameter == "Content-Type":
         return is_new(data.description, *content_of(case))
     if data.description.startswith("Unspecified HTTP method"):
         return is_new(case.operation.path, "method")
     if data.description in ONCE:
-        return is_new(place, data.description)
+        return is_new(label, case.media_type, data.description)
     tried = about(case, data)
     if tried is None:
         return True
-    if _first.setdefault((*tried, data.description), place) != place:
-        return is_new(place, tried.name, tried.described, meta.generation.mode)
+    if _first.setdefault((*tried, data.description), label) != label:
+        return is_new(label, tried.name, tried.described, meta.generation.mode)
     if tried.kind.endswith(f" {WRONG_TYPE}"):  # of a field inside of this one
-        return is_new(place, *tried)
+        return is_new(label, *tried)
     is_first = _first.setdefault((alike(tried), tried.kind), tried.name) == tried.name
-    return is_first or is_new(place, *tried)
+    return is_first or is_new(label, *tried)
 
 
 def is_new(*what: object) -> bool:
@@ -148,7 +147,7 @@ def about_body(case: "schemathesis.Case[Any]", media_type: str, description: str
     name = found[1] or found[2]
     if name not in schema.get("properties", {}):
         return None
-    described = json.dumps(["body", bare(schema["properties"][name])])
+    described = json.dumps([media_type, bare(schema["properties"][name])])
     return Tried(name, described, description[found.end() :].removeprefix(" "))
 
 
