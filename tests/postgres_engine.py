@@ -6,6 +6,7 @@ PostgreSQL refuses to run as root, so as root it runs as another user, in folder
 """
 
 import contextlib
+import fcntl
 import os
 import pwd
 import shutil
@@ -28,6 +29,7 @@ OF_TESTS = {
     "max_wal_size": "256MB",
     "autovacuum": "off",
 }
+INITIALISED = "POSTROOM_TEST_POSTGRES_INITIALISED"  # the folder of the run's first server
 SOURCE = os.environ.get("POSTROOM_TEST_POSTGRES", "")  # "wheel" or "machine": only these binaries
 
 
@@ -84,14 +86,24 @@ class Engine:
         return f"postgresql://{USER}@/postgres?host={self.folder}"
 
     def initialise(self) -> None:
-        data = self.folder / "data"
+        """As a copy of one that was made before in this run."""
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        made = Path(os.environ[INITIALISED]) / str(self.binaries).strip("/").replace("/", "-")
+        with Path(os.environ[INITIALISED], "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+            if not made.exists():
+                self._make(made.with_suffix(".unfinished")).rename(made)
+        subprocess.run(["cp", "-a", str(made), str(self.folder / "data")], check=True)
+
+    def _make(self, data: Path) -> Path:
         data.mkdir(mode=0o700)
         if self.user:
             shutil.chown(data, self.user)
-            shutil.chown(self.folder, self.user)
         options = ["-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         command = [str(self.binaries / "initdb"), *options]
         subprocess.run(command, check=True, capture_output=True, user=self.user, cwd=self.folder)
+        return data
 
     def start(self) -> None:
         command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
@@ -143,12 +155,15 @@ def running_engine(
         }
         flags = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
         engine = Engine(binaries, folder, user, flags)
-        engine.initialise()
+        is_first = os.environ.setdefault(INITIALISED, name) == name
         try:
+            engine.initialise()
             engine.start()
             yield engine
         finally:
             engine.stop()
+            if is_first:
+                os.environ.pop(INITIALISED, None)
 
 
 @contextlib.contextmanager
