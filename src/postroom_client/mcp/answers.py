@@ -1,12 +1,13 @@
 """How tools are described and answer: short schemas, each answer once, faults in the tool's own words."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 
 LOOK = (
@@ -54,16 +55,23 @@ def _told(fault: Any, model: Any) -> str:
     return f"{place}: {fault['msg']}."
 
 
-def tidy(tool: Tool, told: dict[str, str], *, is_text: bool) -> Tool:
-    """Says the same in fewer words, and refuses what it does not say. `told` is what others said before."""
-    known = tool.fn_metadata
-    model = known.arg_model
+def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
+    """By its docstring and its types; arguments that it does not know are refused."""
+    title = function.__name__.replace("_", " ").capitalize()
+    tool = Tool.from_function(function, title=title, annotations=annotations, structured_output=True)
+    model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
+    return tool
+
+
+def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_text: bool) -> Tool:
+    """Calls this function, and says the same in fewer words. `told` is what others said before."""
+    known = tool.fn_metadata
     parameters = {**_said_once(_input(tool.parameters), told), "additionalProperties": False}
     described = None if is_text else _outline(known.output_schema or {})
     answering = Answering(
-        arg_model=model,
+        arg_model=known.arg_model,
         output_schema=described,
         output_model=None,
         wrap_output=False,
@@ -72,6 +80,7 @@ def tidy(tool: Tool, told: dict[str, str], *, is_text: bool) -> Tool:
     )
     kept = {name: getattr(tool, name) for name in Tool.model_fields}
     kept |= {
+        "fn": function,
         "description": inspect.cleandoc(tool.description),
         "parameters": parameters,
         "fn_metadata": answering,

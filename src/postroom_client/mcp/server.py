@@ -1,8 +1,10 @@
 """The MCP server: the tools and what a client must know of them, on stdio or behind a web door."""
 
 from collections.abc import Callable, Collection
+from functools import cache
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.types import ToolAnnotations
 
 from postroom_client import __version__
@@ -38,6 +40,7 @@ def _hints(
 
 LOOKS, READS_MAIL = _hints(reads=True), _hints(reads=True, is_mail=True)
 ADDS, SENDS = _hints(), _hints(is_mail=True)
+GROUPS = (Tools, WritingTools, SettingUpTools)
 READ, WRITE, MANAGE = frozenset({"read"}), frozenset({"draft", "send"}), frozenset({"manage"})
 # What a client is told of each tool, and sets of permissions: a key must have one of each set.
 TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
@@ -99,17 +102,26 @@ def build(
         subscriptions=False,
     )
     asker = Asker(caller_of)
-    groups = Tools(asker), WritingTools(asker), SettingUpTools(asker)
-    for name in names:
-        tool = next(getattr(group, name) for group in groups if hasattr(group, name))
-        title = name.replace("_", " ").capitalize()
-        server.add_tool(tool, title=title, annotations=TOOLS[name][0], structured_output=True)
+    groups = [kind(asker) for kind in GROUPS]
     told: dict[str, str] = {}
-    known = server._tool_manager
-    known._tools = {tool.name: answers.tidy(tool, told, is_text=is_text) for tool in known.list_tools()}
+    for name in names:
+        function = next(getattr(group, name) for group in groups if hasattr(group, name))
+        tool = answers.tidy(_described(name), function, told, is_text=is_text)
+        server._tool_manager._tools[name] = tool
     if "read_thread" in names:
         guides.add_to(server, asker)
     return server
+
+
+@cache
+def _described(name: str) -> Tool:
+    """Once for all servers, whoever asks: that takes most of the time of a first request."""
+    [kind] = [kind for kind in GROUPS if hasattr(kind, name)]
+    return answers.describe(getattr(kind(Asker(_nobody)), name), TOOLS[name][0])
+
+
+def _nobody(ctx: Ctx) -> Caller:
+    raise AssertionError("a tool is only described for nobody")
 
 
 async def serve_stdio(settings: Settings, *, is_text: bool = False) -> None:
