@@ -121,7 +121,7 @@ async ([isLight, knownLooks, knownTags, knownParts]) => {
 
   // What lies under a fixed bar is scrolled out from there.
   function markTargets() {
-    const bars = [...document.body.children].filter(each => getComputedStyle(each).position === "fixed");
+    const bars = [...document.querySelectorAll("body > *, nav")].filter(each => getComputedStyle(each).position === "fixed");
     const isFixed = target => bars.some(bar => bar.contains(target));
     const seen = [...document.querySelectorAll(TARGETS)].filter(each => each.checkVisibility());
     const all = seen.map(target => ({target, isFixed: isFixed(target), place: target.getBoundingClientRect()}));
