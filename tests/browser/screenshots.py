@@ -41,7 +41,9 @@ def chromium() -> Iterator[Browser]:
             "--disable-lcd-text",
             "--disable-zero-copy",
         ]
-        args = ["--no-sandbox", *features, *tile]
+        # No page lives long enough to pay for what compiles its scripts well, or a process that only paints.
+        short = ["--js-flags=--no-opt,--no-maglev", "--in-process-gpu"]
+        args = ["--no-sandbox", *features, *tile, *short]
         browser = playwright.chromium.launch(executable_path=programs.browser(), args=args)
         yield browser
         browser.close()
