@@ -339,7 +339,12 @@ def outgoing(account: Grown, inbox_id: str, smtp: AnsweringSmtp) -> None:
     while len(notices := [raw for raw in smtp.mails if b"/review/" in raw]) < HELD:
         assert time.monotonic() < deadline, "the reviewer was told nothing"
         time.sleep(0.02)
-    account.review_paths = [review_path_of(raw) for raw in notices]
+    in_order = sorted(notices, key=lambda raw: text("scheduled subject") in subject_of(raw))
+    account.review_paths = [review_path_of(raw) for raw in in_order]
+
+
+def subject_of(raw: bytes) -> str:
+    return str(email.message_from_bytes(raw, policy=email.policy.default)["Subject"])
 
 
 def review_path_of(raw: bytes) -> str:
