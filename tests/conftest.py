@@ -65,7 +65,7 @@ LONGEST = (
     "tests/frameworks/",
     "tests/simulation/",
 )  # first: none is left alone at the end
-SHORTEST = ("tests/mail/", "tests/net/", "tests/smtp/")  # last: no core waits for another one at the end
+SHORTEST = ("tests/mail/", "tests/net/")  # last: no core waits for another one at the end
 
 # Neither a case nor the making of one is judged by the clock of a busy machine.
 hypothesis.settings.register_profile(

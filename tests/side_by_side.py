@@ -31,7 +31,7 @@ def cores() -> int:
 
 def number_of_processes(value: str) -> int:
     """`auto` is more than there are cores: tests that kill, restart or deliver wait more than they work."""
-    return cores() + 3 if value == "auto" else int(value)
+    return cores() + 4 if value == "auto" else int(value)
 
 
 def is_side_by_side(config: pytest.Config) -> bool:
