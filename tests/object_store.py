@@ -20,6 +20,7 @@ ACCESS_KEY, SECRET_KEY = "postroom-tests", "not-a-secret"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
 PARTS = ("master", "volume", "filer", "s3")
 START_SECONDS = 60
+SOCKETS = Path("/tmp")  # where SeaweedFS has one for each of its ports, which it leaves when it is killed
 
 
 @dataclass(slots=True)
@@ -45,6 +46,9 @@ class ObjectStore:
             self.process.kill()
             self.process.wait()
             self.process = None
+        for port in self.ports.values():
+            for left in sockets(port):
+                left.unlink()
 
     def _answers(self) -> bool:
         """The gateway is the last to come up, and says so only when a volume can be written."""
@@ -76,8 +80,14 @@ def command(store: ObjectStore) -> list[str]:
     ]
 
 
+def sockets(port: int) -> list[Path]:
+    return list(SOCKETS.glob(f"seaweedfs-*-{port}.sock"))
+
+
 def free_ports(names: list[str]) -> dict[str, int]:
-    return {name: free_port() for name in names}
+    """Without a socket, which could be another user's."""
+    ports = iter(free_port, None)
+    return {name: next(port for port in ports if not sockets(port)) for name in names}
 
 
 @contextlib.contextmanager
