@@ -57,7 +57,7 @@ def test_whoever_is_still_connected_is_sent_away(databases: Databases) -> None:
 def test_a_test_may_send_everybody_away(databases: Databases) -> None:
     with databases.borrow(SERVER) as first:
         change(first, "insert into secrets (name, value) values ('left', 'behind')")
-        change(first, f"select pg_terminate_backend(pid) {OTHERS}")
+        change(first, f"select pg_terminate_backend(pid, 60000) {OTHERS}")
     with databases.borrow(SERVER) as second:
         assert second == first
         assert ask(second, "select count(*) from secrets") == 0
@@ -122,7 +122,7 @@ def test_a_connection_that_was_sent_away_or_left_in_a_transaction_is_not_used_ag
         unfinished.execute("begin")
         unfinished.close()
         sent_away.close()
-        change(url, f"select pg_terminate_backend(pid, 10000) {OTHERS}")
+        change(url, f"select pg_terminate_backend(pid, 60000) {OTHERS}")
         third = kept_connections.connect(url)
         assert third.info.backend_pid not in used
         assert third.execute("select 1 as one").fetchone() == {"one": 1}

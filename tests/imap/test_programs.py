@@ -297,7 +297,11 @@ async def fetchmail_takes_what_is_unread(server: Server, home: Path) -> None:
     assert b"By fetchmail" in (home / "got").read_bytes()
 
 
+GETMAIL_WAITS = "while grep -qs '^State:.[RD]' /proc/$PPID/status; do sleep 0.01; done"
+
+
 async def getmail_takes_all(server: Server, home: Path) -> None:
+    """It misses the end of a program that ends before it waits for it."""
     await server.new_inbox("getmail")
     await aside(lambda: append_all(server, mails(0, 3), "getmail"))
     for name in ("new", "cur", "tmp"):
@@ -318,7 +322,7 @@ mailboxes = ("INBOX",)
 [destination]
 type = MDA_external
 path = /bin/sh
-arguments = ("-c", "cat > {home}/box/new/$$")
+arguments = ("-c", "{GETMAIL_WAITS}; cat > {home}/box/new/$$")
 allow_root_commands = true
 
 [options]

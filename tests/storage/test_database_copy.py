@@ -63,7 +63,7 @@ def test_a_copy_notices_a_database_that_is_gone(postgres_url: str, tmp_path: Pat
     }
     with psycopg.connect(postgres_url, autocommit=True) as other:
         other.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+            "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
             " where application_name = 'postroom backup' and datname = current_database()"
         )
     with pytest.raises(StorageError, match="cannot be copied"):

@@ -23,9 +23,10 @@ def select_one(tx: Tx) -> int:
 
 
 def kill_all_others(url: str) -> None:
+    """Until they are gone: one that closed its connection before the test is not lent again on its way."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+            "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
         )
 
