@@ -117,7 +117,8 @@ async def test_a_proxy_that_announces_nobody_is_cut_off_and_a_stranger_who_annou
     heard = await asyncio.to_thread(talk, server.smtp_port, b"EHLO client.example\r\n")
     assert heard == b""
     heard = await asyncio.to_thread(talk, server.smtp_port, announced + b"EHLO a\r\n", STRANGER)
-    assert heard.startswith(b"554 5.5.0")
+    refused = heard.splitlines()[-1]  # behind the greeting, where that came first
+    assert refused.startswith(b"554 5.5.0")
 
 
 async def test_requests_have_the_address_that_a_listed_proxy_names(server: Server) -> None:
