@@ -45,7 +45,7 @@ def test_two_inboxes_write_to_each_other(person: Run, tmp_path: Path) -> None:
     assert sent.exit_code == 0, sent.text
     first = find(r"thr_\w+", sent)
 
-    came = person("wait", "--inbox-id", bob, "--unread", "--timeout", "20")
+    came = person("wait", "--inbox-id", bob, "--unread", "--timeout", "120")
     assert "prices.csv (15 B)" in came.text
     assert "As you asked." in came.text
     thread, message = find(r"thr_\w+", came), find(r"msg_\w+", came)
@@ -57,7 +57,7 @@ def test_two_inboxes_write_to_each_other(person: Run, tmp_path: Path) -> None:
 
     assert person("reply", thread, "--body", "Thank you.").exit_code == 0
     assert "No thread here" in person("threads", "list", "--unread", "--inbox-id", bob).text
-    answer = person("wait", "--inbox-id", ann, "--unread", "--timeout", "20")
+    answer = person("wait", "--inbox-id", ann, "--unread", "--timeout", "120")
     assert "Re: Prices" in answer.text
     assert "> As you asked." in answer.text
     conversation = person("threads", "get", first)

@@ -79,7 +79,7 @@ def command_of(pid: int) -> bytes:
     """Nothing for a process that is gone, or dead and not collected yet."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return b""
 
 

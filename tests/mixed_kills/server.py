@@ -1,6 +1,7 @@
 """A server as a real process on ports that it keeps, killed in one of three ways and started again."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -54,7 +55,8 @@ class KilledServer:
         assert self._process is not None
         if victim != MAIN:
             for pid in workers_of(self._process.pid):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(pid, signal.SIGKILL)
         if victim != WORKER:
             await self._end(signal.SIGKILL)
 
