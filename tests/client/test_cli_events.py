@@ -64,12 +64,18 @@ def test_wait_takes_a_mail_that_is_unread_already(live: LiveServer, shell: Shell
     assert shell.run("wait", "--unread", "--timeout", "0").exit_code == 1
 
 
-def test_a_wait_for_unread_mail_looks_again_while_the_inbox_is_empty() -> None:
-    nothing = {"data": [], "total": 0}
-    thread = {"data": [{"id": "thr_1", "inboxId": "inb_1", "messageCount": 1}], "total": 1}
+NOTHING = {"data": [], "total": 0}
+NEWEST_EVENT = {"data": [{"event": "message.received", "event_id": "evt_1", "message": {"id": "msg_0"}}]}
+THREAD = {"data": [{"id": "thr_1", "inboxId": "inb_1", "messageCount": 1}], "total": 1}
+
+
+def thread_page(message: dict[str, Any]) -> dict[str, Any]:
+    return {"threadId": "thr_1", "inboxId": "inb_1", "data": [message], "total": 1}
+
+
+def test_a_wait_for_unread_mail_looks_again_while_nothing_has_happened() -> None:
     came = {"id": "msg_1", "threadId": "thr_1"}
-    page = {"threadId": "thr_1", "inboxId": "inb_1", "data": [came], "total": 1}
-    bodies = (nothing, nothing, None, thread, page, came)
+    bodies = (NOTHING, NOTHING, None, THREAD, thread_page(came), came)
     answers = [Answer(204) if body is None else Answer(200, body) for body in bodies]
     with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
         found = client.wait("inb_1", timeout=60, unread=True)
@@ -79,23 +85,17 @@ def test_a_wait_for_unread_mail_looks_again_while_the_inbox_is_empty() -> None:
 
 
 @pytest.mark.parametrize("state", [{"verdict": None}, {"verdict": "clean", "attachmentsRead": False}])
-def test_a_wait_for_unread_mail_hands_over_only_what_was_examined(state: dict[str, Any]) -> None:
-    newest = {"data": [{"id": "msg_1", "threadId": "thr_1"}], "total": 1}
-    thread = {"data": [{"id": "thr_1", "inboxId": "inb_1", "messageCount": 1}], "total": 1}
+def test_a_mail_examined_between_the_look_and_the_wait_is_waited_for(state: dict[str, Any]) -> None:
+    """It is listed before its event is told: the wait goes on behind an event, never behind a message."""
     early = {"id": "msg_1", "threadId": "thr_1", **state}
     done = {"id": "msg_1", "threadId": "thr_1", "verdict": "clean", "attachmentsRead": True}
-    too_early = {"threadId": "thr_1", "inboxId": "inb_1", "data": [early], "total": 1}
-    ready = {"threadId": "thr_1", "inboxId": "inb_1", "data": [done], "total": 1}
-    answers = [
-        *(Answer(200, newest), Answer(200, thread), Answer(200, too_early)),
-        Answer(404, {"error": "not_found", "message": "No event of it yet."}),
-        *(Answer(200, thread), Answer(200, ready), Answer(200, done)),
-    ]
+    answers = [Answer(200, body) for body in (NEWEST_EVENT, THREAD, thread_page(early), done)]
     with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
         found = client.wait("inb_1", timeout=60, unread=True)
     assert found is not None
     assert found.is_examined
-    assert len(peer.seen) == len(answers)
+    assert peer.seen[0].path == "/v1/events?limit=1&order=desc"
+    assert peer.seen[3].path.endswith("/wait?timeout=60&after=evt_1")
 
 
 @pytest.mark.parametrize("form", ["--json", "--no-json"])
@@ -105,19 +105,18 @@ def test_wait_exits_with_1_when_nothing_comes(shell: Shell, default: Inbox, form
     assert "No mail came within 0.1 s" in result.stderr
 
 
-def test_a_wait_longer_than_the_server_s_goes_on_behind_the_newest_message() -> None:
-    newest = {"data": [{"id": "msg_1", "threadId": "thr_1"}], "total": 1}
+def test_a_wait_longer_than_the_server_s_goes_on_behind_the_newest_event() -> None:
     came = {"id": "msg_2", "threadId": "thr_1"}
-    unread = Answer(404, {"error": "not_found", "message": "No event of it yet."})
-    answers = (Answer(200, newest), unread, Answer(204), Answer(200, came))
+    gone = Answer(404, {"error": "not_found", "message": "It may be older than 30 days."})
+    answers = (Answer(200, NEWEST_EVENT), Answer(204), gone, Answer(200, came))
     with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
         found = client.wait("inb_1", timeout=200, thread_id="thr_1")
     assert found is not None
     assert found.id == "msg_2"
     asked = [request.path.partition("?")[2] for request in peer.seen[1:]]
     assert asked == [
-        "timeout=120.0&after=msg_1&thread_id=thr_1",
-        "timeout=120.0&thread_id=thr_1",
+        "timeout=120.0&after=evt_1&thread_id=thr_1",
+        "timeout=80.0&after=evt_1&thread_id=thr_1",
         "timeout=80.0&thread_id=thr_1",
     ]
 

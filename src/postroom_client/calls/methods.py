@@ -1576,8 +1576,8 @@ class BlockingMethods(Protocol):
 
         With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
         the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-        what is unread. Without `after` the newest message is noted first, so that a repeated request or a
-        long wait misses nothing in between.
+        what is unread. Without `after` the newest event is noted first, so that nothing is missed between
+        two requests, nor a mail whose files are just being read.
         """
         return self.run(
             waiting.wait(
@@ -3120,8 +3120,8 @@ class AwaitedMethods(Protocol):
 
         With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
         the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-        what is unread. Without `after` the newest message is noted first, so that a repeated request or a
-        long wait misses nothing in between.
+        what is unread. Without `after` the newest event is noted first, so that nothing is missed between
+        two requests, nor a mail whose files are just being read.
         """
         return await self.run(
             waiting.wait(

@@ -5,7 +5,7 @@ from enum import Enum
 
 from postroom_client.calls import calls
 from postroom_client.calls.arguments import ANSWER_MARGIN_SECONDS
-from postroom_client.results import Message, Page, Thread, ThreadMessages
+from postroom_client.results import EventPage, Message, Page, Thread, ThreadMessages
 from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
 LONGEST_WAIT_SECONDS = 120.0
@@ -56,13 +56,13 @@ def wait(
 
     With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
     the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
-    what is unread. Without `after` the newest message is noted first, so that a repeated request or a
-    long wait misses nothing in between.
+    what is unread. Without `after` the newest event is noted first, so that nothing is missed between
+    two requests, nor a mail whose files are just being read.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
     start, is_noted = after, False
     if start is None:
-        start = yield from _find_newest(inbox_id)
+        start = yield from _find_newest_event()
         is_noted = start is not None
     left = timeout
     while True:
@@ -74,7 +74,7 @@ def wait(
         found: Message | Outcome = yield _wait_once(inbox_id, seconds, start, wanted, is_noted=is_noted)
         if isinstance(found, Message):
             return found
-        if found is Outcome.UNKNOWN_START:  # its attachments are still being read: it counts as new
+        if found is Outcome.UNKNOWN_START:  # it is 30 days old by now, and gone
             start, is_noted = None, False
             continue
         left -= seconds
@@ -82,9 +82,10 @@ def wait(
             return None
 
 
-def _find_newest(inbox_id: str) -> Steps[str | None]:
-    newest: Page[Message] = yield calls.list_messages(inbox_id, direction="inbound", limit=1)
-    return newest.data[0].id if newest.data else None
+def _find_newest_event() -> Steps[str | None]:
+    """An event, no message: one of which no event tells yet could be told of before it is waited for."""
+    newest: EventPage = yield calls.list_events(order="desc", limit=1)
+    return newest.data[0].event_id if newest.data else None
 
 
 def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
