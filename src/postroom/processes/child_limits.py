@@ -6,7 +6,6 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from itertools import pairwise
 
 LOW_PRIORITY = 10
 MAX_OPEN_FILES = 64
@@ -24,10 +23,18 @@ def confine(memory_bytes: int) -> None:
 
 def close_other_files(*kept: int) -> None:
     """Whatever starts us may hand on more: uvloop copies of its own output, and what it inherited itself."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    bounds = sorted({0, 1, 2, *kept, soft if soft != resource.RLIM_INFINITY else MOST_FILES})
-    for below, above in pairwise(bounds):
-        os.closerange(below + 1, above)
+    for number in _open_files() - {0, 1, 2, *kept}:
+        with suppress(OSError):  # the listing itself, which is closed by now
+            os.close(number)
+
+
+def _open_files() -> set[int]:
+    """Listed, since a container may allow a billion; without a list as many as a server opens."""
+    try:
+        return set(map(int, os.listdir("/dev/fd")))
+    except OSError:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return set(range(MOST_FILES if soft == resource.RLIM_INFINITY else min(soft, MOST_FILES)))
 
 
 def _limit(kind: int, value: int) -> None:
@@ -54,7 +61,7 @@ def die_with_parent() -> None:
 
 def peak_memory_bytes() -> int:
     """Of this program alone, where Linux tells: its other figure begins with the peak of who started it."""
-    with suppress(OSError), open("/proc/self/status", "rb") as facts:
+    with suppress(OSError, StopIteration), open("/proc/self/status", "rb") as facts:
         return next(int(fact.split()[1]) * 1024 for fact in facts if fact.startswith(b"VmHWM:"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
