@@ -49,6 +49,7 @@ def test_wait_finds_what_arrived_after_a_message(live: LiveServer, shell: Shell,
         live.deliver(mail(default, subject), default.address)
     first = live.arrived(default, 3)[0]
     assert shell.json("wait", "--after", first.id, "--timeout", "120")["subject"] == "two"
+    assert shell.json("wait", "--after", "0", "--timeout", "120")["subject"] == "one"
     filtered = ("wait", "--after", first.id, "--subject", "THREE", "--from", "ann@", "--timeout", "120")
     assert "three" in shell.human(*filtered)
 
@@ -73,15 +74,21 @@ def thread_page(message: dict[str, Any]) -> dict[str, Any]:
     return {"threadId": "thr_1", "inboxId": "inb_1", "data": [message], "total": 1}
 
 
-def test_a_wait_for_unread_mail_looks_again_while_nothing_has_happened() -> None:
+def test_a_wait_in_an_account_where_nothing_happened_takes_all_that_happens() -> None:
     came = {"id": "msg_1", "threadId": "thr_1"}
-    bodies = (NOTHING, NOTHING, None, THREAD, thread_page(came), came)
-    answers = [Answer(204) if body is None else Answer(200, body) for body in bodies]
+    answers = (
+        Answer(200, NOTHING),
+        Answer(200, NOTHING),
+        Answer(204),
+        Answer(200, NOTHING),
+        Answer(200, came),
+    )
     with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
-        found = client.wait("inb_1", timeout=60, unread=True)
+        found = client.wait("inb_1", timeout=150, unread=True)
     assert found is not None
     assert found.id == "msg_1"
-    assert peer.seen[2].path.endswith("/wait?timeout=5.0")
+    asked = [request.path.partition("?")[2] for request in peer.seen]
+    assert (asked[2], asked[4]) == ("timeout=120.0&after=0", "timeout=30.0&after=0")
 
 
 @pytest.mark.parametrize("state", [{"verdict": None}, {"verdict": "clean", "attachmentsRead": False}])
@@ -117,7 +124,7 @@ def test_a_wait_longer_than_the_server_s_goes_on_behind_the_newest_event() -> No
     assert asked == [
         "timeout=120.0&after=evt_1&thread_id=thr_1",
         "timeout=80.0&after=evt_1&thread_id=thr_1",
-        "timeout=80.0&thread_id=thr_1",
+        "timeout=80.0&after=0&thread_id=thr_1",
     ]
 
 

@@ -9,8 +9,8 @@ from postroom_client.results import EventPage, Message, Page, Thread, ThreadMess
 from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
 LONGEST_WAIT_SECONDS = 120.0
-LOOK_AGAIN_SECONDS = 5.0
 PAGE = 100
+WHOLE_LOG = "0"  # where the log was empty before, all that is in it is new
 
 
 class Outcome(Enum):
@@ -60,32 +60,29 @@ def wait(
     two requests, nor a mail whose files are just being read.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
-    start, is_noted = after, False
-    if start is None:
-        start = yield from _find_newest_event()
-        is_noted = start is not None
+    is_noted = after is None
+    start = (yield from _find_newest_event()) if after is None else after
     left = timeout
     while True:
         waiting = (yield from _find_unread(inbox_id, wanted)) if unread and q is None else None
         if waiting is not None:
             return waiting
-        longest = LOOK_AGAIN_SECONDS if unread and start is None else LONGEST_WAIT_SECONDS
-        seconds = min(left, longest)
+        seconds = min(left, LONGEST_WAIT_SECONDS)
         found: Message | Outcome = yield _wait_once(inbox_id, seconds, start, wanted, is_noted=is_noted)
         if isinstance(found, Message):
             return found
         if found is Outcome.UNKNOWN_START:  # it is 30 days old by now, and gone
-            start, is_noted = None, False
+            start, is_noted = WHOLE_LOG, False
             continue
         left -= seconds
         if left <= 0:
             return None
 
 
-def _find_newest_event() -> Steps[str | None]:
+def _find_newest_event() -> Steps[str]:
     """An event, no message: one of which no event tells yet could be told of before it is waited for."""
     newest: EventPage = yield calls.list_events(order="desc", limit=1)
-    return newest.data[0].event_id if newest.data else None
+    return newest.data[0].event_id if newest.data else WHOLE_LOG
 
 
 def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
@@ -105,7 +102,7 @@ def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
 
 
 def _wait_once(
-    inbox_id: str, timeout: float, after: str | None, wanted: Wanted, *, is_noted: bool
+    inbox_id: str, timeout: float, after: str, wanted: Wanted, *, is_noted: bool
 ) -> Call[Message | Outcome]:
     return Call(
         "GET",

@@ -18,6 +18,7 @@ from postroom.web.interface.bodies.body import WaitQuery
 from postroom.web.interface.shapes import shapes
 
 PAGE = 100
+WHOLE_LOG = "0"
 SECONDS = 10.0
 
 
@@ -35,6 +36,8 @@ def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
     inboxes.get(tx, call.reach, inbox_id)
     if after is None:
         return events.last_position(tx, call.account_id)
+    if after == WHOLE_LOG:
+        return 0
     if after.startswith("msg_"):
         return events.position_of_message(tx, call.account_id, inbox_id, after)
     return events.position_of(tx, call.reach, after)

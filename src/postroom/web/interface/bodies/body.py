@@ -19,7 +19,9 @@ SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, 
 
 class WaitQuery(Struct, frozen=True):
     timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
-    after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
+    after: (
+        Annotated[str, Meta(description="An event or message id to start behind; 0: the whole log.")] | None
+    ) = None
     sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: Annotated[str, Meta(description="Only in this thread.")] = ""
