@@ -204,6 +204,14 @@ def database_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def no_collector() -> Iterator[None]:
+    """What stays in a circle of references stays."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import smtplib
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -207,6 +208,26 @@ async def undeposited(folder: Path) -> AsyncIterator[MailJournal]:
     journal = MailJournal(folder, SegmentPlace(), READER, lambda mail: None)
     yield journal
     journal.note(Held("no room", is_full=False))
+
+
+async def test_a_mail_that_cannot_be_written_is_freed_at_once(tmp_path: Path, no_collector: None) -> None:
+    """As on a full disk, where every sender tries again and again."""
+
+    class FullDisk(SegmentWriter):
+        def append(self, records: object) -> list[SegmentPlace]:
+            raise OSError("No space left on device")
+
+    async with undeposited(tmp_path / "j") as journal:
+        journal._writer = FullDisk(tmp_path / "j", 1)
+        mail = arrival("inb_1", "refused")
+        before = sys.getrefcount(mail.raw)
+        for _ in range(3):
+            [refusal] = await asyncio.gather(journal.append(mail), return_exceptions=True)
+            assert isinstance(refusal, OSError)
+            del refusal
+        await asyncio.sleep(0)  # the loop has gone on to another callback
+        left = sys.getrefcount(mail.raw)
+    assert left == before
 
 
 async def test_a_full_backlog_keeps_the_250_back_and_then_refuses(

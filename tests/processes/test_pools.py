@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 
 import pytest
 
@@ -37,6 +38,21 @@ async def test_whoever_waits_hears_of_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         await pools.FILES.run(lambda: 1 // 0)
     assert await pools.FILES.run(lambda: "still there") == "still there"
+
+
+class Mail:
+    """What is handed to a thread."""
+
+
+async def test_what_failed_work_was_given_is_freed_at_once(no_collector: None) -> None:
+    """An error holds the frames that it came through: none of them may hold the error."""
+    pool, mail = Pool("one", 1), Mail()
+    kept = weakref.ref(mail)
+    with pytest.raises(AttributeError):
+        await pool.run(getattr, mail, "subject")
+    del mail
+    assert await pool.run(lambda: kept()) is None
+    pool.close()
 
 
 async def test_work_that_nobody_waits_for_any_more_does_not_begin() -> None:

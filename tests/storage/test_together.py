@@ -1,6 +1,7 @@
 """Many items by one call, and many rows by one statement, the same on SQLite and PostgreSQL."""
 
 import asyncio
+import weakref
 
 import pytest
 
@@ -43,6 +44,29 @@ async def test_items_that_wait_together_are_one_call_with_a_result_for_each(note
     assert sorted(number for call in calls for number in call) == list(range(50))
     assert len(calls) < 50
     assert await notes.read(names) == [f"{number:02}" for number in range(50)]
+
+
+class Item:
+    """What is handed to the writer."""
+
+
+@pytest.mark.parametrize("others", [0, 3])
+async def test_an_item_that_failed_is_freed_at_once(notes: Database, no_collector: None, others: int) -> None:
+    """An error holds the frames that it came through: none of them may hold the error."""
+
+    def refuse(tx: Tx, items: list[Item]) -> list[str]:
+        raise Spoiled("all")
+
+    item = Item()
+    kept = weakref.ref(item)
+    outcomes = await asyncio.gather(
+        *(notes.write_together(refuse, each) for each in (item, *(Item() for _ in range(others)))),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in outcomes] == [Spoiled] * (others + 1)
+    del item, outcomes
+    await notes.write(names)  # the writer has gone on to another batch
+    assert kept() is None
 
 
 async def test_a_spoiled_item_fails_alone_whatever_else_is_in_the_batch(notes: Database) -> None:

@@ -49,7 +49,10 @@ class Signers:
             self._jobs.put(mail)
             if len(self._threads) < min(len(self._waiting), self._most):
                 self._start_thread()
-        return await signature
+        try:
+            return await signature
+        finally:
+            del signature, waiting  # an error holds this frame, and would be held by it
 
     def _start_thread(self) -> None:
         name = f"signer-{len(self._threads)}"

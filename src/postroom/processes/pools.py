@@ -43,11 +43,14 @@ class Pool:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError(f"the threads of the pool {self.name} have ended")
+            if len(self._started) < min(self.jobs + 1, self.threads):
+                self._start_thread()
             self.jobs += 1
             self._waiting.put(_Job(partial(fn, *args, **kwargs), future))
-            if len(self._started) < min(self.jobs, self.threads):
-                self._start_thread()
-        return await future
+        try:
+            return await future
+        finally:
+            del future  # an error holds this frame, and would be held by it with all that was given
 
     def close(self) -> None:
         """Waits for what was handed in."""
@@ -83,6 +86,8 @@ class Pool:
         else:
             self._is_done()
             _tell(job, result, None)
+        finally:
+            del job
 
     def _is_done(self) -> None:
         with self._lock:

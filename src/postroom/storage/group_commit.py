@@ -127,6 +127,7 @@ class Writer:
                 fail_all(batch, error)
             settle(_without(batch, blocked))
             self._lock_waiters.take(blocked)
+            del batch, blocked  # until the next batch nobody needs their items
         self._own.close()
 
     def _run_batch(self, batch: list[WriteJob]) -> list[list[WriteJob]]:
@@ -214,13 +215,17 @@ class WriteQueue:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = WriteJob(function, item, loop, loop.create_future(), self._ring, patience_seconds)
+        future: asyncio.Future[Any] = loop.create_future()
+        job = WriteJob(function, item, loop, future, self._ring, patience_seconds)
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not get a commit alone.
             loop.call_soon(self._jobs.put, job)
         else:
             self._jobs.put(job)
-        return await job.future
+        try:
+            return await future
+        finally:
+            del future  # an error holds this frame, and would be held by it with the item
 
     async def close(self) -> None:
         """Finishes what was handed in, then stops the writers."""

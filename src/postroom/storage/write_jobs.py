@@ -52,7 +52,7 @@ class WriteJob(Struct, eq=False):
     function: Callable[[Tx, list[Any]], list[Any]]
     item: Any
     loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
+    future: asyncio.Future[Any] | None  # None once the result was given to the caller
     ring: Callable[..., None]
     patience_seconds: float = 0.0  # how long it may wait for others to share its commit
     result: Any = None
@@ -124,9 +124,11 @@ def _deliver_results(jobs: list[WriteJob]) -> None:
     for job in jobs:
         if job.bells and job.error is None:
             job.ring(*dict.fromkeys(job.bells))
-        if job.future.done():
+        future, error = job.future, job.error
+        job.future = job.error = None  # an error holds the frames that the job was in
+        if future is None or future.done():
             continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
+        if error is not None:
+            future.set_exception(error)
         else:
-            job.future.set_result(job.result)
+            future.set_result(job.result)

@@ -110,7 +110,10 @@ class MailJournal:
         self._pending.append((encode(arrival), written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
-        end = await written
+        try:
+            end = await written
+        finally:
+            del written  # an error holds this frame, and would be held by it with the mail
         if len(self._waiting) <= FEW:
             await self._wait_until(lambda: self._reached >= end, PRESENT_SECONDS)
 
@@ -203,6 +206,7 @@ class MailJournal:
                 ends = await self._thread.run(self._writer.append, [record for record, _ in pending])
             except BaseException as error:
                 _fail(pending, error)
+                del pending
                 continue
             now = time.monotonic()
             for (record, written), end in zip(pending, ends, strict=True):
