@@ -14,7 +14,7 @@ from postroom.mail.html.layout import LAID_OUT, SIMPLE_BLOCKS, TextPage
 from postroom.mail.html.look import Look
 from postroom.mail.html.markup import MarkupTokens, Open, Tag, tokens
 from postroom.mail.html.nesting import FORMATTING, Nesting
-from postroom.mail.html.visibility import ElementKind, Wardrobe
+from postroom.mail.html.visibility import ComputedStyles, ElementKind
 
 MAX_ASIDE_CHARS = 20_000
 MAX_ANCHORS = 2_000
@@ -86,14 +86,14 @@ def read_page(html: str) -> HtmlPage:
     if not html:
         return NO_PAGE
     found = tokens(html)
-    wardrobe = Wardrobe(is_old_page=_DOCTYPE.match(html) is None)
+    styles = ComputedStyles(is_old_page=_DOCTYPE.match(html) is None)
     if found.sheets:
         for css in style_sheets(found.sheets):
-            wardrobe.sheet.read(css)
-        wardrobe.forget_impossible(found.start_tags)
-        if wardrobe.sheet.asks_attributes:
+            styles.sheet.read(css)
+        styles.forget_impossible(found.start_tags)
+        if styles.sheet.asks_attributes:
             found.tell_links_apart()
-    walk = _Walk(wardrobe, found)
+    walk = _Walk(styles, found)
     walk.over_all()
     return HtmlPage(walk.page.text(), walk.anchors, walk.hidden_texts(), walk.aside + found.comments)
 
@@ -130,8 +130,8 @@ class _Walk:
     The nesting is told of such steps no sooner than it has to decide about another one.
     """
 
-    def __init__(self, wardrobe: Wardrobe, found: MarkupTokens) -> None:
-        self.wardrobe = wardrobe
+    def __init__(self, styles: ComputedStyles, found: MarkupTokens) -> None:
+        self.styles = styles
         self.pairs = found.pairs
         self.start_tags = found.start_tags
         self.page = TextPage()
@@ -149,13 +149,13 @@ class _Walk:
 
     def _outermost(self) -> Element:
         """A page has its outermost elements, written or not."""
-        written = {tag.name for tag in self.start_tags} if self.wardrobe.has_rules else ()
-        look, outer = self.wardrobe.bare_page(), None
+        written = {tag.name for tag in self.start_tags} if self.styles.has_rules else ()
+        look, outer = self.styles.bare_page(), None
         for tag in (_HTML, _BODY):
-            kind = self.wardrobe.kind(tag)
+            kind = self.styles.kind(tag)
             element = Element(tag, kind, None, outer)
-            is_written = not self.wardrobe.has_rules or tag.name in written
-            element.look = look if is_written else self.wardrobe.dress(kind, look, element)
+            is_written = not self.styles.has_rules or tag.name in written
+            element.look = look if is_written else self.styles.compute(kind, look, element)
             look, outer = element.look, element
         return element
 
@@ -193,7 +193,7 @@ class _Walk:
             if tag.name == "a":
                 self._end_link()
         self.nested_to = self.element
-        if not self.wardrobe.sheet.asks_siblings and (step := self._step(before, tag)) is not None:
+        if not self.styles.sheet.asks_siblings and (step := self._step(before, tag)) is not None:
             before.steps[tag.key] = step
 
     def _catch_up(self) -> None:
@@ -262,23 +262,23 @@ class _Walk:
         return element.tag
 
     def _find(self, outer: Element, tag: Open) -> Element:
-        kind = self.wardrobe.kind(tag)
+        kind = self.styles.kind(tag)
         key = tag.key if tag.name in FORMATTING else kind
         element = outer.inner.get(key)
         if element is None:
             element = self._entered(outer, tag, kind)
-            if not self.wardrobe.sheet.asks_siblings:
+            if not self.styles.sheet.asks_siblings:
                 outer.inner[key] = element
         return element
 
     def _entered(self, outer: Element, tag: Open, kind: ElementKind) -> Element:
         parent, look = outer, outer.look
-        if self.wardrobe.has_rules:
+        if self.styles.has_rules:
             parent, look = self._parent(outer, tag)
         element = Element(tag, kind, outer, parent)
-        if self.wardrobe.sheet.asks_siblings:
+        if self.styles.sheet.asks_siblings:
             element.count_among(parent)
-        element.look = self.wardrobe.dress(kind, look, element)
+        element.look = self.styles.compute(kind, look, element)
         if not element.look.removed:
             element.breaks = SIMPLE_BLOCKS.get(tag.name, 0)
         return element
@@ -287,9 +287,9 @@ class _Walk:
         """As selectors see it: rows stand in the body of a table, and all else in that of the page."""
         if tag.name == "tr" and outer.name == "table":
             if outer.tbody is None:
-                kind = self.wardrobe.kind(_TBODY)
+                kind = self.styles.kind(_TBODY)
                 outer.tbody = Element(_TBODY, kind, outer, outer)
-                outer.tbody.look = self.wardrobe.dress(kind, outer.look, outer.tbody)
+                outer.tbody.look = self.styles.compute(kind, outer.look, outer.tbody)
             return outer.tbody, outer.tbody.look
         if outer.name in ("html", "head") and tag.name not in ("html", "head", "body"):
             return self.body, outer.look

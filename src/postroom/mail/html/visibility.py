@@ -26,7 +26,7 @@ MAX_STEPS = 100_000
 MAX_DOUBTS = 8
 MAX_SUBSTITUTIONS = 20
 MAX_VALUE_CHARS = 2_000
-DRESSING_ATTRIBUTES = (
+STYLING_ATTRIBUTES = (
     "style", "class", "id", "hidden", "bgcolor", "background", "color", "text", "open", "popover", "size",
 )  # fmt: skip
 
@@ -70,8 +70,8 @@ _NO_CLASSES: frozenset[str] = frozenset()
 _IMPLIED = frozenset({"html", "head", "body", "tbody"})
 
 
-class Wardrobe:
-    """Looks of elements, each made once for all elements of a kind in parents that look the same."""
+class ComputedStyles:
+    """Computed styles of elements, each made once for all of a kind in parents that look the same."""
 
     def __init__(self, is_old_page: bool) -> None:
         self.is_old_page = is_old_page
@@ -79,7 +79,7 @@ class Wardrobe:
         self.sheet = Sheet(self.declarations, ignores_case=is_old_page)
         self.steps = MatchBudget(MAX_STEPS)
         self._kinds: dict[object, ElementKind] = {}  # by the keys of tags
-        self._by_dressing: dict[tuple[object, ...], ElementKind] = {}
+        self._by_styling: dict[tuple[object, ...], ElementKind] = {}
         self._known: dict[tuple[object, ...], Look] = {}
         self._same: dict[tuple[object, ...], Look] = {}
 
@@ -109,20 +109,20 @@ class Wardrobe:
             known = self._kinds[tag.key] = self._find_kind(tag)
         return known
 
-    def dress(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
+    def compute(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
         """The look of an element inside its parent; the parent's own when nothing changes."""
         if parent.removed:
             return parent
         if kind.is_plain:
             return parent.inside
         if kind.around:
-            return self._dress_around(kind, parent, place)
+            return self._compute_in_place(kind, parent, place)
         known = self._known.get((kind, parent))
         if known is None:
             known = self._known[kind, parent] = self._made(kind, parent, kind.rules, kind.doubts)
         return known
 
-    def _dress_around(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
+    def _compute_in_place(self, kind: ElementKind, parent: Look, place: PlacedElement) -> Look:
         rules, doubts = kind.rules, kind.doubts
         for rule in kind.around:
             fits = rule.selector.fits(place, self.steps)
@@ -143,10 +143,10 @@ class Wardrobe:
         attributes = tag.attributes
         key: tuple[object, ...] = (tag.name,)
         if attributes:
-            key = (tag.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
-        known = self._by_dressing.get(key)
+            key = (tag.name, "href" in attributes, *map(attributes.get, STYLING_ATTRIBUTES))
+        known = self._by_styling.get(key)
         if known is None:
-            known = self._by_dressing[key] = self._new_kind(tag)
+            known = self._by_styling[key] = self._new_kind(tag)
         return known
 
     def _new_kind(self, tag: Open) -> ElementKind:
