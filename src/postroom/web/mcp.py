@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.server import MCPServer
 
-    from postroom_client.mcp.asking import Ctx
+    from postroom_client.mcp.api_caller import Ctx
     from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
@@ -133,17 +133,17 @@ def offered(caller: Caller) -> tuple[str, ...]:
 def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_text: bool) -> "MCPServer":
     import httpx2
 
-    from postroom_client.mcp import asking, server
+    from postroom_client.mcp import api_caller, server
 
     logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
     inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(narrowed(app)), base_url=base_url)
 
-    def caller_of(ctx: "Ctx") -> asking.Caller:
+    def caller_of(ctx: "Ctx") -> api_caller.Caller:
         request = ctx.request_context.request
         assert request is not None  # over HTTP there always is one
         narrowing = narrowing_of(request.scope["path"])
         assert narrowing is not None
-        return asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
+        return api_caller.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
 
     return server.build(caller_of, names, more, is_text)
 

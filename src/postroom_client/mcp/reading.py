@@ -6,7 +6,7 @@ from pydantic import Field
 
 from postroom_client.calls import calls, shortcuts, waiting
 from postroom_client.mcp import results
-from postroom_client.mcp.asking import Asker, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
+from postroom_client.mcp.api_caller import ApiCaller, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
 from postroom_client.mcp.results import (
     Arrival,
     FileText,
@@ -28,13 +28,13 @@ TextOffset = Annotated[int, Field(description="next_offset of the piece before."
 class Tools:
     """Every public method is a tool; its docstring and its types are what the agent reads."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, api: ApiCaller) -> None:
+        self._api = api
 
     async def auth_me(self, ctx: Ctx) -> Identity:
         """Say whose key this is, what it reaches, and which inbox is used when none is named."""
-        me = await self._asker.ask(ctx, calls.me())
-        return results.identity(me, self._asker.default_inbox_id(ctx))
+        me = await self._api.call(ctx, calls.me())
+        return results.identity(me, self._api.default_inbox_id(ctx))
 
     async def list_inboxes(
         self,
@@ -45,13 +45,13 @@ class Tools:
     ) -> InboxPage:
         """List the inboxes of the account, or of one pod, newest first. Needs a key of the account."""
         call = calls.list_inboxes(pod_id=pod_id or None, limit=limit, offset=offset)
-        page = await self._asker.ask(ctx, call)
+        page = await self._api.call(ctx, call)
         return InboxPage([results.inbox(inbox) for inbox in page.data], page.total)
 
     async def get_inbox(self, ctx: Ctx, inbox_id: InboxId = "") -> InboxSummary:
         """Show one inbox and its address."""
-        found = await self._asker.inbox_id(ctx, inbox_id)
-        return results.inbox(await self._asker.ask(ctx, calls.get_inbox(found)))
+        found = await self._api.inbox_id(ctx, inbox_id)
+        return results.inbox(await self._api.call(ctx, calls.get_inbox(found)))
 
     async def create_inbox(
         self,
@@ -64,24 +64,22 @@ class Tools:
     ) -> InboxSummary:
         """Create an inbox. It can send and receive at once."""
         call = calls.create_inbox(mailbox_name, display_name=display_name or None, domain=domain or None)
-        return results.inbox(await self._asker.ask(ctx, call))
+        return results.inbox(await self._api.call(ctx, call))
 
     async def list_threads(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
     ) -> ThreadPage:
         """List the threads of an inbox, read and unread, newest first."""
-        found = await self._asker.inbox_id(ctx, inbox_id)
-        page = await self._asker.ask(ctx, calls.list_threads(found, limit=limit, offset=offset))
+        found = await self._api.inbox_id(ctx, inbox_id)
+        page = await self._api.call(ctx, calls.list_threads(found, limit=limit, offset=offset))
         return results.thread_page(page)
 
     async def list_unread_threads(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
     ) -> ThreadPage:
         """List the threads with work to do: what came in and is neither answered nor marked read."""
-        found = await self._asker.inbox_id(ctx, inbox_id)
-        page = await self._asker.ask(
-            ctx, calls.list_threads(found, is_read=False, limit=limit, offset=offset)
-        )
+        found = await self._api.inbox_id(ctx, inbox_id)
+        page = await self._api.call(ctx, calls.list_threads(found, is_read=False, limit=limit, offset=offset))
         return results.thread_page(page)
 
     async def read_thread(
@@ -92,7 +90,7 @@ class Tools:
         offset: Annotated[int, Field(description="-1: the newest messages; 0: from the first.", ge=-1)] = -1,
     ) -> ThreadContent:
         """Read the messages of a thread, oldest first. Reading does not mark it read."""
-        return results.thread_content(await self._asker.ask(ctx, _page(thread_id, limit, offset)))
+        return results.thread_content(await self._api.call(ctx, _page(thread_id, limit, offset)))
 
     async def mark_thread_read(
         self,
@@ -101,7 +99,7 @@ class Tools:
         is_read: Annotated[bool, Field(description="false marks it unread.")] = True,
     ) -> ThreadMark:
         """Mark a thread read, or unread. A reply marks it read by itself."""
-        thread = await self._asker.ask(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
+        thread = await self._api.call(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
 
     async def search_messages(
@@ -122,7 +120,7 @@ class Tools:
     ) -> SearchResults:
         """Find mail, in and out, by words in it or its files, newest first."""
         call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
-        return results.search_results(await self._asker.ask(ctx, call))
+        return results.search_results(await self._api.call(ctx, call))
 
     async def wait_for_message(
         self,
@@ -136,14 +134,14 @@ class Tools:
     ) -> Arrival:
         """Wait until a mail comes in, and read it. Without `after`, only what comes from now on counts."""
         steps = waiting.wait(
-            await self._asker.inbox_id(ctx, inbox_id),
+            await self._api.inbox_id(ctx, inbox_id),
             timeout=timeout_seconds,
             after=after or None,
             from_addr=from_addr or None,
             subject=subject or None,
             thread_id=thread_id or None,
         )
-        return results.arrival(await self._asker.ask(ctx, steps))
+        return results.arrival(await self._api.call(ctx, steps))
 
     async def get_attachment_text(
         self,
@@ -153,12 +151,12 @@ class Tools:
         offset: TextOffset = 0,
     ) -> FileText:
         """Read the text of an attached file, scanned pages too."""
-        found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename, offset=offset))
+        found = await self._api.call(ctx, calls.get_attachment_text(message_id, filename, offset=offset))
         return results.file_text(message_id, found, offset)
 
     async def read_message(self, ctx: Ctx, message_id: MessageId, offset: TextOffset = 0) -> MessageText:
         """Read the text of one mail from where read_thread cut it."""
-        return results.message_text(await self._asker.ask(ctx, calls.get_message(message_id)), offset)
+        return results.message_text(await self._api.call(ctx, calls.get_message(message_id)), offset)
 
 
 def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter
-from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, decode_files, in_own_words
+from postroom_client.mcp.api_caller import Addresses, Attachments, IdempotencyKey, decode_files, in_own_words
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 KNOWN: dict[str, Any] = {

@@ -12,7 +12,7 @@ from postroom_client.async_client import AsyncClient
 from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
 from postroom_client.mcp import answers, guides
-from postroom_client.mcp.asking import Asker, Caller, Ctx
+from postroom_client.mcp.api_caller import ApiCaller, Caller, Ctx
 from postroom_client.mcp.reading import Tools
 from postroom_client.mcp.setting_up import SettingUpTools
 from postroom_client.mcp.writing import WritingTools
@@ -101,15 +101,15 @@ def build(
         log_level="WARNING",
         subscriptions=False,
     )
-    asker = Asker(caller_of)
-    groups = [kind(asker) for kind in GROUPS]
+    api = ApiCaller(caller_of)
+    groups = [kind(api) for kind in GROUPS]
     told: dict[str, str] = {}
     for name in names:
         function = next(getattr(group, name) for group in groups if hasattr(group, name))
         tool = answers.tidy(_described(name), function, told, is_text=is_text)
         server._tool_manager._tools[name] = tool
     if "read_thread" in names:
-        guides.add_to(server, asker)
+        guides.add_to(server, api)
     return server
 
 
@@ -117,7 +117,7 @@ def build(
 def _described(name: str) -> Tool:
     """Once for all servers, whoever asks: that takes most of the time of a first request."""
     [kind] = [kind for kind in GROUPS if hasattr(kind, name)]
-    return answers.describe(getattr(kind(Asker(_nobody)), name), TOOLS[name][0])
+    return answers.describe(getattr(kind(ApiCaller(_nobody)), name), TOOLS[name][0])
 
 
 def _nobody(ctx: Ctx) -> Caller:

@@ -7,7 +7,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from postroom_client.calls import calls
-from postroom_client.mcp.asking import Asker, Ctx
+from postroom_client.mcp.api_caller import ApiCaller, Ctx
 from postroom_client.results import Domain
 
 
@@ -34,8 +34,8 @@ class DomainState:
 
 
 class SettingUpTools:
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, api: ApiCaller) -> None:
+        self._api = api
 
     async def create_key_for_inbox(
         self,
@@ -44,19 +44,19 @@ class SettingUpTools:
         name: Annotated[str, Field(description="What the key is for.")] = "",
     ) -> NewInboxKey:
         """Make a key that reaches one inbox alone, for another program. Keep it secret."""
-        made = await self._asker.ask(ctx, calls.create_api_key(inbox_id, name))
+        made = await self._api.call(ctx, calls.create_api_key(inbox_id, name))
         return NewInboxKey(made.id, inbox_id, made.token or "")
 
     async def check_domain(
         self, ctx: Ctx, domain: Annotated[str, Field(description="A domain of the account.", min_length=1)]
     ) -> DomainState:
         """Look the records of a domain up in DNS, and say which are missing."""
-        page = await self._asker.ask(ctx, calls.list_domains(limit=100))
+        page = await self._api.call(ctx, calls.list_domains(limit=100))
         wanted = domain.lower().rstrip(".")
         found = next((each for each in page.data if each.domain == wanted), None)
         if found is None:
             raise ToolError(f"{domain} is no domain of this account.")
-        return _state(await self._asker.ask(ctx, calls.verify_domain(found.id)))
+        return _state(await self._api.call(ctx, calls.verify_domain(found.id)))
 
 
 def _state(domain: Domain) -> DomainState:

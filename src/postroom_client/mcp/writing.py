@@ -6,9 +6,9 @@ from pydantic import Field
 
 from postroom_client.calls import calls, sending
 from postroom_client.mcp import outgoing
-from postroom_client.mcp.asking import (
+from postroom_client.mcp.api_caller import (
     Addresses,
-    Asker,
+    ApiCaller,
     Body,
     Ctx,
     IdempotencyKey,
@@ -37,8 +37,8 @@ ANSWERING = ("to", "subject", "thread_id", "reply_all", "forward_of")
 class WritingTools:
     """Every public method is a tool; its docstring and its types are what the agent reads."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, api: ApiCaller) -> None:
+        self._api = api
 
     @takes("send", but=("thread_id", "include_quote", "reply_all", "forward_of"))
     async def send_email(
@@ -56,10 +56,10 @@ class WritingTools:
 
         It may be held for a person to approve: the answer says so, and what happens next.
         """
-        found = await self._asker.inbox_id(ctx, inbox_id)
+        found = await self._api.inbox_id(ctx, inbox_id)
         said = {"subject": subject, "body": body, "template": template, "fields": template_fields}
         call = calls.send(found, to=to, **given({**said, **fields}))
-        return outgoing.sent_mail(await self._asker.ask(ctx, call))
+        return outgoing.sent_mail(await self._api.call(ctx, call))
 
     @takes("send", but=ANSWERING)
     async def reply_to_thread(
@@ -77,13 +77,13 @@ class WritingTools:
         """
         said = {"body": body, "template": template, "fields": template_fields}
         steps = sending.reply(thread_id, **given({**said, **fields}))
-        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._api.call(ctx, steps))
 
     @takes("send", but=ANSWERING)
     async def reply_all(self, ctx: Ctx, thread_id: ThreadId, body: Body, **fields: Any) -> SentMail:
         """Answer everybody whom the last mail of a thread names; the thread is then read."""
         steps = sending.reply_all(thread_id, body, **given(fields))
-        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._api.call(ctx, steps))
 
     @takes("send", but=(*ANSWERING, "include_quote"))
     async def forward_message(
@@ -97,7 +97,7 @@ class WritingTools:
     ) -> SentMail:
         """Pass a mail on to others, with its text below yours and all of its files."""
         steps = sending.forward(message_id, to=to, body=body, subject=subject or None, **given(fields))
-        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._api.call(ctx, steps))
 
     @takes("create_draft")
     async def create_draft(
@@ -109,17 +109,17 @@ class WritingTools:
         **fields: Any,
     ) -> DraftSummary:
         """Write a mail without sending it. Any field may be missing; a person or send_draft sends it."""
-        found = await self._asker.inbox_id(ctx, inbox_id)
+        found = await self._api.inbox_id(ctx, inbox_id)
         said = {"template": template, "fields": template_fields}
         call = calls.create_draft(found, **given({**said, **fields}))
-        return outgoing.draft_alone(await self._asker.ask(ctx, call))
+        return outgoing.draft_alone(await self._api.call(ctx, call))
 
     async def list_drafts(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
     ) -> DraftPage:
         """List the drafts of an inbox, newest first, with what they say."""
-        found = await self._asker.inbox_id(ctx, inbox_id)
-        page = await self._asker.ask(ctx, calls.list_drafts(found, limit=limit, offset=offset))
+        found = await self._api.inbox_id(ctx, inbox_id)
+        page = await self._api.call(ctx, calls.list_drafts(found, limit=limit, offset=offset))
         return outgoing.draft_page(page)
 
     async def send_draft(
@@ -128,7 +128,7 @@ class WritingTools:
         """Send a draft as it is; it may be held, and is then gone."""
         key = idempotency_key or None
         call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
-        return outgoing.sent_mail(await self._asker.ask(ctx, call))
+        return outgoing.sent_mail(await self._api.call(ctx, call))
 
     async def respond_to_invitation(
         self,
@@ -144,12 +144,12 @@ class WritingTools:
         call = calls.respond_to_invitation(
             message_id, status, comment=comment, idempotency_key=idempotency_key or None
         )
-        return outgoing.sent_mail(await self._asker.ask(ctx, call))
+        return outgoing.sent_mail(await self._api.call(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Say what became of a sent mail: held, scheduled, on its way, sent or failed, for each recipient."""
-        return outgoing.message_status(await self._asker.ask(ctx, calls.get_message(message_id)))
+        return outgoing.message_status(await self._api.call(ctx, calls.get_message(message_id)))
 
     async def cancel_message(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Give up a mail that is held, scheduled or still on its way. It cannot be revived."""
-        return outgoing.message_status(await self._asker.ask(ctx, calls.cancel_message(message_id)))
+        return outgoing.message_status(await self._api.call(ctx, calls.cancel_message(message_id)))

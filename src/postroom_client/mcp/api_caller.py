@@ -1,4 +1,4 @@
-"""What the tools share: common arguments, who asks, and how a call is carried out for him."""
+"""What the tools share: common arguments, and calls of the REST interface for whoever uses a tool."""
 
 import base64
 import binascii
@@ -61,8 +61,8 @@ class Caller:
     inbox_id: str | None = None
 
 
-class Asker:
-    """Carries calls out for whoever uses a tool, and knows the inbox that he means."""
+class ApiCaller:
+    """Calls the REST interface for whoever uses a tool, and knows the inbox that is meant."""
 
     def __init__(self, caller_of: Callable[[Ctx], Caller]) -> None:
         self._caller_of = caller_of
@@ -70,7 +70,7 @@ class Asker:
     def default_inbox_id(self, ctx: Ctx) -> str | None:
         return self._caller_of(ctx).inbox_id
 
-    async def ask(self, ctx: Ctx, work: Call[T] | Steps[T]) -> T:
+    async def call(self, ctx: Ctx, work: Call[T] | Steps[T]) -> T:
         try:
             return await self._caller_of(ctx).carrier.run(work)
         except PostroomError as error:
@@ -81,7 +81,7 @@ class Asker:
         default = asked or self.default_inbox_id(ctx)
         if default:
             return default
-        me: Me = await self.ask(ctx, calls.me())
+        me: Me = await self.call(ctx, calls.me())
         if me.inbox_id is None:
             raise ToolError("Name the inbox: pass inbox_id. list_inboxes shows them all.")
         return me.inbox_id
