@@ -11,7 +11,7 @@ from postroom.commands import (  # noqa: F401
     blobs,
     domains,
     keys,
-    moving,
+    move,
     serving,
     transfer,
     verify,

@@ -193,7 +193,7 @@ def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelC
     found = [each for each in messages.list_by_ids(tx, message_ids) if each.inbox_id == inbox.id]
     if body.is_trashed is not None:
         inboxes.lock(tx, inbox.id)
-        move = trash.put_in if body.is_trashed else trash.take_out
+        move = trash.add if body.is_trashed else trash.restore
         move(tx, inbox.id, [message.id for message in found], now)
     if not (body.add_labels or body.remove_labels or body.is_read is not None):
         return

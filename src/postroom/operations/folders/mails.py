@@ -185,18 +185,18 @@ def move_mails(
     elif folder == JUNK:
         _let_in(tx, caller, inbox, target, mails, config, now)
     elif folder == TRASH:
-        _out_of_trash(tx, caller, inbox_id, target, mails, now)
+        _restore(tx, caller, inbox_id, target, mails, now)
     else:
         _require_copyable(folder, target)
         _put_into(tx, caller, inbox_id, target, mails, now)
-        _take_out(tx, caller, inbox_id, folder, mails, now)
+        _remove_from(tx, caller, inbox_id, folder, mails, now)
     return _pairs(tx, inbox_id, target, mails)
 
 
 def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail], now: int) -> None:
     """\\Deleted was said of the folder it is leaving."""
     try:
-        trash.put_in(tx, inbox_id, [mail.message_id for mail in mails], now)
+        trash.add(tx, inbox_id, [mail.message_id for mail in mails], now)
     except BadRequest as error:
         raise FolderRefused("INUSE", error.message) from None
 
@@ -215,14 +215,14 @@ def _let_in(
             places.move(tx, inbox.id, message.id, INBOX)
 
 
-def _out_of_trash(
+def _restore(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
     """Where it came from, or under a label."""
     is_label = target.startswith(LABEL)
     if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
         raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
-    trash.take_out(tx, inbox_id, [mail.message_id for mail in mails], now, goes_home=not is_label)
+    trash.restore(tx, inbox_id, [mail.message_id for mail in mails], now, goes_home=not is_label)
     if is_label:
         _label_all(tx, caller, inbox_id, target, mails, now)
 
@@ -232,7 +232,7 @@ def _home(tx: Tx, message_id: str) -> str:
     return trash.home_of(row["direction"] if row else "")
 
 
-def _take_out(
+def _remove_from(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, mails: Sequence[FolderMail], now: int
 ) -> None:
     if not folder.startswith(LABEL):
@@ -258,7 +258,7 @@ def expunge_mails(
     if folder == TRASH:
         return [blob for mail in mails for blob in _delete(tx, caller, inbox, mail, now)]
     if folder.startswith(LABEL):
-        _take_out(tx, caller, inbox_id, folder, mails, now)
+        _remove_from(tx, caller, inbox_id, folder, mails, now)
     else:
         _into_trash(tx, inbox_id, mails, now)
     return []

@@ -13,7 +13,7 @@ from postroom.storage.database import Row, Tx, one_of
 HOMES = {INBOUND: places.INBOX, OUTBOUND: places.SENT}
 
 
-def put_in(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
+def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
     """Out of every other folder. What has not left stays where it is."""
     if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
         raise BadRequest("It has not left yet: cancel it first, or wait.")
@@ -23,7 +23,7 @@ def put_in(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
     places.place_all(tx, [FolderPlace(inbox_id, TRASH, row["id"]) for row in moved])
 
 
-def take_out(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
+def restore(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
     """Into the folders of its labels, and into the one where it came from."""
     moved = _mark(tx, inbox_id, message_ids, False, now)
     for part in _parts(moved):
