@@ -139,7 +139,7 @@ ROOMS: dict[str, list[str]] = {
     "queue/tls": ["tls_sessions", "tls_reports"],
     "outward/delivering": ["mail_job", "receivers", "admission", "aftermath"],
     "outward/holding": [
-        *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
+        *("approval_rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],
     "deliverability": [
         *("findings", "mail_programs", "zone_checks", "server_checks", "check_domain", "switch_keys"),

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from postroom_client.async_client import AsyncClient
     from postroom_client.client import Client
     from postroom_client.errors import PostroomError
-    from postroom_client.signature import verify_signature
     from postroom_client.transport.exchange import OutgoingFile, Patience
+    from postroom_client.webhook_signature import verify_signature
 
 __version__ = "1.0.0"
 
@@ -29,7 +29,7 @@ _HOME = {
     "OutgoingFile": "transport.exchange",
     "Patience": "transport.exchange",
     "PostroomError": "errors",
-    "verify_signature": "signature",
+    "verify_signature": "webhook_signature",
 }
 
 

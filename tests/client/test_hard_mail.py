@@ -15,8 +15,8 @@ import pytest
 
 from postroom_client import Client
 from postroom_client.results import Inbox
-from postroom_client.signature import sign
 from postroom_client.tools import MailTools, work_off
+from postroom_client.webhook_signature import sign
 from tests.client.live import API_KEY, LiveServer
 from tests.client.test_examples import running
 from tests.letters import letter

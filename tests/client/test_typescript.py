@@ -16,7 +16,7 @@ import pytest
 from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from postroom_client.results import Inbox
-from postroom_client.signature import sign
+from postroom_client.webhook_signature import sign
 from tests import generators
 from tests.client.live import API_KEY, LiveServer, Ports, running_server
 from tests.letters import letter

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from postroom.mail.proof import dkim
 from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.dkim_verify import check_signatures
+from postroom.mail.proof.dkim_verify import check_dkim_signatures
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.writing.compose import Draft, DraftAttachment, compose
 from tests.doubles_dns import ZoneLookup
@@ -255,7 +255,7 @@ Joe.
 
 def verdicts(raw: bytes, records: dict[str, str]) -> list[str]:
     lookup = TimedLookup(ZoneLookup({(name, "TXT"): [text] for name, text in records.items()}), 60, lambda: 0)
-    return [each.verdict for each in check_signatures(split_mail(raw), lookup, 1_700_000_000)]
+    return [each.verdict for each in check_dkim_signatures(split_mail(raw), lookup, 1_700_000_000)]
 
 
 def test_the_example_of_rfc_8463_passes_with_both_keys_and_its_record_is_ours() -> None:

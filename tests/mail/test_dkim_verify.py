@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
-from postroom.mail.proof.dkim_verify import check_signatures, overall
+from postroom.mail.proof.dkim_verify import check_dkim_signatures, overall
 from postroom.mail.proof.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key
@@ -74,7 +74,7 @@ SIGNED = signed()
 def verdicts(mail: bytes, *records: str | bytes, dead: bool = False, now: float = NOW) -> list[str]:
     zone = ZoneLookup({(KEY_NAME, "TXT"): records or [RECORD]}, dead={"*"} if dead else set())
     lookup = TimedLookup(zone, time.monotonic() + 60, time.monotonic)
-    return [verdict.verdict for verdict in check_signatures(split_mail(mail), lookup, now)]
+    return [verdict.verdict for verdict in check_dkim_signatures(split_mail(mail), lookup, now)]
 
 
 @pytest.mark.parametrize("head", [b"simple", b"relaxed"])
@@ -240,7 +240,7 @@ def test_each_signature_has_its_own_verdict_and_one_pass_is_enough() -> None:
     mail = signed(signed(), selector=b"s2")
     assert verdicts(mail) == ["permerror", "pass"]
     lookup = TimedLookup(ZoneLookup({(KEY_NAME, "TXT"): [RECORD]}), time.monotonic() + 60, time.monotonic)
-    assert overall(check_signatures(split_mail(mail), lookup, NOW)) == "pass"
+    assert overall(check_dkim_signatures(split_mail(mail), lookup, NOW)) == "pass"
 
 
 def test_only_five_signatures_are_looked_at() -> None:

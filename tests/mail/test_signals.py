@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from bench.measurements import signals as measurement
 from postroom.mail.languages.read import languages
-from postroom.mail.signals import RULES, Findings, Rule, Subject, examine
+from postroom.mail.signals import SIGNAL_RULES, Findings, SignalRule, Subject, examine
 from postroom.mail.signals.examine import MAX_EXCERPT_CHARS, ROLE_MARKERS
 from postroom.mail.signals.lexicon import SCRIPTS, Script, sign_of, wordings
 from postroom.mail.signals.passage import HEX_MARKS, REVERSED, ROT13, SIGNS_OF_MARKERS, Passage
-from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
+from postroom.mail.signals.scoring import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
 from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
 from tests.mail import kind_samples, ordinary_mails, signal_samples
 from tests.mail.signal_samples import Attack, Sample
@@ -127,7 +127,7 @@ def test_there_are_samples_of_every_rule_and_language() -> None:
     assert len(HARMLESS) >= 300
     attacks = [Sample(each.kind, each.language, each.subject) for each in ATTACKS]
     shown = {name for sample in FLAGGED + HARMLESS + attacks for name in names(examine(sample.subject))}
-    assert {rule.name for rule in RULES} - shown == {"hidden_text"}
+    assert {rule.name for rule in SIGNAL_RULES} - shown == {"hidden_text"}
     assert {language.code for language in SPOKEN} == set(CODES)
     for kind in ("overrides_instructions", "addresses_machine", "asks_for_secret", "asks_to_forward"):
         assert set(CODES) <= {sample.language for sample in FLAGGED if sample.kind == kind}
@@ -138,14 +138,14 @@ def test_the_page_about_security_lists_every_rule_with_its_weight() -> None:
     written = re.findall(r"^\| `(\w+)` \| (\d+) \| (.+) \|$", page, re.MULTILINE)
     assert written == [
         (rule.name, str(rule.weight), (rule.reason[0].lower() + rule.reason[1:]).rstrip("."))
-        for rule in RULES
+        for rule in SIGNAL_RULES
     ]
     assert all(language.name.split()[0] in page for language in SPOKEN)
 
 
 def test_every_rule_has_a_name_of_its_own_a_weight_and_a_sentence() -> None:
-    assert len({rule.name for rule in RULES}) == len(RULES)
-    assert all(rule.weight > 0 and rule.reason.endswith(".") for rule in RULES)
+    assert len({rule.name for rule in SIGNAL_RULES}) == len(SIGNAL_RULES)
+    assert all(rule.weight > 0 and rule.reason.endswith(".") for rule in SIGNAL_RULES)
 
 
 @samples(
@@ -234,7 +234,7 @@ def test_a_changed_added_or_lost_letter_is_one_edit(word: str, place: int, lette
 
 
 def assert_is_sound(findings: Findings) -> None:
-    order = [rule.name for rule in RULES]
+    order = [rule.name for rule in SIGNAL_RULES]
     places = [order.index(signal.name) for signal in findings.signals]
     assert all(one < other for one, other in pairwise(places))
     for signal in findings.signals:
@@ -368,8 +368,8 @@ def test_every_marker_has_a_sign() -> None:
 
 
 def test_a_rule_is_told_by_its_name() -> None:
-    assert {type(rule) for rule in RULES} == {Rule}
-    assert all(rule.name.replace("_", "").isalpha() and rule.name.islower() for rule in RULES)
+    assert {type(rule) for rule in SIGNAL_RULES} == {SignalRule}
+    assert all(rule.name.replace("_", "").isalpha() and rule.name.islower() for rule in SIGNAL_RULES)
 
 
 def test_a_word_known_to_begin_no_rule_changes_nothing_in_what_is_found() -> None:

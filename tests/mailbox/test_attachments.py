@@ -54,7 +54,7 @@ async def test_what_is_behind_a_long_text_is_kept_apart(db: Database) -> None:
 
 def check(message_id: str, filename: str, now: int) -> None:
     query = parse_qs(urlsplit(attachments.signed_url("http://x", SECRET, "msg_1", "ä b.txt", START)).query)
-    attachments.require_signature(
+    attachments.require_signed_link(
         SECRET, message_id, filename, query["expires"][0], query["signature"][0], now
     )
 

@@ -14,7 +14,7 @@ from postroom.mail.bounces.report import Report
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof import dkim
 from postroom.mail.proof.canonical import SplitMail, split_mail
-from postroom.mail.proof.dkim_verify import check_signatures, claimed_domains
+from postroom.mail.proof.dkim_verify import check_dkim_signatures, claimed_domains
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.writing import return_path
 from postroom.mailbox import inboxes, messages
@@ -75,7 +75,7 @@ def verified_domains(mail: SplitMail, keys: dict[str, list[DkimKey]]) -> set[str
         for key in of_domain
     }
     lookup = TimedLookup(OwnRecords(records), time.monotonic() + VERIFY_SECONDS, time.monotonic)
-    verdicts = check_signatures(mail, lookup, time.time())
+    verdicts = check_dkim_signatures(mail, lookup, time.time())
     return {signature.domain for signature in verdicts if signature.verdict == "pass"}
 
 

@@ -172,7 +172,7 @@ def signed_raw_url(base_url: str, secret: bytes, message_id: str, now: int) -> s
     return f"{base_url}/v1/messages/{message_id}/raw?expires={expires}&signature={signature}"
 
 
-def require_signature(
+def require_signed_link(
     secret: bytes, message_id: str, filename: str, expires: str, signature: str, now: int
 ) -> None:
     expected = _sign(secret, message_id, filename, expires)

@@ -168,7 +168,7 @@ def head_end(content: bytes) -> int:
     return len(content) if usual == -1 else usual + 3
 
 
-def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:
+def keep_dkim_signature(tx: Tx, message_id: str, signature: bytes) -> None:
     tx.run(
         "update raw_mails set signature = :signature where message_id = :id",
         signature=signature,

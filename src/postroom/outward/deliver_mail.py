@@ -282,7 +282,7 @@ def record_only(tx: Tx, tried: TriedMail) -> Recorded:
 def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
     if state == CAPTURED:
         messages.mark_captured(tx, tried.job.message.id)
-        raw_mails.keep_signature(tx, tried.job.message.id, tried.outcome.captured or b"")
+        raw_mails.keep_dkim_signature(tx, tried.job.message.id, tried.outcome.captured or b"")
 
 
 def record_failure(tx: Tx, tried: TriedMail) -> News:

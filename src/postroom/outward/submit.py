@@ -31,10 +31,10 @@ from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
-from postroom.outward.holding import checks, rules
+from postroom.outward.holding import approval_rules, checks
+from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.checks import Clearance, Standing
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
-from postroom.outward.holding.rules import InboxRules
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
@@ -86,7 +86,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
-    above = rules.read_all(tx, owners.keys())
+    above = approval_rules.read_all(tx, owners.keys())
     accounts.require_room(any(each.is_full for each in above.values()))
     clearances = judge(tx, new, owners, above)
     checks.require_allowed(clearances)

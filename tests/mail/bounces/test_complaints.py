@@ -6,7 +6,7 @@ from postroom.mail.bounces.read import read_report
 from postroom.mail.bounces.report import RecipientReport, Report
 from postroom.mail.proof import dkim
 from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.dkim_verify import check_signatures, overall
+from postroom.mail.proof.dkim_verify import check_dkim_signatures, overall
 from postroom.mail.proof.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.bounces.test_delivery_status import wire
@@ -53,7 +53,7 @@ def verdict_on(original: bytes) -> str:
     lookup = ZoneLookup({("s1._domainkey.b.example", "TXT"): [dkim.public_record(PEM)]})
     now = time.time()
     return overall(
-        check_signatures(
+        check_dkim_signatures(
             split_mail(original), TimedLookup(lookup, time.monotonic() + 60, time.monotonic), now
         )
     )

@@ -8,7 +8,7 @@ from postroom.mail.proof.dkim_verify import (
     FIELD_FORMS,
     KEY_KINDS,
     MAX_SIGNATURE_BYTES,
-    Signature,
+    DkimSignature,
     SignatureRefused,
     decode,
     find_key,
@@ -110,7 +110,7 @@ def _instance(field: Field) -> int:
     raise SignatureRefused("fail")
 
 
-def _read(field: Field, name: str, now: float) -> Signature:
+def _read(field: Field, name: str, now: float) -> DkimSignature:
     if len(field.raw) > MAX_SIGNATURE_BYTES:
         raise SignatureRefused("fail")
     try:
@@ -127,22 +127,22 @@ def _read(field: Field, name: str, now: float) -> Signature:
     require_algorithm(tags["a"])
     require_current(tags, now)
     del tags["i"]  # a number here, and no identity as of DKIM
-    return Signature(field, tags, domain, field_form, body_form)
+    return DkimSignature(field, tags, domain, field_form, body_form)
 
 
-def _require_chain(seals: list[Signature]) -> None:
+def _require_chain(seals: list[DkimSignature]) -> None:
     """The first has seen no chain, every other a whole one."""
     if [seal.tags["cv"].lower() for seal in seals] != ["none", *["pass"] * (len(seals) - 1)]:
         raise SignatureRefused("fail")
 
 
-def _require_message(signature: Signature, mail: SplitMail, lookup: TimedLookup) -> None:
+def _require_message(signature: DkimSignature, mail: SplitMail, lookup: TimedLookup) -> None:
     key = find_key(signature, KEY_KINDS[signature.tags["a"]], lookup)
     require_body_hash(signature, mail.body, {})
     require_valid(key, decode(signature.tags["b"]), signed_bytes(signature, mail))
 
 
-def _require_seal(seal: Signature, sets: list[ArcSet], lookup: TimedLookup) -> None:
+def _require_seal(seal: DkimSignature, sets: list[ArcSet], lookup: TimedLookup) -> None:
     """Over all sets up to its own, relaxed, its own value left out (section 5.1.1)."""
     key = find_key(seal, KEY_KINDS[seal.tags["a"]], lookup)
     fields = [field for each in sets for field in each.fields]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroom.mail.proof.arc import check_arc
 from postroom.mail.proof.canonical import SplitMail, split_mail
-from postroom.mail.proof.dkim_verify import SignatureVerdict, check_signatures, overall
+from postroom.mail.proof.dkim_verify import DkimVerdict, check_dkim_signatures, overall
 from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
 from postroom.mail.proof.lookup import Lookup, TimedLookup
 from postroom.mail.proof.organization import domain_of
@@ -59,7 +59,7 @@ def check(
     timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
     mail = split_mail(raw)
     spf = check_spf(peer_ip, helo, mail_from, timed)
-    signatures = check_signatures(mail, timed, wall(), covered)
+    signatures = check_dkim_signatures(mail, timed, wall(), covered)
     dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
     arc = check_arc(mail, timed, wall())
     is_rescued = dmarc.verdict == "fail" and arc.vouches_for(domain or "", trusted_sealers)
@@ -68,7 +68,7 @@ def check(
 
 
 def _identifiers(
-    spf: str, helo: str, mail_from: str, signatures: tuple[SignatureVerdict, ...]
+    spf: str, helo: str, mail_from: str, signatures: tuple[DkimVerdict, ...]
 ) -> list[Identifier]:
     sender = identity(helo, mail_from)
     by_spf = [] if sender is None else [Identifier("aspf", sender[1], spf)]

@@ -34,7 +34,7 @@ FIELD_FORMS = {"simple": simple_field, "relaxed": relaxed_field}
 BODY_FORMS = {"simple": simple_body, "relaxed": relaxed_body}
 
 
-class SignatureVerdict(Struct, frozen=True):
+class DkimVerdict(Struct, frozen=True):
     """What one DKIM-Signature field is worth, and the domain that signed."""
 
     verdict: str
@@ -45,7 +45,7 @@ class SignatureRefused(Exception):
     """The signature does not count; the argument is the verdict, fail or permerror."""
 
 
-class Signature(Struct, frozen=True):
+class DkimSignature(Struct, frozen=True):
     field: Field
     tags: dict[str, str]
     domain: str
@@ -53,18 +53,18 @@ class Signature(Struct, frozen=True):
     body_form: str
 
 
-def check_signatures(
+def check_dkim_signatures(
     mail: SplitMail, lookup: TimedLookup, now: float, covered: tuple[str, ...] = ()
-) -> tuple[SignatureVerdict, ...]:
+) -> tuple[DkimVerdict, ...]:
     """A verdict for each of the topmost signatures; one that leaves out a `covered` field is void."""
     if not mail.is_whole:
-        return (SignatureVerdict("permerror", ""),)
+        return (DkimVerdict("permerror", ""),)
     digests: dict[str, tuple[bytes, int]] = {}
     fields = mail.named("dkim-signature")[:MAX_SIGNATURES]
     return tuple(_check(field, mail, covered, digests, lookup, now) for field in fields)
 
 
-def overall(verdicts: tuple[SignatureVerdict, ...]) -> str:
+def overall(verdicts: tuple[DkimVerdict, ...]) -> str:
     """One word for all signatures: one good one is enough (RFC 6376 section 4.2)."""
     words = {verdict.verdict for verdict in verdicts}
     return next((word for word in ("pass", "temperror", "fail", "permerror") if word in words), "none")
@@ -90,7 +90,7 @@ def _check(
     digests: dict[str, tuple[bytes, int]],
     lookup: TimedLookup,
     now: float,
-) -> SignatureVerdict:
+) -> DkimVerdict:
     domain = ""
     try:
         signature = _read(field, now)
@@ -101,13 +101,13 @@ def _check(
         _require_covered(signature, mail, ("from", *covered))
         require_valid(key, decode(signature.tags["b"]), signed_bytes(signature, mail))
     except SignatureRefused as refusal:
-        return SignatureVerdict(str(refusal), domain)
+        return DkimVerdict(str(refusal), domain)
     except DnsTemporary:
-        return SignatureVerdict("temperror", domain)
-    return SignatureVerdict("pass", domain)
+        return DkimVerdict("temperror", domain)
+    return DkimVerdict("pass", domain)
 
 
-def _read(field: Field, now: float) -> Signature:
+def _read(field: Field, now: float) -> DkimSignature:
     """The signature field as values, each one checked (section 6.1.1)."""
     tags = _tags(field)
     domain = ascii_domain(tags["d"])
@@ -125,7 +125,7 @@ def _read(field: Field, now: float) -> Signature:
         raise SignatureRefused("permerror")
     require_algorithm(tags["a"])
     require_current(tags, now)
-    return Signature(field, tags, domain, field_form, body_form)
+    return DkimSignature(field, tags, domain, field_form, body_form)
 
 
 def _tags(field: Field) -> dict[str, str]:
@@ -169,7 +169,7 @@ def require_current(tags: dict[str, str], now: float) -> None:
         raise SignatureRefused("fail")
 
 
-def find_key(signature: Signature, kind: str, lookup: TimedLookup) -> "PublicKey":
+def find_key(signature: DkimSignature, kind: str, lookup: TimedLookup) -> "PublicKey":
     """The published key, if its owner lets it be used for this signature (section 3.6.1)."""
     name = ascii_domain(f"{signature.tags['s']}._domainkey.{signature.domain}")
     record = None if name is None else _key_record(lookup.txt(name))
@@ -199,7 +199,7 @@ def _key_record(texts: tuple[bytes, ...]) -> dict[str, str] | None:
     return None
 
 
-def _is_identity_too_narrow(record: dict[str, str], signature: Signature) -> bool:
+def _is_identity_too_narrow(record: dict[str, str], signature: DkimSignature) -> bool:
     """The flag t=s forbids an identity below the signing domain."""
     is_strict = "s" in without_space(record.get("t", "")).split(":")
     return is_strict and _identity_domain(signature.tags, signature.domain) != signature.domain
@@ -224,7 +224,7 @@ def _load_key(kind: str, encoded: bytes) -> "PublicKey":
     return key
 
 
-def require_body_hash(signature: Signature, body: bytes, digests: dict[str, tuple[bytes, int]]) -> None:
+def require_body_hash(signature: DkimSignature, body: bytes, digests: dict[str, tuple[bytes, int]]) -> None:
     if signature.body_form not in digests:
         canonical = BODY_FORMS[signature.body_form](body)
         digests[signature.body_form] = hashlib.sha256(canonical).digest(), len(canonical)
@@ -234,7 +234,7 @@ def require_body_hash(signature: Signature, body: bytes, digests: dict[str, tupl
         raise SignatureRefused("fail")
 
 
-def _require_covered(signature: Signature, mail: SplitMail, names: tuple[str, ...]) -> None:
+def _require_covered(signature: DkimSignature, mail: SplitMail, names: tuple[str, ...]) -> None:
     """Section 8.15: a field that the signature does not cover was added by somebody else."""
     signed = _signed_names(signature.tags)
     if any(len(mail.named(name)) > signed.count(name) for name in names):
@@ -257,7 +257,7 @@ def require_valid(key: "PublicKey", signature: bytes, signed: bytes) -> None:
         raise SignatureRefused("fail") from error
 
 
-def signed_bytes(signature: Signature, mail: SplitMail) -> bytes:
+def signed_bytes(signature: DkimSignature, mail: SplitMail) -> bytes:
     """Section 3.7: the fields named in h=, from the bottom up, then the signature without its b= value."""
     form = FIELD_FORMS[signature.field_form]
     remaining: dict[str, list[Field]] = {}

@@ -1,13 +1,13 @@
 """What speaks against a mail: named rules, each with its excerpt, and the verdict they add up to."""
 
 from postroom.mail.signals.examine import Findings, Subject, examine, examine_sender
-from postroom.mail.signals.rules import RULES, RaisedSignal, Rule, Verdict
+from postroom.mail.signals.scoring import SIGNAL_RULES, RaisedSignal, SignalRule, Verdict
 
 __all__ = [
-    "RULES",
+    "SIGNAL_RULES",
     "Findings",
     "RaisedSignal",
-    "Rule",
+    "SignalRule",
     "Subject",
     "Verdict",
     "examine",

@@ -9,7 +9,7 @@ from postroom.mail.html.page import HtmlPage, read_page
 from postroom.mail.languages.folding import bounded, mixed_word
 from postroom.mail.signals import characters, markup, payloads, senders, wording
 from postroom.mail.signals.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
-from postroom.mail.signals.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
+from postroom.mail.signals.scoring import BY_NAME, RaisedSignal, Verdict, verdict_of
 from postroom.mail.signals.wording import ORDER_REACH, is_told
 
 MAX_EXCERPT_CHARS = 200

@@ -18,10 +18,10 @@ from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
-from postroom.outward.holding import rules
+from postroom.outward.holding import approval_rules
+from postroom.outward.holding.approval_rules import InboxRules, Sending
 from postroom.outward.holding.checks import Clearance
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
-from postroom.outward.holding.rules import InboxRules, Sending
 from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
@@ -41,7 +41,7 @@ def find_holds(
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
-        asked = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
+        asked = [] if is_free else approval_rules.find_reasons(tx, to_sending(tx, each, judgement), above)
         found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
         reasons = [*asked, *found_out, *clearance.waits]
         if reasons or send_at is not None:
@@ -86,7 +86,7 @@ def to_hold(
     is_held = bool(reasons)
     bcc = tuple(str(address) for address in submission.order.bcc)
     needs_approval = any(reason != holds.PAUSED for reason in reasons)
-    conditions = rules.conditions(above, submission.caller)
+    conditions = approval_rules.conditions(above, submission.caller)
     expires_at = submission.now + conditions.expires_hours * HOUR if needs_approval else None
     return Hold(
         message_id=ready.document.id,
@@ -152,15 +152,15 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
     if not hold.needs_approval:
         return []
     caller = ready.submission.caller
-    above = rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
-    reviewers = rules.conditions(above, caller).reviewers
+    above = approval_rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
+    reviewers = approval_rules.conditions(above, caller).reviewers
     reads = None if caller.is_person else caller.reach
     return _to_notices(tx, hold, reviewers, reads, hold.created_at)
 
 
 def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
     """Those of the levels above the inbox, about a mail that has to wait for a person after all."""
-    above = rules.read_all(tx, {hold.inbox_id}).get(hold.inbox_id)
+    above = approval_rules.read_all(tx, {hold.inbox_id}).get(hold.inbox_id)
     if above is None:
         return
     key = keys.find(tx, hold.account_id, hold.key_id)

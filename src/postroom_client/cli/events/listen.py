@@ -71,7 +71,7 @@ def _forwarding(url: str | None, secret: str | None) -> "Iterator[Callable[[Fram
 def _hand_over(http: "httpx2.Client", url: str, secret: str, frame: "Frame") -> str:
     import httpx2
 
-    from postroom_client.signature import sign
+    from postroom_client.webhook_signature import sign
 
     body, timestamp = frame.text.encode(), str(int(time.time()))
     headers = {

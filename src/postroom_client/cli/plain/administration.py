@@ -12,7 +12,7 @@ PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer"
 POD = ("id", "client_id", "name")
 USER = ("id", "email", "name", "role", "pods pod_ids", "state", "invitation invitation_url")
 
-RULES = (
+SENDING_RULES = (
     Plain(
         "approvals list",
         "list_approvals",

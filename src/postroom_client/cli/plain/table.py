@@ -1,7 +1,9 @@
 """The table of plain commands, by their names: operation, what the command says and what it shows."""
 
-from postroom_client.cli.plain.administration import RULES, TENANTS
+from postroom_client.cli.plain.administration import SENDING_RULES, TENANTS
 from postroom_client.cli.plain.mail import DRAFTS, INBOXES, MAILBOX, TEMPLATES
 from postroom_client.cli.plain.outside import OUTSIDE
 
-ROWS = {row.name: row for row in (*INBOXES, *DRAFTS, *TEMPLATES, *RULES, *TENANTS, *MAILBOX, *OUTSIDE)}
+ROWS = {
+    row.name: row for row in (*INBOXES, *DRAFTS, *TEMPLATES, *SENDING_RULES, *TENANTS, *MAILBOX, *OUTSIDE)
+}

@@ -100,7 +100,7 @@ async def get_raw_by_link(resources: Resources, message_id: str, expires: str, s
 
 
 def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now: int) -> None:
-    attachments.require_signature(attachments.link_secret(tx), message_id, "", expires, signature, now)
+    attachments.require_signed_link(attachments.link_secret(tx), message_id, "", expires, signature, now)
     messages.require_visible(tx, message_id)
 
 
@@ -109,7 +109,7 @@ async def get_attachment_by_link(
 ) -> Response:
     def work(tx: Tx) -> Attachment | KeptFile:
         secret = attachments.link_secret(tx)
-        attachments.require_signature(secret, message_id, filename, expires, signature, resources.now())
+        attachments.require_signed_link(secret, message_id, filename, expires, signature, resources.now())
         if ids.is_id(ids.DRAFT, message_id):
             return drafts.get_file(tx, message_id, filename)
         messages.require_visible(tx, message_id)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom_client import verify_signature
-from postroom_client.signature import sign
+from postroom_client.webhook_signature import sign
 from tests.samples import samples
 
 SECRET, BODY, SENT_AT = "whsec", b'{"event":"message.received"}', "1794650400"
