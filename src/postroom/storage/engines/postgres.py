@@ -133,23 +133,23 @@ class PostgresSession:
         self.tx = PostgresTx(self._connection)
 
     def begin(self) -> None:
-        self._frame("begin")
+        self._control("begin")
 
     def commit(self) -> None:
-        self._frame("commit")
+        self._control("commit")
 
     def rollback(self) -> None:
-        self._frame("rollback")
+        self._control("rollback")
 
     def savepoint(self) -> None:
-        self._frame("savepoint job")
+        self._control("savepoint job")
 
     def release(self) -> None:
-        self._frame("release job")
+        self._control("release job")
 
     def undo(self) -> None:
-        self._frame("rollback to job")
-        self._frame("release job")
+        self._control("rollback to job")
+        self._control("release job")
 
     def must_run_again(self, error: Exception) -> bool:
         return isinstance(error, RUN_AGAIN)
@@ -166,7 +166,7 @@ class PostgresSession:
     def close(self) -> None:
         self.connections.close(self._connection)
 
-    def _frame(self, statement: LiteralString) -> None:
+    def _control(self, statement: LiteralString) -> None:
         try:
             self._connection.execute(statement)
         except psycopg.Error as error:
