@@ -24,7 +24,7 @@ from hypothesis.internal.constants_ast import Constants
 from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
-from postroom.events import events
+from postroom.events import event_log
 from postroom.net.dns import Resolver
 from postroom.processes import child_processes, loading
 from postroom.resources import Resources
@@ -294,7 +294,7 @@ class Server:
 
 async def until_somebody_listens(server: Server) -> None:
     """Until a request waits for the next event of the first account."""
-    bell = events.bell((await server.api.get("/v1/me")).json()["accountId"])
+    bell = event_log.bell((await server.api.get("/v1/me")).json()["accountId"])
     db = server.resources.db
     assert isinstance(db, SqliteDatabase | PostgresDatabase)
     async with asyncio.timeout(120):

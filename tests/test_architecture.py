@@ -75,7 +75,7 @@ ROOMS: dict[str, list[str]] = {
         "index_process",
         "keep_indexed",
         "filters",
-        "search",
+        "message_search",
         "listing",
     ],
     "queue": [
@@ -96,7 +96,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "queue/providers": ["names", "counts", "paces", "warm_ups"],
     "events": [
-        *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
+        *("kinds", "payload", "event_log", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
         *("web_push", "push_subscriptions", "notifications", "announce", "tool_calls"),
     ],
     "inward": [
@@ -121,7 +121,7 @@ ROOMS: dict[str, list[str]] = {
         *("connections", "fetching", "posts", "imap_wire", "imap_client", "mailbox_access", "follow_mailbox"),
         *("follow_all", "sending_through"),
     ],
-    "inward/journal": ["entries", "places", "depositor", "journal", "running"],
+    "inward/journal": ["entries", "places", "depositor", "mail_journal", "running"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send", "finished"),
         *(
@@ -155,7 +155,7 @@ ROOMS: dict[str, list[str]] = {
         "orphans",
         "integrity",
         "verification",
-        "upkeep",
+        "upkeep_loop",
     ],
     "upkeep/verification": [
         *("parts", "journals", "messages", "large_mails", "counters", "search_index", "verify"),

@@ -21,7 +21,7 @@ from postroom.mail.search.query import parse
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import indexing, search
+from postroom.mailbox.search import indexing, message_search
 from postroom.storage.database import Database, Tx
 from tests.postgres_engine import running_postgres
 
@@ -134,6 +134,6 @@ async def _time(db: Database, reach: Reach, q: str) -> float:
 
 
 def _find(tx: Tx, reach: Reach, q: str) -> int:
-    question = search.ask(tx, reach, parse(q), DOMAIN)
-    page = search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
+    question = message_search.ask(tx, reach, parse(q), DOMAIN)
+    page = message_search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return len(page.found)

@@ -64,7 +64,7 @@ from postroom.storage.data_folder import (
 from postroom.storage.database import Database
 from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
-from postroom.upkeep.upkeep import run_upkeep
+from postroom.upkeep.upkeep_loop import run_upkeep
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
 from postroom.web.dashboard.delayed_operations import carry_out_delayed

@@ -14,9 +14,9 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.reach import Reach, default_pod
 from postroom.accounts.rules import policy
 from postroom.errors import NotFound
-from postroom.events import events, webhook_log
+from postroom.events import event_log, webhook_log
 from postroom.events.announce import announce
-from postroom.events.events import EventChoice
+from postroom.events.event_log import EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.mailbox import documents, holds, inboxes, messages, threads, usage
@@ -146,10 +146,10 @@ Probe = Callable[[Tx, Reach, str], object]
 READS: list[tuple[str, Probe]] = [
     ("inbox", inboxes.get),
     ("inbox", lambda tx, reach, it: inboxes.are_within(tx, reach, [it])),
-    ("inbox", lambda tx, reach, it: events.list_after(tx, EventChoice(reach, frozenset({it})), 0, 50)),
+    ("inbox", lambda tx, reach, it: event_log.list_after(tx, EventChoice(reach, frozenset({it})), 0, 50)),
     ("thread", threads.get),
     ("message", messages.get),
-    ("message", lambda tx, reach, it: events.position_of_message(tx, reach.account_id, "inb_x", it)),
+    ("message", lambda tx, reach, it: event_log.position_of_message(tx, reach.account_id, "inb_x", it)),
     ("pod", pods.get),
     ("domain", domains.get),
     ("key", lambda tx, reach, it: keys.get_of(tx, reach, it)),
@@ -169,7 +169,7 @@ LISTS: list[Callable[[Tx, Reach], object]] = [
     lambda tx, reach: pods.list_within(tx, reach, 100, 0),
     lambda tx, reach: domains.list_within(tx, reach, 100, 0),
     lambda tx, reach: keys.list_of(tx, reach, 100, 0),
-    lambda tx, reach: events.list_after(tx, EventChoice(reach), 0, 100),
+    lambda tx, reach: event_log.list_after(tx, EventChoice(reach), 0, 100),
     lambda tx, reach: audit.list_within(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: policy.list_stops(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: holds.list_within(tx, reach, holds.HELD, 100, 0),

@@ -14,7 +14,7 @@ from postroom.errors import FirstAccountStays, NameTaken
 from postroom.mailbox import raw_mails
 from postroom.mailbox.search import index_upkeep
 from postroom.resources import Tx
-from postroom.upkeep import account_removal, upkeep
+from postroom.upkeep import account_removal, upkeep_loop
 from tests.api.test_deletion import mail
 from tests.api.test_pods import told
 from tests.conftest import Server
@@ -110,7 +110,7 @@ async def test_a_deleted_account_is_closed_at_once_and_leaves_nothing(server: Se
     assert (await server.resources.db.read(accounts.find, "second")) is None
     async with asyncio.timeout(120):  # what was being indexed meanwhile goes with the next round
         while await left_of(server, account.id):
-            await upkeep.one_round(server.resources)
+            await upkeep_loop.one_round(server.resources)
             await index_upkeep.tidy(server.resources.db)
     assert list(server.resources.blobs.names(-60.0)) == []
     assert (await asyncio.to_thread(rcpt, server.smtp_port, "gone"))[0] == 550
@@ -175,12 +175,12 @@ async def test_mail_is_kept_for_as_long_as_its_inbox_or_else_its_account_says(se
         assert page["total"] == len(page["data"])
         return [message["subject"] for message in page["data"]]
 
-    await upkeep.one_round(server.resources)
+    await upkeep_loop.one_round(server.resources)
     assert (await subjects(short), await subjects(usual)) == (["waits", "s"], ["s"])
     server.clock.turn(2 * DAY)
-    await upkeep.one_round(server.resources)
+    await upkeep_loop.one_round(server.resources)
     assert (await subjects(short), await subjects(usual)) == (["waits"], ["s"])
     server.clock.turn(9 * DAY)
-    await upkeep.one_round(server.resources)
+    await upkeep_loop.one_round(server.resources)
     assert (await subjects(short), await subjects(usual)) == (["waits"], [])
     assert list(server.resources.blobs.names(-60.0)) == []

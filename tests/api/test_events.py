@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from postroom.accounts.reach import Reach
-from postroom.events.events import Event, EventChoice, list_after
+from postroom.events.event_log import Event, EventChoice, list_after
 from postroom.upkeep.expiry import EVENT_LIFETIME
-from postroom.upkeep.upkeep import one_round
+from postroom.upkeep.upkeep_loop import one_round
 from tests.api.test_messages import stranger
 from tests.conftest import Server, until_somebody_listens
 from tests.letters import assert_is_payload, html_letter, letter, letter_with_files

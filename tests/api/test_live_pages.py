@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
 from postroom.errors import Unavailable
-from postroom.events import events
+from postroom.events import event_log
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from postroom.web.dashboard.forms import COOKIE
@@ -159,7 +159,7 @@ async def test_mail_between_the_admission_of_a_page_and_its_first_read_is_told(s
 async def test_a_first_read_that_fails_leaves_no_page_deaf(server: Server) -> None:
     await server.new_inbox("bob")
     session, known = await new_session(server)
-    failing: Any = FailingFirst(server.resources.db, events.last_position)
+    failing: Any = FailingFirst(server.resources.db, event_log.last_position)
     resources = replace(server.resources, db=failing)
 
     async def deliver() -> None:

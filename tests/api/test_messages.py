@@ -11,7 +11,7 @@ import pytest
 from postroom.accounts import accounts, keys
 from postroom.clock import MINUTE
 from postroom.resources import Tx
-from postroom.upkeep.upkeep import one_round
+from postroom.upkeep.upkeep_loop import one_round
 from tests.conftest import Server
 from tests.letters import assert_is_message, html_letter, letter, letter_with_files
 from tests.plain_transport import http_client

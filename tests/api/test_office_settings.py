@@ -10,7 +10,7 @@ from postroom.queue import deliveries, duties, outcomes, statistics
 from postroom.queue.duties import Duty
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.storage.database import Tx
-from postroom.upkeep.upkeep import where
+from postroom.upkeep.upkeep_loop import where
 from tests.api.test_front_office import signed_in
 from tests.api.test_office_lists import put_off
 from tests.conftest import Server

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from postroom.events import events
+from postroom.events import event_log
 from postroom.web.streams import websocket
 from postroom.web.streams.stream import CONNECTIONS_PER_ACCOUNT
 from postroom.web.streams.websocket import StreamProtocol
@@ -57,7 +57,7 @@ async def add_large_events(server: Server) -> list[str]:
     db, now = server.resources.db, server.clock.now()
     others = [await db.write(repeat_last_event, now) for _ in range(LARGE_EVENTS)]
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    db.ring(events.bell(account_id))
+    db.ring(event_log.bell(account_id))
     return [first, *others]
 
 

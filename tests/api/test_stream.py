@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from postroom import ids
 from postroom.assembly import serving
-from postroom.events import events
+from postroom.events import event_log
 from postroom.storage.database import Tx
 from postroom.storage.packed import packing
 from postroom.web.connection import BoundedConnection
@@ -87,7 +87,7 @@ async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(serv
         text = await hear_bytes(stream)
     event = json.loads(text)
     assert (event["inbox_id"], event["message"]["subject"]) == (inbox_id, "Mail 2")
-    stored = await server.resources.db.read(events.find, event["event_id"])
+    stored = await server.resources.db.read(event_log.find, event["event_id"])
     assert stored is not None
     assert stored.payload == text
 

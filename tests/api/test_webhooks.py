@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postroom.clock import DAY
-from postroom.events import events, webhooks
+from postroom.events import event_log, webhooks
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.conftest import Server, until_somebody_listens
@@ -68,7 +68,7 @@ async def test_the_body_is_the_stored_event_and_the_signature_is_over_it(
     headers, body = endpoint.requests[0]
     assert headers["x-signature"] == signature(webhook["secret"], headers, body)
     event = await server.next_event()
-    stored = await server.resources.db.read(events.find, event["event_id"])
+    stored = await server.resources.db.read(event_log.find, event["event_id"])
     assert stored is not None
     assert body == stored.payload
     assert headers["x-event-id"] == event["event_id"]

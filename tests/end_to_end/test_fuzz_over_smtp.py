@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 
 from postroom.accounts.reach import Reach
-from postroom.events.events import EventChoice, list_after
+from postroom.events.event_log import EventChoice, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
 from tests.letters import assert_is_message, assert_is_payload

@@ -8,8 +8,8 @@ import pytest
 
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
-from postroom.events import events
-from postroom.events.events import EventChoice
+from postroom.events import event_log
+from postroom.events.event_log import EventChoice
 from postroom.mailbox import messages, threads
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.conftest import Server
@@ -98,11 +98,11 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
     ),
     "events": (
         "events_by_position",
-        lambda tx, inbox: events.list_after(tx, EventChoice(Reach(inbox)), 7, 50),
+        lambda tx, inbox: event_log.list_after(tx, EventChoice(Reach(inbox)), 7, 50),
     ),
     "events of an inbox": (
         "events_by_inbox",
-        lambda tx, inbox: events.list_after(tx, EventChoice(Reach(inbox), frozenset({inbox})), 7, 50),
+        lambda tx, inbox: event_log.list_after(tx, EventChoice(Reach(inbox), frozenset({inbox})), 7, 50),
     ),
 }
 

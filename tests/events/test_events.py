@@ -4,9 +4,9 @@ import pytest
 
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, NotFound
-from postroom.events import events, kinds, webhooks
+from postroom.events import event_log, kinds, webhooks
 from postroom.events.announce import announce, announce_all
-from postroom.events.events import EventChoice
+from postroom.events.event_log import EventChoice
 from postroom.events.payload import News
 from postroom.mailbox import documents
 from postroom.mailbox.inboxes import Inbox
@@ -33,11 +33,11 @@ async def test_positions_of_an_account_have_no_gap_and_are_in_order(db: Database
         other = make_inbox(tx, "other")
         mine, theirs = put_mail(tx, inbox), put_mail(tx, other)
         told = [news(inbox, mine), news(other, theirs), news(inbox, mine)]
-        return [event.position for event in events.record_all(tx, told, "http://x")]
+        return [event.position for event in event_log.record_all(tx, told, "http://x")]
 
     assert await db.write(record) == [2, 2, 3]  # the mails themselves were the first
-    assert await db.read(events.last_position, inbox.account_id) == 3
-    assert await db.read(events.last_position, "acc_other") == 0
+    assert await db.read(event_log.last_position, inbox.account_id) == 3
+    assert await db.read(event_log.last_position, "acc_other") == 0
 
 
 async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inbox: Inbox) -> None:
@@ -47,7 +47,7 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
     await db.write(announce, news(inbox, message), "http://x")
 
     async def read(wanted: EventChoice, after: int = 0, limit: int = 10) -> list[int]:
-        page = await db.read(events.list_after, wanted, after, limit)
+        page = await db.read(event_log.list_after, wanted, after, limit)
         return [event.position for event in page.events]
 
     mine = Reach(inbox.account_id)
@@ -64,16 +64,16 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
 
 async def test_a_place_in_the_log_is_found_by_its_owner_alone(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
-    (event,) = (await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
-    assert await db.read(events.position_of, Reach(inbox.account_id), event.id) == 1
+    (event,) = (await db.read(event_log.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
+    assert await db.read(event_log.position_of, Reach(inbox.account_id), event.id) == 1
     for account_id, event_id in (("acc_other", event.id), (inbox.account_id, "evt_nonsense")):
         with pytest.raises(NotFound):
-            await db.read(events.position_of, Reach(account_id), event_id)
-    assert await db.read(events.position_of_message, inbox.account_id, inbox.id, message.id) == 1
+            await db.read(event_log.position_of, Reach(account_id), event_id)
+    assert await db.read(event_log.position_of_message, inbox.account_id, inbox.id, message.id) == 1
     for place in (("acc_other", inbox.id), (inbox.account_id, "inb_other")):
         with pytest.raises(NotFound):
-            await db.read(events.position_of_message, *place, message.id)
-    assert await db.read(events.find, event.id) == event
+            await db.read(event_log.position_of_message, *place, message.id)
+    assert await db.read(event_log.find, event.id) == event
 
 
 async def test_the_bells_name_the_account_and_webhooks_only_where_somebody_wants_it(
@@ -83,7 +83,7 @@ async def test_the_bells_name_the_account_and_webhooks_only_where_somebody_wants
     owner = inbox.account_id
     await db.write(webhooks.put, owner, owner, "http://h.example/", (kinds.MESSAGE_SENT,), None, START)
     told = [news(inbox, message, kind) for kind in (kinds.MESSAGE_SENT, kinds.MESSAGE_FAILED)]
-    bell = events.bell(owner)
+    bell = event_log.bell(owner)
     assert await db.write(announce_all, told, "http://x") == [[bell, deliveries.WEBHOOK_BELL], [bell]]
 
 
@@ -99,5 +99,5 @@ async def test_who_reaches_an_inbox_or_a_pod_sees_kinds_that_this_version_does_n
     message = await db.write(put_mail, inbox, "1")
     await db.write(announce, news(inbox, message, "message.dreamt"), "http://x")
     for reach in (Reach(inbox.account_id, inbox.pod_id, inbox.id), Reach(inbox.account_id, inbox.pod_id)):
-        page = await db.read(events.list_after, EventChoice(reach), 0, 10)
+        page = await db.read(event_log.list_after, EventChoice(reach), 0, 10)
         assert [event.kind for event in page.events] == ["message.received", "message.dreamt"]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroom.mailbox import documents, messages
 from postroom.storage.database import Tx
 from postroom.storage.packed import packing
-from postroom.upkeep.upkeep import one_round
+from postroom.upkeep.upkeep_loop import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
 from tests.conftest import Server, running_server, settings

@@ -7,8 +7,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
-from postroom.events import events
-from postroom.events.events import EventChoice
+from postroom.events import event_log
+from postroom.events.event_log import EventChoice
 from postroom.inward import examine, suspicion
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts, to_each_inbox
@@ -47,10 +47,10 @@ def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
 @pytest.mark.both_databases
 async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:
     mail = incoming(inbox, letter(message_id="<1@x>"))
-    assert await db.write(deposit, [mail, mail]) == [[events.bell(inbox.account_id)], []]
+    assert await db.write(deposit, [mail, mail]) == [[event_log.bell(inbox.account_id)], []]
     assert await db.write(deposit, [mail]) == [[]]
     assert await counts(db, inbox) == [1, 1, 1]
-    assert len((await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events) == 1
+    assert len((await db.read(event_log.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events) == 1
 
 
 @pytest.mark.both_databases
@@ -59,7 +59,7 @@ async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> 
     mail = incoming(inbox, letter())
     both = replace(mail.read.origin, destinations=(Destination(inbox.id), Destination(other.id)))
     (bells,) = await db.write(deposit, [replace(mail, read=replace(mail.read, origin=both))])
-    assert bells == [events.bell(inbox.account_id), events.bell(other.account_id)]
+    assert bells == [event_log.bell(inbox.account_id), event_log.bell(other.account_id)]
     assert [await counts(db, each) for each in (inbox, other)] == [[1, 1, 1]] * 2
 
 
@@ -119,7 +119,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     mail = replace(plain, read=replace(plain.read, needs_examination=True))
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
     wanted = EventChoice(Reach(inbox.account_id))
-    assert (await db.read(events.list_after, wanted, 0, 10)).events == []
+    assert (await db.read(event_log.list_after, wanted, 0, 10)).events == []
     assert await db.write(examine.claim_due, [], 10, START - 1) == []
     (work,) = await db.write(examine.claim_due, [], 10, START)
     assert await db.write(examine.claim_due, [], 10, START + LEASE - 1) == []
@@ -130,10 +130,10 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert message is not None
     found = examine.Examined(None, [], suspicion.Suspicion("clean", []))
     assert await db.write(examine.finish, message, found, "http://x", START) == [
-        events.bell(inbox.account_id)
+        event_log.bell(inbox.account_id)
     ]
     assert await db.write(examine.finish, message, found, "http://x", START) == []
-    assert len((await db.read(events.list_after, wanted, 0, 10)).events) == 1
+    assert len((await db.read(event_log.list_after, wanted, 0, 10)).events) == 1
 
 
 HIDDEN = "\u200b\u202e\U000e0069\U000e0067\u2066\u00ad"

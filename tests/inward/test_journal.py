@@ -13,11 +13,11 @@ from postroom import mail_server
 from postroom.assembly import serving
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import depositor as depositing
-from postroom.inward.journal import journal as journaling
+from postroom.inward.journal import mail_journal as journaling
 from postroom.inward.journal import places
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
-from postroom.inward.journal.journal import Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.mail_journal import Backlogged, DepositFull, MailJournal
 from postroom.inward.journal.running import running_journal
 from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import MAX_HOPS, OwnReader

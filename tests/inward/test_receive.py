@@ -19,7 +19,7 @@ from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
 from postroom.resources import Tx
 from postroom.upkeep.expiry import HANDOVER_LIFETIME
-from postroom.upkeep.upkeep import one_round
+from postroom.upkeep.upkeep_loop import one_round
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer

@@ -17,7 +17,7 @@ from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
-from postroom.mailbox.search import index_upkeep, indexing, removals, search
+from postroom.mailbox.search import index_upkeep, indexing, message_search, removals
 from postroom.mailbox.search.batch import Batch
 from postroom.mailbox.search.indexing import IndexStep
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
@@ -71,8 +71,8 @@ async def index(db: Database, holder: str = "node", now: int = START) -> None:
 
 
 def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
-    question = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
-    page = search.find(tx, question, None, 100, Links("", 0, b""), lambda: False)
+    question = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    page = message_search.find(tx, question, None, 100, Links("", 0, b""), lambda: False)
     return [documents.decode(found.message).subject for found in page.found]
 
 
@@ -239,8 +239,8 @@ async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
     assert await db.read(find, inbox, "report") == [f"Report {number}" for number in range(19, -1, -1)]
 
     def find_in_pod(tx: Tx) -> int:
-        question = search.ask(tx, Reach(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
-        return len(search.find(tx, question, None, 100, Links("", 0, b""), lambda: False).found)
+        question = message_search.ask(tx, Reach(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
+        return len(message_search.find(tx, question, None, 100, Links("", 0, b""), lambda: False).found)
 
     assert await db.read(find_in_pod) == 1
 

@@ -9,7 +9,7 @@ from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import indexing, removals, search
+from postroom.mailbox.search import indexing, message_search, removals
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import deletion
 from tests.doubles import START
@@ -19,8 +19,8 @@ MINUTE = 60_000
 
 
 def read_page(tx: Tx, inbox: Inbox, q: str, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
-    question = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
-    page = search.find(tx, question, cursor, limit, Links("", 0, b""), lambda: False)
+    question = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    page = message_search.find(tx, question, cursor, limit, Links("", 0, b""), lambda: False)
     return [documents.decode(found.message).subject for found in page.found], page.next
 
 
@@ -102,11 +102,11 @@ async def test_any_order_of_indexing_gives_the_order_of_arrival(db: Database, se
 async def test_many_that_came_late_are_found_by_the_index(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "LOOKED_AT_EACH", 50)
+    monkeypatch.setattr(message_search, "LOOKED_AT_EACH", 50)
     inbox = await new_inbox(db)
     await db.write(store, inbox, "Report newest", now=START + 10_000 * MINUTE)
     await index(db)
-    count = search.LOOKED_AT_EACH + 50
+    count = message_search.LOOKED_AT_EACH + 50
 
     def import_all(tx: Tx) -> None:
         for number in range(count):

@@ -15,7 +15,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
-from postroom.mailbox.search import contents, filters, indexing, search
+from postroom.mailbox.search import contents, filters, indexing, message_search
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.filled_inbox import document
@@ -66,11 +66,11 @@ def store(tx: Tx, inbox: Inbox, chance: random.Random) -> documents.Document:
 
 def find(tx: Tx, inbox: Inbox, q: str, limit: int = MAILS) -> list[str]:
     """Of all pages."""
-    asked = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    asked = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
     found: list[str] = []
     cursor = None
     while True:
-        page = search.find(tx, asked, cursor, limit, Links("", 0, b""), lambda: False)
+        page = message_search.find(tx, asked, cursor, limit, Links("", 0, b""), lambda: False)
         found += [documents.decode(each.message).id for each in page.found]
         if page.next is None:
             return found
@@ -150,8 +150,8 @@ WAYS = {
 async def test_random_filters_find_what_a_slow_reading_finds(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "FIRST_CHUNK", 3)
-    monkeypatch.setattr(search, "LARGEST_CHUNK", 8)
+    monkeypatch.setattr(message_search, "FIRST_CHUNK", 3)
+    monkeypatch.setattr(message_search, "LARGEST_CHUNK", 8)
     chance = random.Random(16)
     inbox = await new_inbox(db)
     stored = [await db.write(store, inbox, chance) for _ in range(30)]
@@ -175,7 +175,7 @@ async def test_random_filters_find_what_a_slow_reading_finds(
         ]
         for way, (few, looked_at_each) in WAYS.items():
             monkeypatch.setattr(filters, "FEW", few)
-            monkeypatch.setattr(search, "LOOKED_AT_EACH", looked_at_each)
+            monkeypatch.setattr(message_search, "LOOKED_AT_EACH", looked_at_each)
             found = await db.read(find, inbox, f"{word} {written}", 7)
             assert sorted(found) == sorted(wanted), f"{word} {written}: {way}"
             moments = [states[message_id].created_at for message_id in found]

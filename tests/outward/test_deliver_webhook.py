@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from postroom.clock import HOUR, SECOND
-from postroom.events import events, webhooks
+from postroom.events import event_log, webhooks
 from postroom.events.webhook_signature import sign
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.deliver_webhook import give_up, record_tried, signed_headers
@@ -88,7 +88,7 @@ async def test_without_a_webhook_nothing_is_posted(db: Database, inbox: Inbox) -
 
 async def test_the_signature_is_of_the_second_and_the_stored_bytes(db: Database, inbox: Inbox) -> None:
     delivery = await claimed(db, inbox)
-    event = await db.read(events.find, delivery.event_id or "")
+    event = await db.read(event_log.find, delivery.event_id or "")
     assert event is not None
     headers = signed_headers(event.id, event.payload, "whsec_x", START + 999)
     assert headers["X-Timestamp"] == str(START // SECOND)

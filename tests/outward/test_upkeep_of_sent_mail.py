@@ -2,7 +2,7 @@
 
 from postroom.clock import DAY
 from postroom.storage.database import Tx
-from postroom.upkeep import upkeep
+from postroom.upkeep import upkeep_loop
 from tests.conftest import Server
 from tests.outbound import send, settled
 
@@ -20,8 +20,8 @@ async def test_keys_are_forgotten_after_a_day_and_deliveries_with_their_inbox(se
     before = await sender.resources.db.read(counts)
     assert min(before.values()) >= 1
     sender.clock.turn(DAY + 1)
-    await upkeep.one_round(sender.resources)
+    await upkeep_loop.one_round(sender.resources)
     assert await sender.resources.db.read(counts) == {**before, "idempotency_keys": 0}
     await sender.api.delete(f"/v1/inboxes/{bob}")
-    await upkeep.one_round(sender.resources)
+    await upkeep_loop.one_round(sender.resources)
     assert await sender.resources.db.read(counts) == dict.fromkeys(TABLES, 0)

@@ -27,7 +27,7 @@ from postroom.mailbox import inboxes, usage
 from postroom.mailbox.documents import encode
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import contents, indexing, search
+from postroom.mailbox.search import contents, indexing, message_search
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
 from postroom.outward.delivering import mail_job
@@ -380,8 +380,8 @@ def put_words(tx: Tx, inbox: Inbox, now: int) -> None:
 
 
 def find_ids(tx: Tx, reach: Reach, q: str) -> list[str]:
-    question = search.ask(tx, reach, parse(q), "postroom.localhost")
-    page = search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
+    question = message_search.ask(tx, reach, parse(q), "postroom.localhost")
+    page = message_search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return [json.loads(found.message)["id"] for found in page.found]
 
 

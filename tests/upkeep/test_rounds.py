@@ -14,8 +14,8 @@ from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
-from postroom.upkeep import upkeep
-from postroom.upkeep.upkeep import FEWEST_ROWS, MOST_ROWS, STEP_SECONDS, Steps, run_upkeep
+from postroom.upkeep import upkeep_loop
+from postroom.upkeep.upkeep_loop import FEWEST_ROWS, MOST_ROWS, STEP_SECONDS, Steps, run_upkeep
 from tests.conftest import Server, settings
 from tests.doubles import START, FakeClock
 from tests.filled_inbox import fill
@@ -59,8 +59,8 @@ async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
         while len(found := await held()) < 2:
             await asyncio.sleep(0.01)
     node, duty = sorted(found, key=lambda each: not each.name.startswith(duties.NODE))
-    assert node.holder == upkeep.where(resources)
-    assert (duty.name, duties.NODE + duty.holder) == (upkeep.DUTY, node.name)
+    assert node.holder == upkeep_loop.where(resources)
+    assert (duty.name, duties.NODE + duty.holder) == (upkeep_loop.DUTY, node.name)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -85,12 +85,12 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
     resources: Resources, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(upkeep, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep_loop, "ROUND_SECONDS", 0.01)
 
     def fill_and_delete(tx: Tx) -> None:
         tx.run("insert into accounts (id, name, plan, created_at) values ('acc', 'n', 'free', 1)")
         tx.run("insert into removed_inboxes (inbox_id, removed_at) values ('inb', 0)")
-        duties.take(tx, upkeep.DUTY, "another", START + DAY, START)
+        duties.take(tx, upkeep_loop.DUTY, "another", START + DAY, START)
 
     await resources.db.write(fill_and_delete)
     blobs = SharedBlobs()
@@ -98,7 +98,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
     for _ in range(3):  # at its start, with its first round, and who says it again has finished that
         clock.turn(1)
         async with asyncio.timeout(60):
-            while clock.now() + upkeep.DUTY_HELD not in await resources.db.read(ends):
+            while clock.now() + upkeep_loop.DUTY_HELD not in await resources.db.read(ends):
                 await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -115,8 +115,8 @@ def ends(tx: Tx) -> set[int]:
 async def test_a_round_continues_with_the_inboxes_where_the_last_one_stopped(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "INBOXES_AT_ONCE", 1)
-    monkeypatch.setattr(upkeep, "INBOXES_IN_A_ROUND", 1)
+    monkeypatch.setattr(upkeep_loop, "INBOXES_AT_ONCE", 1)
+    monkeypatch.setattr(upkeep_loop, "INBOXES_IN_A_ROUND", 1)
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
 
     def fill_three(tx: Tx) -> list[str]:

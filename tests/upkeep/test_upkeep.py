@@ -18,7 +18,7 @@ from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from postroom.upkeep import inbox_removal, orphans
 from postroom.upkeep.inbox_removal import STEP_BYTES
 from postroom.upkeep.orphans import sweep_orphans
-from postroom.upkeep.upkeep import MOST_ROWS, one_round
+from postroom.upkeep.upkeep_loop import MOST_ROWS, one_round
 from tests.api.test_stream import mail
 from tests.conftest import Server
 from tests.doubles import FakeClock

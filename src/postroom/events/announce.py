@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroom.events import events, notifications, webhooks
+from postroom.events import event_log, notifications, webhooks
 from postroom.events.payload import News, SystemNotice
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
@@ -30,27 +30,27 @@ def announce(tx: Tx, news: News, base_url: str) -> list[str]:
 def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
     """Also rings the bells of who listens, after the commit; gives for each their names."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
-    recorded = events.record_all(tx, told, base_url)
+    recorded = event_log.record_all(tx, told, base_url)
     for news in told:
         process_metrics.note_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
     notifications.note_events(tx, told, base_url)
-    tx.ring(*dict.fromkeys(events.bell(event.account_id) for event in recorded))
+    tx.ring(*dict.fromkeys(event_log.bell(event.account_id) for event in recorded))
     if queued:
         tx.ring(deliveries.WEBHOOK_BELL)
     return [
-        [events.bell(event.account_id), deliveries.WEBHOOK_BELL]
+        [event_log.bell(event.account_id), deliveries.WEBHOOK_BELL]
         if event.id in queued
-        else [events.bell(event.account_id)]
+        else [event_log.bell(event.account_id)]
         for event in recorded
     ]
 
 
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:
     """An event that is about no message."""
-    recorded = events.record_notice(tx, notice)
+    recorded = event_log.record_notice(tx, notice)
     process_metrics.note_event(notice.kind)
-    tx.ring(events.bell(notice.account_id))
+    tx.ring(event_log.bell(notice.account_id))
     if webhooks.enqueue_all(tx, [recorded]):
         tx.ring(deliveries.WEBHOOK_BELL)
 

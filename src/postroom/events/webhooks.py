@@ -11,7 +11,7 @@ from postroom import ids
 from postroom.clock import DAY
 from postroom.errors import NotFound
 from postroom.events import kinds
-from postroom.events.events import Event, NewEvent
+from postroom.events.event_log import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.webhook_signature import new_secret
 from postroom.queue import deliveries

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from postroom.events import events
+from postroom.events import event_log
 from postroom.imap import listing
 from postroom.imap.state import ImapState
 from postroom.mailbox.folders import views
@@ -69,7 +69,7 @@ class InboxWatch:
         return [client for sessions in self._sessions.values() for client in sessions]
 
     async def _listen(self, account_id: str) -> None:
-        with contextlib.closing(self._resources.db.listen(events.bell(account_id))) as ear:
+        with contextlib.closing(self._resources.db.listen(event_log.bell(account_id))) as ear:
             while True:
                 if await ear.wait(60.0):
                     self._rung.set()

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from postroom import log
 from postroom.clock import SECOND
 from postroom.connections.fetching import Fetcher, FetchError
-from postroom.events import announce, events, kinds
+from postroom.events import announce, event_log, kinds
 from postroom.events.payload import News
 from postroom.inward import suspicion
 from postroom.judging.question import ANSWER_BYTES, Opinion, read_opinion, to_question
@@ -58,7 +58,7 @@ class Judge(Struct):
     async def look(self, since: int) -> int:
         """What has come since a moment. Gives the moment of the last."""
         told = await self.resources.db.read(
-            events.list_told, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
+            event_log.list_told, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
         )
         new = [each for each in told if each.message_id not in self.seen]
         for each in new:

@@ -16,7 +16,7 @@ from postroom.config import Plan
 from postroom.errors import BadRequest
 from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp, show_item
 from postroom.mail.search import query as grammar
-from postroom.mailbox.search import search
+from postroom.mailbox.search import message_search
 from postroom.net import relay
 from postroom.storage.database import Tx
 
@@ -113,7 +113,7 @@ def decode_searches(stored: str) -> list[SavedSearch]:
 def encode_searches(wanted: list[SavedSearch]) -> str:
     """Each is asked as it was kept, so what cannot be asked is refused; no two have one name."""
     for each in wanted:
-        search.parse(each.q, "savedSearches")
+        message_search.parse(each.q, "savedSearches")
     if len({each.name for each in wanted}) < len(wanted):
         raise BadRequest("Each saved search has a name of its own.", field="savedSearches")
     return msgspec.json.encode(wanted).decode()

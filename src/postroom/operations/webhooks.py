@@ -9,7 +9,7 @@ from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import NotFound, NoWebhookUrl
-from postroom.events import events, kinds, webhook_log, webhooks
+from postroom.events import event_log, kinds, webhook_log, webhooks
 from postroom.fields import Limit, Offset, Timestamp, show_item
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import deliveries
@@ -200,7 +200,7 @@ def retry_some_failed(tx: Tx, caller: Caller, since: int, now: int) -> int:
     return count
 
 
-def replay_event(tx: Tx, caller: Caller, event: events.Event, owner: str, now: int) -> str:
+def replay_event(tx: Tx, caller: Caller, event: event_log.Event, owner: str, now: int) -> str:
     """To a webhook of the account, whether or not it is enabled or wants this kind; gives its URL."""
     webhook = webhooks.get(tx, owner)
     if webhook.account_id != caller.account_id:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from postroom import log
 from postroom.clock import SECOND
-from postroom.events import events, notifications, webhooks
-from postroom.events.events import Event
+from postroom.events import event_log, notifications, webhooks
+from postroom.events.event_log import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
 from postroom.outward.courier import DeliveryError, WebhookCourier, to_outcome
@@ -24,7 +24,7 @@ UNAUTHORIZED = 401
 async def deliver_webhook(
     resources: Resources, courier: WebhookCourier, recorder: Recorder, delivery: Delivery
 ) -> None:
-    event = await resources.db.read(events.find, delivery.event_id or "")
+    event = await resources.db.read(event_log.find, delivery.event_id or "")
     webhook = await resources.db.read(webhooks.find, delivery.webhook_owner or "")
     if event is None or webhook is None or not (webhook.enabled or delivery.is_replay):
         await resources.db.write(give_up, delivery, resources.now())

@@ -6,7 +6,7 @@ from typing import cast
 from postroom import log
 from postroom.clock import to_mail_date
 from postroom.inward.journal.depositor import is_out_of_space
-from postroom.inward.journal.journal import LARGEST_BYTES, Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.mail_journal import LARGEST_BYTES, Backlogged, DepositFull, MailJournal
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail, require_few_hops
 from postroom.processes import pools

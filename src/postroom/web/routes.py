@@ -24,7 +24,7 @@ from postroom.operations.writing import templates
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.accounts.domains import make_dkim_key
-from postroom.web.api.events import events, waiting
+from postroom.web.api.events import listing, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.events.webhooks import require_allowed_urls
 from postroom.web.api.mailbox import messages as downloads
@@ -144,7 +144,7 @@ ROUTES = (
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, LINK, also=(302,)),
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
     get(f"{FILE}/preview", downloads.get_attachment_preview, SCOPED, READING, 200, PREVIEW),
-    get("/v1/events", events.list_events, SCOPED, READING, 200, MISSING),
+    get("/v1/events", listing.list_events, SCOPED, READING, 200, MISSING),
     post(
         f"{INBOX}/send",
         send.send_message,

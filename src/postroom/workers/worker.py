@@ -16,7 +16,7 @@ from postroom.clock import SystemClock
 from postroom.errors import Unavailable
 from postroom.inward import suspicion
 from postroom.inward.journal.entries import Held, Reached
-from postroom.inward.journal.journal import MailJournal
+from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.mails import ReadMail
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles

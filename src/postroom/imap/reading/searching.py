@@ -20,7 +20,7 @@ from postroom.mailbox import drafts, messages, raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.search import search as search_index
+from postroom.mailbox.search import message_search as search_index
 from postroom.outward.finished import draft_mail
 from postroom.resources import Blobs, Tx
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from postroom import log
 from postroom.inward.journal import places
 from postroom.inward.journal.depositor import Depositor
-from postroom.inward.journal.journal import MailJournal
+from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.processes import pools
 from postroom.resources import Resources

@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.events import kinds
-from postroom.events.events import Event
+from postroom.events.event_log import Event
 from postroom.mailbox import inboxes, messages, threads
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing

@@ -11,8 +11,8 @@ from starlette.types import Receive
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.errors import ApiError
-from postroom.events import events as log
-from postroom.events.events import Event, EventChoice
+from postroom.events import event_log as log
+from postroom.events.event_log import Event, EventChoice
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import events, names, showing
 from postroom.web.streams.stream import Stream

@@ -19,7 +19,7 @@ from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import Pause
 from postroom.accounts.sessions import Session
 from postroom.config import Endpoint
-from postroom.events import events
+from postroom.events import event_log as events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import operator

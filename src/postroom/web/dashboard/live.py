@@ -14,8 +14,8 @@ from postroom.accounts.permissions import READING, require_any
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
-from postroom.events import events
-from postroom.events.events import Event
+from postroom.events import event_log as events
+from postroom.events.event_log import Event
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.requests import cookies

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from postroom import log
 from postroom.accounts.reach import Reach
-from postroom.events import events
-from postroom.events.events import Event, EventChoice, EventSlice
+from postroom.events import event_log
+from postroom.events.event_log import Event, EventChoice, EventSlice
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
 from postroom.resources import Resources
 from postroom.web.streams.websocket import BROKEN, text_frame
@@ -69,7 +69,7 @@ class Hub:
             self._resources.loops.forget(name)
 
     async def _run(self) -> None:
-        with closing(self._resources.db.listen(events.bell(self.account_id))) as ear:
+        with closing(self._resources.db.listen(event_log.bell(self.account_id))) as ear:
             await self._find_position()
             while True:
                 page = await self._read_page()
@@ -80,7 +80,7 @@ class Hub:
     async def _find_position(self) -> None:
         while not self._ready.is_set():
             try:
-                self.position = await self._resources.db.read(events.last_position, self.account_id)
+                self.position = await self._resources.db.read(event_log.last_position, self.account_id)
                 self._ready.set()
             except Exception as error:
                 self._resources.loops.failed(self._reading, error)
@@ -89,7 +89,7 @@ class Hub:
     async def _read_page(self) -> EventSlice:
         wanted = EventChoice(Reach(self.account_id))
         try:
-            page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
+            page = await self._resources.db.read(event_log.list_after, wanted, self.position, PAGE)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
             return EventSlice([], has_more=False)
@@ -144,7 +144,7 @@ class Hub:
         wanted = EventChoice(listener.reach)
         while listener.cursor < self.position:
             announced = self.position
-            page = await self._resources.db.read(events.list_after, wanted, listener.cursor, PAGE)
+            page = await self._resources.db.read(event_log.list_after, wanted, listener.cursor, PAGE)
             for event in page.events:
                 if listener.wants(event) and not await listener.catch_up(event):
                     return False

@@ -16,8 +16,8 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
-from postroom.events import events, kinds
-from postroom.events.events import Event
+from postroom.events import event_log, kinds
+from postroom.events.event_log import Event
 from postroom.mailbox import inboxes
 from postroom.operations.audit_log import note_refusal
 from postroom.resources import Resources, Tx
@@ -241,7 +241,7 @@ class Streams:
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
         position = hub.position
-        last = await self._resources.db.read(events.last_id, stream.caller.reach, position + 1)
+        last = await self._resources.db.read(event_log.last_id, stream.caller.reach, position + 1)
         await stream.say(
             {
                 "type": "subscribed",
@@ -262,7 +262,7 @@ class Streams:
             return
         caller = stream.caller
         try:
-            position = await self._resources.db.read(events.position_of, caller.reach, last_event_id)
+            position = await self._resources.db.read(event_log.position_of, caller.reach, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None, told)

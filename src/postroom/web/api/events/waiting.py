@@ -6,25 +6,25 @@ from contextlib import closing
 import msgspec
 from starlette.responses import Response
 
-from postroom.events import events
-from postroom.events.events import Event, EventChoice
+from postroom.events import event_log
+from postroom.events.event_log import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
 from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes, message_json, messages
-from postroom.mailbox.search import search
+from postroom.mailbox.search import message_search
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import WaitQuery
-from postroom.web.interface.shapes import shapes
+from postroom.web.interface.shapes import answer_shapes
 
 PAGE = 100
 WHOLE_LOG = "0"
 SECONDS = 10.0
 
 
-async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shapes.RawMessageOrNothing:
+async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> answer_shapes.RawMessageOrNothing:
     """Wait for an inbound message that matches; 204 when none came in time"""
-    asked = search.parse(query.q) if query.q else None
+    asked = message_search.parse(query.q) if query.q else None
     position = await call.resources.db.read(find_start, call, inbox_id, query.after)
     found = await first_match(call, inbox_id, position, query, asked)
     if found is None:
@@ -35,12 +35,12 @@ async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shape
 def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
     inboxes.get(tx, call.reach, inbox_id)
     if after is None:
-        return events.last_position(tx, call.account_id)
+        return event_log.last_position(tx, call.account_id)
     if after == WHOLE_LOG:
         return 0
     if after.startswith("msg_"):
-        return events.position_of_message(tx, call.account_id, inbox_id, after)
-    return events.position_of(tx, call.reach, after)
+        return event_log.position_of_message(tx, call.account_id, inbox_id, after)
+    return event_log.position_of(tx, call.reach, after)
 
 
 async def first_match(
@@ -50,9 +50,9 @@ async def first_match(
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
-    with closing(call.resources.db.listen(events.bell(call.account_id))) as ear:
+    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
         while True:
-            page = await call.resources.db.read(events.list_after, wanted, position, PAGE)
+            page = await call.resources.db.read(event_log.list_after, wanted, position, PAGE)
             for event in page.events:
                 if matches(event, query) and (
                     asked is None
@@ -80,7 +80,7 @@ def matches(event: Event, query: WaitQuery) -> bool:
 
 def answers(tx: Tx, asked: Query, message_id: str) -> bool:
     message = messages.find(tx, message_id)
-    return message is not None and search.answers(tx, asked, message)
+    return message is not None and message_search.answers(tx, asked, message)
 
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:

@@ -11,7 +11,7 @@ from postroom.config import allows_private_targets
 from postroom.errors import InvalidWebhookUrl, WebhookFailed
 from postroom.events import webhook_list
 from postroom.events import webhooks as stored
-from postroom.events.events import Event
+from postroom.events.event_log import Event
 from postroom.events.notifications import EMAIL
 from postroom.events.payload import EventMessage, Payload
 from postroom.mail.proof.lookup import DnsTemporary

@@ -7,19 +7,19 @@ from msgspec import Raw
 from postroom.errors import Unavailable
 from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes
-from postroom.mailbox.search import search
-from postroom.mailbox.search.search import ResultPage
+from postroom.mailbox.search import message_search
+from postroom.mailbox.search.message_search import ResultPage
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import SearchQuery
-from postroom.web.interface.shapes import shapes
+from postroom.web.interface.shapes import answer_shapes
 
 SECONDS = 2.0
 
 
-async def search_messages(call: Call, query: SearchQuery) -> shapes.SearchPage:
+async def search_messages(call: Call, query: SearchQuery) -> answer_shapes.SearchPage:
     """Find messages by their words, in subject, addresses, text and files, newest first"""
-    asked = search.parse(query.q)
+    asked = message_search.parse(query.q)
     ends = time.monotonic() + SECONDS
     try:
         page = await call.resources.db.read_long(find_page, SECONDS, call, query, asked, ends)
@@ -29,13 +29,15 @@ async def search_messages(call: Call, query: SearchQuery) -> shapes.SearchPage:
             " before:.",
             retry_after=1,
         ) from None
-    found = [shapes.ShownResult(Raw(each.message), each.matched, each.snippet) for each in page.found]
-    return shapes.SearchPage(found, page.next)
+    found = [answer_shapes.ShownResult(Raw(each.message), each.matched, each.snippet) for each in page.found]
+    return answer_shapes.SearchPage(found, page.next)
 
 
 def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float) -> ResultPage:
     reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
     if reach is None:
         return ResultPage([], None)
-    question = search.ask(tx, reach, asked, call.resources.config.domain, query.include is not None)
-    return search.find(tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends)
+    question = message_search.ask(tx, reach, asked, call.resources.config.domain, query.include is not None)
+    return message_search.find(
+        tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends
+    )

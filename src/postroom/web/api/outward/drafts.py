@@ -44,7 +44,7 @@ from postroom.web.interface.bodies.draft_body import (
 )
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile
-from postroom.web.interface.shapes import shapes
+from postroom.web.interface.shapes import answer_shapes
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3
@@ -175,7 +175,7 @@ async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
 
 async def send_draft(
     call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None, undo_seconds: int = 0
-) -> shapes.RawReceipt:
+) -> answer_shapes.RawReceipt:
     """Send a draft, which is gone once it is accepted"""
     seen = Seen(seen_version(call, body.version), seen_hash, undo_seconds)
     for attempt in range(SEND_ATTEMPTS):
@@ -187,7 +187,7 @@ async def send_draft(
     raise AssertionError("unreachable")
 
 
-async def send_once(call: Call, draft_id: str, seen: Seen) -> shapes.RawReceipt:
+async def send_once(call: Call, draft_id: str, seen: Seen) -> answer_shapes.RawReceipt:
     """At the version that was seen; its acceptance takes that one alone."""
     found = await call.resources.db.read(look_up, call, draft_id)
     if isinstance(found, SendAnswer):

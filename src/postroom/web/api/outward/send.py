@@ -13,22 +13,24 @@ from postroom.web.call import Call
 from postroom.web.interface.bodies.address_fields import read_addresses
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
-from postroom.web.interface.shapes import shapes
+from postroom.web.interface.shapes import answer_shapes
 
 
-async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
+async def send_message(call: Call, inbox_id: str, body: SendBody) -> answer_shapes.RawReceipt:
     """Send a mail, or reply inside a thread"""
     return to_response(await send_body(call, inbox_id, require_idempotency_key(call.request), body))
 
 
-async def respond_to_invitation(call: Call, message_id: str, body: CalendarAnswerBody) -> shapes.RawReceipt:
+async def respond_to_invitation(
+    call: Call, message_id: str, body: CalendarAnswerBody
+) -> answer_shapes.RawReceipt:
     """Accept or decline the invitation that a message brought; its organizer is told by mail"""
     key = require_idempotency_key(call.request)
     order = await to_answer(call.resources, call.reach, message_id, body.status, body.comment, key)
     return to_response(await accept_order(call, order))
 
 
-async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> shapes.RawReceipt:
+async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> answer_shapes.RawReceipt:
     """Pass a mail on as it came, in the name of its author"""
     key, to = require_idempotency_key(call.request), read_addresses("to", body.to)
     if not to:

@@ -17,7 +17,7 @@ from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, duties, statistics
 from postroom.queue.duties import Duty
 from postroom.queue.statistics import Hour, Loop
-from postroom.upkeep.upkeep import DUTY_HELD
+from postroom.upkeep.upkeep_loop import DUTY_HELD
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets

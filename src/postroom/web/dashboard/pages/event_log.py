@@ -8,8 +8,9 @@ from postroom import ids
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.events import events, kinds, webhooks
-from postroom.events.events import Event, EventChoice
+from postroom.events import event_log as events
+from postroom.events import kinds, webhooks
+from postroom.events.event_log import Event, EventChoice
 from postroom.events.webhooks import Webhook
 from postroom.mailbox import inboxes, messages
 from postroom.operations.webhooks import replay_event

@@ -23,7 +23,7 @@ from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.interface.bodies.body import SearchQuery
-from postroom.web.interface.shapes.shapes import SearchPage
+from postroom.web.interface.shapes.answer_shapes import SearchPage
 from postroom.web.requests.request_body import explain
 
 # What is asked for most, as addresses: the word on the chip, and the search behind it.

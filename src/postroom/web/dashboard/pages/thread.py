@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.events import events, webhook_log
-from postroom.events.events import Event
+from postroom.events import event_log as events
+from postroom.events import webhook_log
+from postroom.events.event_log import Event
 from postroom.events.webhook_log import Attempt
 from postroom.mail.address import normalize, parse_list
 from postroom.mailbox import correspondents, labels, message_json, messages, raw_mails, related, threads

@@ -10,8 +10,9 @@ from starlette.responses import Response
 
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, NotFound, WebhookFailed
-from postroom.events import events, kinds, webhook_log, webhooks
-from postroom.events.events import Event
+from postroom.events import event_log as events
+from postroom.events import kinds, webhook_log, webhooks
+from postroom.events.event_log import Event
 from postroom.fields import Offset, PageQuery
 from postroom.mailbox import inboxes
 from postroom.operations import webhooks as operations

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
 from postroom.events import kinds
-from postroom.events.events import EventChoice
+from postroom.events.event_log import EventChoice
 from postroom.fields import InboxFilter, Limit, PodFilter
 
 _LISTED = re.compile(r"[\w.,-]*")

@@ -7,17 +7,17 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
-from postroom.events import events
-from postroom.events.events import EventChoice, EventSlice
+from postroom.events import event_log
+from postroom.events.event_log import EventChoice, EventSlice
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import EventQuery
-from postroom.web.interface.shapes import shapes
+from postroom.web.interface.shapes import answer_shapes
 
 NOTHING = EventSlice([], has_more=False)
 
 
-async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
+async def list_events(call: Call, query: EventQuery) -> answer_shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
     wanted = query.wanted(call.reach)
     if query.order == "desc":
@@ -26,22 +26,22 @@ async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     return show(await wait_for_events(call, wanted, position, query), query.after)
 
 
-def show(found: EventSlice, otherwise: str | None) -> shapes.EventPage:
+def show(found: EventSlice, otherwise: str | None) -> answer_shapes.EventPage:
     given = found.events
-    return shapes.EventPage(
+    return answer_shapes.EventPage(
         [Raw(event.payload) for event in given], given[-1].id if given else otherwise, found.is_cut or UNSET
     )
 
 
 def newest_first(tx: Tx, reach: Reach, wanted: EventChoice | None, query: EventQuery) -> EventSlice:
-    position = None if query.after is None else events.position_of(tx, reach, query.after)
+    position = None if query.after is None else event_log.position_of(tx, reach, query.after)
     chosen = narrow(tx, wanted, query.pod_id)
-    return NOTHING if chosen is None else events.list_before(tx, chosen, position, query.limit)
+    return NOTHING if chosen is None else event_log.list_before(tx, chosen, position, query.limit)
 
 
 def next_after(tx: Tx, wanted: EventChoice | None, position: int, query: EventQuery) -> EventSlice:
     chosen = narrow(tx, wanted, query.pod_id)
-    return NOTHING if chosen is None else events.list_after(tx, chosen, position, query.limit)
+    return NOTHING if chosen is None else event_log.list_after(tx, chosen, position, query.limit)
 
 
 def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoice | None:
@@ -53,7 +53,7 @@ def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoic
 
 
 def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
-    return 0 if event_id is None else events.position_of(tx, reach, event_id)
+    return 0 if event_id is None else event_log.position_of(tx, reach, event_id)
 
 
 async def wait_for_events(
@@ -62,7 +62,7 @@ async def wait_for_events(
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
-    with closing(call.resources.db.listen(events.bell(call.account_id))) as ear:
+    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
         while True:
             found = await call.resources.db.read(next_after, wanted, position, query)
             left = ends - loop.time()
