@@ -1,6 +1,7 @@
 """Notifications: a short word to people elsewhere that something waits, grouped when much happens at once."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -147,14 +148,19 @@ def _add(tx: Tx, target: Told, address: str, occasion: str, subject: str, link: 
     deliveries.add_all(tx, [new])
 
 
-def take(tx: Tx, notification_id: str) -> tuple[Notification, Told] | None:
+class TakenNotification(NamedTuple):
+    notification: Notification
+    target: Told
+
+
+def take(tx: Tx, notification_id: str) -> TakenNotification | None:
     """From now on nothing more joins it. None when its target is gone."""
     row = tx.one("select * from notifications where id = :id", id=notification_id)
     told = None if row is None else _find_told(tx, row["target_id"])
     if row is None or told is None:
         return None
     tx.run("update notifications set state = 'leaving' where id = :id", id=notification_id)
-    return item_from_row(Notification, row), told
+    return TakenNotification(item_from_row(Notification, row), told)
 
 
 def _find_told(tx: Tx, target_id: str) -> Told | None:

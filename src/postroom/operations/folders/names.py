@@ -1,6 +1,7 @@
 """Names of folders as mail programs see them, and who may use them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller
@@ -29,7 +30,12 @@ class FolderRefused(Exception):
         self.message = message
 
 
-def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> tuple[Caller, Inbox]:
+class InboxLogin(NamedTuple):
+    caller: Caller
+    inbox: Inbox
+
+
+def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> InboxLogin:
     """By the address of an inbox or its id, and a key that reaches it. One answer for all that is wrong."""
     caller = keys.find_caller(tx, token, now)
     by_id = inboxes.find(tx, name) if name.startswith("inb_") else None
@@ -37,7 +43,7 @@ def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> 
     if caller is None or inbox is None or not inboxes.is_within(inbox, caller.reach):
         raise Unauthorized("The name is the inbox's address, the password an API key that reaches it.")
     permissions.require_any(caller.permissions, needed)
-    return caller, inbox
+    return InboxLogin(caller, inbox)
 
 
 def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now: int) -> tuple[Caller, Inbox]:

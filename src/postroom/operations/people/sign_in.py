@@ -68,7 +68,8 @@ def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSessio
 def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
     old = sessions.find(tx, new.old_token, now) if new.old_token else None
     if old is not None:
-        sessions.remove(tx, old[1].reach, old[0].id)
+        old_session, old_caller = old
+        sessions.remove(tx, old_caller.reach, old_session.id)
     session = sessions.add(tx, proved.proof, proved.name, new.visitor, new.token, now)
     if session.user_id is not None:
         sessions.mark_used(tx, session.id, now)

@@ -40,7 +40,7 @@ async def deliver_notification(
     resources: Resources, courier: WebhookCourier, recorder: Recorder, delivery: Delivery
 ) -> None:
     found = await resources.db.write(notifications.take, delivery.message_id)
-    if found is None or found[0].created_at + LIFETIME <= resources.now():
+    if found is None or found.notification.created_at + LIFETIME <= resources.now():
         await resources.db.write(letters.give_up, delivery, resources.now())
         return
     note, target = found
@@ -64,7 +64,7 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
     if state is None or found is None:
         return
     error = None if tried.outcome.is_success else f"{tried.outcome.code or ''} {tried.outcome.text}".strip()
-    target, ended_at = found[1], tried.outcome.ended_at
+    target, ended_at = found.target, tried.outcome.ended_at
     if isinstance(target, PushSubscription):
         is_ended = tried.outcome.code in GONE
         shown = "The browser has ended it. Switch it on again there." if is_ended else error

@@ -1,15 +1,14 @@
 """One mail program that sends: performs the effects of its dialogue, logs it in and sends its mails."""
 
 from postroom import log
-from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
 from postroom.mail.writing.header_words import DraftError
-from postroom.mailbox.inboxes import Inbox
 from postroom.net.programs.connection import ProgramConnection, ProgramContext
 from postroom.net.programs.limits import ProgramLimits
 from postroom.operations.audit_log import REFUSALS, note_refusal
 from postroom.operations.folders import names
+from postroom.operations.folders.names import InboxLogin
 from postroom.outward.finished.finished_mail import FinishedMail, send_finished
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
@@ -53,7 +52,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
         super().__init__(context, context.limits, proxied_address)
         self._context = context
         self._mail_began_at, self._mail_bytes = self._connected_at, 0
-        self._who: tuple[Caller, Inbox] | None = None
+        self._login: InboxLogin | None = None
 
     def data_received(self, data: bytes) -> None:
         self._mail_bytes += len(data)
@@ -63,7 +62,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
     @property
     def logged_in(self) -> tuple[str, str] | None:
-        return None if self._who is None else (self._who[0].key_id, self._who[1].id)
+        return None if self._login is None else (self._login.caller.key_id, self._login.inbox.id)
 
     @property
     def may_end(self) -> bool:
@@ -123,27 +122,27 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
         self._read_on()
 
     async def _log_in(self, asked: AskLogin) -> bytes | None:
-        refusal = await self._log_in_slowly(asked.name, lambda: self._find_who(asked))
-        if self._who is None or self._admit_key(self._who[0].key_id):
+        refusal = await self._log_in_slowly(asked.name, lambda: self._find_login(asked))
+        if self._login is None or self._admit_key(self._login.caller.key_id):
             return refusal
-        self._who = None
+        self._login = None
         return TOO_MANY_WITH_KEY
 
-    async def _find_who(self, asked: AskLogin) -> bytes | None:
+    async def _find_login(self, asked: AskLogin) -> bytes | None:
         db, now = self._context.resources.db, self._context.resources.now()
         try:
-            self._who = await db.read(names.log_in, asked.name, asked.password, WRITING, now)
+            self._login = await db.read(names.log_in, asked.name, asked.password, WRITING, now)
         except Exception as error:
             return _refusal(error, b"535 5.7.8 ")
         return None
 
     async def _send(self, question: AcceptMail) -> MailAnswered:
         spool = self._mail.take()
-        if spool is None or self._who is None:
+        if spool is None or self._login is None:
             return MailAnswered(replies.STORAGE_FULL, is_accepted=False)
         resources = self._context.resources
         try:
-            caller, inbox = self._who
+            caller, inbox = self._login
             caller, inbox = await resources.db.read(names.require, caller, inbox.id, WRITING, resources.now())
             content = spool.finish()
 
@@ -155,7 +154,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
             return MailAnswered(_accepted(await self._in_turn(content, send)), True)
         except REFUSALS as error:
-            (caller, inbox), now = self._who, resources.now()
+            (caller, inbox), now = self._login, resources.now()
             asked = (caller, inbox.reach, "submission", error, self._socket.peer)
             await resources.db.write(note_refusal, *asked, now)
             return MailAnswered(_refusal(error), is_accepted=False)
