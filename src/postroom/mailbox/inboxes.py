@@ -21,10 +21,9 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
 MetadataValue = str | int | float | bool
-RESERVED_NAMES = {
-    *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
-    *("root", "admin", "noreply", "no-reply"),
-}
+RESERVED_NAMES = set(
+    "postmaster abuse hostmaster webmaster mailer-daemon noc security root admin noreply no-reply".split()
+)
 
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 

@@ -131,8 +131,14 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         " html_at, size_bytes, envelope) values :rows",
         [
             (
-                *(each.document.id, *raw_mails.to_written(each.raw), each.blob, each.trace_bytes),
-                *(each.text_at, each.html_at, each.size_bytes, each.envelope),
+                each.document.id,
+                *raw_mails.to_written(each.raw),
+                each.blob,
+                each.trace_bytes,
+                each.text_at,
+                each.html_at,
+                each.size_bytes,
+                each.envelope,
             )
             for each in new
         ],

@@ -30,11 +30,11 @@ OF_AN_ACCOUNT = (
 
 
 # What lets somebody in, or tells somebody outside.
-CLOSED = (
-    *("sessions", "login_links", "keys", "webhooks", "users", "mail_links", "passkeys", "oauth_grants"),
-    *("oauth_codes", "device_codes", "notification_targets", "push_subscriptions", "connections"),
-    *("delayed_actions", "tool_calls"),
-)
+CLOSED = """
+    sessions login_links keys webhooks users mail_links passkeys oauth_grants
+    oauth_codes device_codes notification_targets push_subscriptions connections
+    delayed_actions tool_calls
+""".split()
 
 
 def close(tx: Tx, account: Account, now: int) -> None:

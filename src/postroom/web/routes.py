@@ -56,7 +56,9 @@ CONNECTION = "/v1/connections/{connection_id}"
 WEBHOOK = "/v1/webhooks/{webhook_id}"
 
 NEW_INBOX = (
-    *(errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken),
+    errors.InvalidMailboxName,
+    errors.InvalidDomain,
+    errors.AddressTaken,
     errors.InvalidWebhookUrl,
 )
 NEW_KEY = (errors.ApiKeyLimitReached,)
@@ -69,8 +71,13 @@ LINK = (errors.InvalidSignature,)
 PREVIEW = (errors.NoPreview,)
 TEXT = (errors.NoText,)
 SEND = (
-    *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
-    *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
+    errors.MissingIdempotencyKey,
+    errors.FeatureRequiresPaidPlan,
+    errors.IdempotencyKeyReused,
+    errors.RecipientNotAllowed,
+    errors.RecipientSuppressed,
+    errors.ColdOutreachLimit,
+    errors.LoopDetected,
 )
 ANSWER = (*SEND, errors.NotAnInvitation)
 REDIRECT = (*SEND, errors.NotRedirectable)

@@ -20,8 +20,23 @@ from postroom_client.cli.words.help_text import put_examples
 
 # They have put themselves below their nouns.
 BY_HAND = (
-    *(inbox, threads, search, wait, send, simulate, listen, webhook, connect, budget, notifications, pause),
-    *(login, status, doctor, bridge, mcp),
+    inbox,
+    threads,
+    search,
+    wait,
+    send,
+    simulate,
+    listen,
+    webhook,
+    connect,
+    budget,
+    notifications,
+    pause,
+    login,
+    status,
+    doctor,
+    bridge,
+    mcp,
 )
 for row in table.ROWS.values():
     rows.add(row, GROUPS.get(row.name.rpartition(" ")[0], app))

@@ -256,7 +256,12 @@ IMAP = Door(
     "IMAP port", "POSTROOM_IMAP", b"* OK", "IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
 )
 SUBMISSION = Door(
-    *("submission port", "POSTROOM_SUBMISSION", b"220", "mail server", "takes mail of programs", PROGRAMS),
+    "submission port",
+    "POSTROOM_SUBMISSION",
+    b"220",
+    "mail server",
+    "takes mail of programs",
+    PROGRAMS,
     SUBMISSIONS_PORT,
 )
 

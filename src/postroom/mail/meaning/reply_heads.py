@@ -7,14 +7,27 @@ _LISTS = word_lists("postroom.mail.meaning", "reply_heads.txt")
 HEAD_STARTS = (
     *(f"{word} " for word in _LISTS["first words"]),
     *(f"{day}," for day in _LISTS["days"]),
-    *("-----", "在", "于", "em\u00a0", "le\u00a0"),
+    "-----",
+    "在",
+    "于",
+    "em\u00a0",
+    "le\u00a0",
 )
 WROTE = _LISTS["wrote"]
 WROTE_BEFORE_NAME = tuple(f" {word} " for word in _LISTS["wrote before name"])
 # The verb of a head that may stand on one line with the words above it.
 WROTE_ON_THE_LINE = (
-    *(" wrote:", " schrieb ", " a écrit", " escribió:", " escreveu:", " ha scritto:", " schreef ", " skrev "),
-    *(" napisał", " kirjoitti:", " napsal"),
+    " wrote:",
+    " schrieb ",
+    " a écrit",
+    " escribió:",
+    " escreveu:",
+    " ha scritto:",
+    " schreef ",
+    " skrev ",
+    " napisał",
+    " kirjoitti:",
+    " napsal",
 )
 # What a field of a copied head holds, by its name.
 FIELDS = {word: field for field in ("subject", "to", "date", "sent", "from") for word in _LISTS[field]}

@@ -33,8 +33,19 @@ SPAM, BLOCKED, UNAUTHENTICATED = "spam", "blocked", "unauthenticated"
 # Made of our fields, never given by anybody.
 SYSTEM = frozenset(
     (
-        *(RECEIVED_LABEL, SENT_LABEL, HELD, SCHEDULED, DELIVERED, BOUNCED, REJECTED, SPAM, BLOCKED),
-        *(UNAUTHENTICATED, "complained", "delayed", "opened"),
+        RECEIVED_LABEL,
+        SENT_LABEL,
+        HELD,
+        SCHEDULED,
+        DELIVERED,
+        BOUNCED,
+        REJECTED,
+        SPAM,
+        BLOCKED,
+        UNAUTHENTICATED,
+        "complained",
+        "delayed",
+        "opened",
     )
 )
 

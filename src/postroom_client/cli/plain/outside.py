@@ -3,9 +3,8 @@
 from postroom_client.cli.accounts import shown
 from postroom_client.cli.plain.rows import Plain
 
-CONNECTION_OPTIONS = (
-    *("provider", "inbox_id", "pod_id", "signing_key", "host", "port", "username", "password", "address"),
-    *("folder", "since", "after"),
+CONNECTION_OPTIONS = tuple(
+    "provider inbox_id pod_id signing_key host port username password address folder since after".split()
 )
 CONNECTION = (
     "id",

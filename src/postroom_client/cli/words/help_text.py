@@ -7,30 +7,13 @@ from typer.core import TyperGroup
 
 from postroom_client.cli.words.examples import EXAMPLES
 
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "Mail": (
-        *("send", "reply", "wait", "listen", "search", "inbox", "threads", "messages", "attachments"),
-        *("drafts", "templates"),
-    ),
-    "Who decides": ("approvals", "pause", "resume", "policy", "budget", "suppressions", "audit", "usage"),
-    "Account": (
-        "keys",
-        "pods",
-        "users",
-        "domains",
-        "connections",
-        "connect",
-        "webhook",
-        "webhooks",
-        "notifications",
-        "feedback",
-    ),
-    "Agents": ("mcp", "bridge", "simulate", "record"),
-    "This computer": ("login", "logout", "profiles", "open", "status", "doctor"),
-    "Server": (
-        *("serve", "migrate", "login-link", "accounts", "backup", "restore", "verify", "move", "blobs"),
-        "import",
-    ),
+SECTIONS: dict[str, list[str]] = {
+    "Mail": "send reply wait listen search inbox threads messages attachments drafts templates".split(),
+    "Who decides": "approvals pause resume policy budget suppressions audit usage".split(),
+    "Account": "keys pods users domains connections connect webhook webhooks notifications feedback".split(),
+    "Agents": "mcp bridge simulate record".split(),
+    "This computer": "login logout profiles open status doctor".split(),
+    "Server": "serve migrate login-link accounts backup restore verify move blobs import".split(),
 }
 EPILOG = "postroom help COMMAND is the same as postroom COMMAND --help; postroom version as --version."
 
@@ -42,7 +25,7 @@ class SectionedHelp(TyperGroup):
         named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         known = {name: command for name, command in named.items() if command and not command.hidden}
         listed = {name for names in SECTIONS.values() for name in names}
-        others = tuple(name for name in known if name not in listed)
+        others = [name for name in known if name not in listed]
         limit = formatter.width - 6 - max(map(len, known), default=0)
         for title, names in {**SECTIONS, "Others": others}.items():
             rows = [(name, known[name].get_short_help_str(limit)) for name in names if name in known]

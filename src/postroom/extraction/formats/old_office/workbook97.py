@@ -29,6 +29,7 @@ LABEL, SHARED_LABEL, RICH_LABEL, NUMBER, SHORT_NUMBER, SHORT_NUMBERS = (
     0x00BD,
 )
 TRUTH, FORMULA, FORMULA_TEXT = 0x0205, 0x0006, 0x0207
+CELLS = frozenset((LABEL, SHARED_LABEL, RICH_LABEL, NUMBER, SHORT_NUMBER, SHORT_NUMBERS, TRUTH, FORMULA))
 EXCEL_97 = 0x0600
 ERRORS = {
     0x00: "#NULL!",
@@ -171,9 +172,7 @@ def _cells(book: _Book, stream: bytes, place: int) -> Iterator[tuple[Cell, int]]
 
 
 def _record_cells(book: _Book, kind: int, body: bytes) -> Iterator[Cell]:
-    if len(body) < 8 or kind not in (
-        *(LABEL, SHARED_LABEL, RICH_LABEL, NUMBER, SHORT_NUMBER, SHORT_NUMBERS, TRUTH, FORMULA),
-    ):
+    if len(body) < 8 or kind not in CELLS:
         return
     row, column, style = struct.unpack_from("<HHH", body)
     if kind == SHORT_NUMBERS:
