@@ -1,6 +1,6 @@
 """Tools for an agent in any framework: plain functions with types and docstrings, for one inbox.
 
-What they return is text for a model, with the words of strangers inside a delimiters.
+What they return is text for a model, with the words of strangers between delimiters.
 """
 
 import functools

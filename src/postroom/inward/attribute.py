@@ -80,7 +80,7 @@ def verified_domains(mail: SplitMail, keys: dict[str, list[DkimKey]]) -> set[str
 
 
 class OwnRecords:
-    """The names of the network, as far as they are our own."""
+    """Answers like the DNS, from our own records alone."""
 
     def __init__(self, records: dict[str, bytes]) -> None:
         self._records = records

@@ -1,5 +1,5 @@
-"""Whether a text that is about to leave names a place of the network: a URL of any scheme, a number with a
-path or a port, or a bare domain name. Rather too many than too few; a phone number is none."""
+"""Whether an outgoing text contains a link or a network address: a URL of any scheme, an IP address with a
+path or a port, or a bare domain name. In doubt it does; a phone number is none."""
 
 import re
 
@@ -44,17 +44,17 @@ _LOOKS_LIKE |= {0x2024: ord("."), 0xFE52: ord("."), 0xFE55: ord(":"), 0xFE68: or
 
 def mentions_a_link(text: str, html: str | None) -> bool:
     """Over the text, and the HTML as written and as read, so that none can hide one from the others."""
-    if _names_a_place(text, _URL):
+    if _contains_link(text, _URL):
         return True
     if html is None:
         return False
     written = _DOCTYPE.sub("", html.lower())
-    if _TARGET.search(written) or _names_a_place(written, _WELL_KNOWN_URL):
+    if _TARGET.search(written) or _contains_link(written, _WELL_KNOWN_URL):
         return True
-    return _names_a_place(html_to_text(html), _URL)
+    return _contains_link(html_to_text(html), _URL)
 
 
-def _names_a_place(text: str, url: re.Pattern[str]) -> bool:
+def _contains_link(text: str, url: re.Pattern[str]) -> bool:
     """What a pattern cannot do without is looked for first: that takes no time."""
     seen = _as_read(text)
     if ":" in seen and url.search(seen):

@@ -23,7 +23,8 @@ def read_list(direction: str, type: str) -> tuple[str, str]:
         raise NotFound("A list is of send, receive or reply, and of allow or block.")
     if direction == "reply":
         raise BadRequest(
-            "Answers meet the lists of receive here: there is none for them alone.", field="direction"
+            "Replies are filtered by the lists of receive; there is no separate list for them.",
+            field="direction",
         )
     return DIRECTIONS[direction], type
 
