@@ -99,13 +99,13 @@ class RawWebSocket:
         return await self.receive() is None
 
 
-async def open_raw(base_url: str, token: str) -> RawWebSocket:
+async def open_raw(base_url: str, token: str, path: str = "/v1/ws") -> RawWebSocket:
     host, _, port = base_url.removeprefix("http://").partition(":")
     # A small window and buffer, so that a client that stops reading is felt soon.
     reader, writer = await asyncio.open_connection(host, int(port), limit=65536)
     key = base64.b64encode(b"0123456789abcdef").decode()
     writer.write(
-        f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
         f"Authorization: Bearer {token}\r\n\r\n".encode()
     )

@@ -12,6 +12,7 @@ from postroom.events.event_log import Event
 from postroom.mailbox import inboxes, messages, threads
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing
+from postroom.web.streams.hub import Retold
 
 # Kinds there, by ours; the second is told with an id of its own.
 TOLD = {
@@ -62,30 +63,25 @@ def ours(asked: list[str]) -> list[str]:
     return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
 
 
-def tell(
-    tx: Tx, event: Event, wanted: frozenset[str], hidden: frozenset[str] = frozenset()
-) -> list[tuple[str, bytes]]:
-    """Ids and bodies; none of a message that is gone, or that has a label which is not to be seen."""
+def tell(tx: Tx, event: Event) -> list[Retold]:
+    """In each of its kinds here; in none when its message is gone."""
     message = messages.find(tx, event.message_id)
     if message is None:
         return []
     (shown,) = showing.show_messages(tx, [message], is_whole=True)
-    if hidden & set(shown.labels):
-        return []
     told = []
     for number, kind in enumerate(TOLD.get(event.kind, ())):
-        if kind in wanted:
-            event_id = event.id if number == 0 else f"{event.id}-{number}"
-            head = {"type": "event", "event_type": kind, "event_id": event_id}
-            body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
-            told.append((event_id, body))
+        event_id = event.id if number == 0 else f"{event.id}-{number}"
+        head = {"type": "event", "event_type": kind, "event_id": event_id}
+        body = msgspec.json.encode(head | about(tx, event, kind, message, shown))
+        told.append(Retold(event_id, kind, shown.labels, body))
     return told
 
 
 def tell_webhook(
     tx: Tx, event: Event, vocabulary: tuple[str, ...], base_url: str, now: int
 ) -> list[tuple[str, bytes]]:
-    return tell(tx, event, frozenset(vocabulary))
+    return [(each.event_id, each.body) for each in tell(tx, event) if each.kind in vocabulary]
 
 
 def about(

@@ -1,7 +1,6 @@
 """The stream of /v0: what a client says on it, and events in its words."""
 
 import asyncio
-import contextlib
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,16 +9,15 @@ from starlette.types import Receive
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
 from postroom.errors import ApiError
 from postroom.events import event_log as log
-from postroom.events.event_log import Event, EventChoice
+from postroom.events.event_log import Event
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import events, names, showing
+from postroom.web.streams.hub import Hub, Retold
 from postroom.web.streams.stream import Stream
 from postroom.web.streams.websocket import FLOOD_REASON, TOO_MANY_MESSAGES, text_frame
-
-PAGE = 100
-LOOK_AGAIN_SECONDS = 1.0
 
 Names = Annotated[list[Annotated[str, Meta(max_length=320)]], Meta(max_length=100)]
 
@@ -44,27 +42,71 @@ class Listening(Struct, frozen=True):
         return is_meant or not (self.inbox_ids or self.pod_ids)
 
 
-async def listen(resources: Resources, stream: Stream, receive: Receive) -> None:
+class Subscriber:
+    """A client by its subscription, as a listener of the hub of its account."""
+
+    def __init__(self, resources: Resources, stream: Stream, wanted: Listening) -> None:
+        self.cursor = wanted.position
+        self.replay: asyncio.Task[None] | None = None
+        self.retell = events.tell
+        self._resources = resources
+        self._stream = stream
+        self._wanted = wanted
+        self._kinds = frozenset(events.ours(sorted(wanted.kinds)))
+        self._hidden = showing.hidden_from(stream.caller)
+
+    @property
+    def reach(self) -> Reach:
+        return self._stream.reach
+
+    def wants(self, event: Event) -> bool:
+        is_within = self.reach.covers(event.account_id, event.pod_id, event.inbox_id)
+        return is_within and event.kind in self._kinds and self._wanted.wants(event)
+
+    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
+        if event.position <= self.cursor:
+            return True
+        if self.wants(event) and (retold is None or not self._stream.write_now(self._chosen(retold))):
+            return False
+        self.cursor = event.position
+        return True
+
+    async def catch_up(self, event: Event) -> bool:
+        return await self._stream.write(self._chosen(await self._resources.db.read(events.tell, event)))
+
+    def close(self, code: int, reason: str) -> None:
+        self._stream.close(code, reason)
+
+    def _chosen(self, retold: list[Retold]) -> bytes:
+        """All that it may see and wants, to be written at once or not at all."""
+        return b"".join(
+            text_frame(each.body)
+            for each in retold
+            if each.kind in self._wanted.kinds and self._hidden.isdisjoint(each.labels)
+        )
+
+
+async def listen(resources: Resources, hub: Hub, stream: Stream, receive: Receive) -> None:
     """The last subscription is the one that counts."""
-    teller: asyncio.Task[None] | None = None
+    subscriber: Subscriber | None = None
     try:
         while (message := await receive())["type"] != "websocket.disconnect":
             if stream.is_flooding():
                 stream.close(TOO_MANY_MESSAGES, FLOOD_REASON)
                 return
+            await hub.wait_until_ready()  # before the position is read: what comes behind it is heard
             wanted = await hear(resources, stream, message.get("text"))
             if wanted is not None:
-                await end(teller)
-                teller = asyncio.create_task(tell_all(resources, stream, wanted))
+                leave(hub, subscriber)
+                subscriber = Subscriber(resources, stream, wanted)
+                hub.start_replay(subscriber, wanted.position)
     finally:
-        await end(teller)
+        leave(hub, subscriber)
 
 
-async def end(teller: "asyncio.Task[None] | None") -> None:
-    if teller is not None:
-        teller.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await teller
+def leave(hub: Hub, subscriber: Subscriber | None) -> None:
+    if subscriber is not None:
+        hub.leave(subscriber)
 
 
 async def hear(resources: Resources, stream: Stream, text: str | None) -> Listening | None:
@@ -90,27 +132,3 @@ def subscribe(tx: Tx, caller: Caller, asked: Subscribe) -> Listening:
         pod_ids=frozenset(pods.get(tx, caller.reach, pod_id).id for pod_id in asked.pod_ids or ()),
         position=log.last_position(tx, caller.account_id),
     )
-
-
-async def tell_all(resources: Resources, stream: Stream, wanted: Listening) -> None:
-    """Listens before it looks, so that no event falls between the two."""
-    choice = EventChoice(stream.reach, frozenset(), frozenset(events.ours(sorted(wanted.kinds))))
-    position = wanted.position
-    with contextlib.closing(resources.db.listen(log.bell(stream.caller.account_id))) as ear:
-        while True:
-            page = await resources.db.read(log.list_after, choice, position, PAGE)
-            for event in page.events:
-                if wanted.wants(event) and not await tell(resources, stream, wanted, event):
-                    return
-            position = page.last_position if page.events else position
-            if not page.has_more:
-                await ear.wait(LOOK_AGAIN_SECONDS)
-
-
-async def tell(resources: Resources, stream: Stream, wanted: Listening, event: Event) -> bool:
-    """False: the client did not keep up, and is let go."""
-    hidden = showing.hidden_from(stream.caller)
-    for _, body in await resources.db.read(events.tell, event, wanted.kinds, hidden):
-        if not await stream.write(text_frame(body)):
-            return False
-    return True

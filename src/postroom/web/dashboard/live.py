@@ -20,7 +20,7 @@ from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.requests import cookies
 from postroom.web.requests.request_body import require_short_query
-from postroom.web.streams.hub import Hub, Hubs
+from postroom.web.streams.hub import Hub, Hubs, Retold
 from postroom.web.streams.stream import (
     CONNECTIONS_PER_ACCOUNT,
     GOING_AWAY,
@@ -43,6 +43,8 @@ SESSION_WATCH_SECONDS = 1.0
 class OpenPage:
     """One open page. It hears that something happened within its reach, not what."""
 
+    retell = None
+
     def __init__(self, session: Session, reach: Reach) -> None:
         self.session = session
         self.reach = reach
@@ -58,7 +60,7 @@ class OpenPage:
     def wants(self, event: Event) -> bool:
         return self.reach.covers(event.account_id, event.pod_id, event.inbox_id)
 
-    def offer(self, event: Event, frame: bytes) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
         if event.position > self.cursor:
             self.cursor = event.position
             if self.wants(event):

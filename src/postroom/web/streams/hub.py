@@ -4,20 +4,32 @@ Who falls behind reads the log at its own pace, until it has caught up.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import closing
 from typing import Protocol
+
+from msgspec import Struct
 
 from postroom import log
 from postroom.accounts.reach import Reach
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice, EventSlice
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
-from postroom.resources import Resources
+from postroom.resources import Resources, Tx
 from postroom.web.streams.websocket import BROKEN, text_frame
 
 PAGE = 50
 RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
+
+
+class Retold(Struct, frozen=True):
+    """An event in the words of another interface, which may tell it as several of its own kinds."""
+
+    event_id: str
+    kind: str
+    labels: list[str]  # of its message
+    body: bytes
 
 
 class Listener(Protocol):
@@ -28,8 +40,13 @@ class Listener(Protocol):
 
     @property
     def reach(self) -> Reach: ...
+    @property
+    def retell(self) -> Callable[[Tx, Event], list[Retold]] | None:
+        """Of those who hear events in other words: read once for all of them."""
+        ...
+
     def wants(self, event: Event) -> bool: ...
-    def offer(self, event: Event, frame: bytes) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
         """False when it does not keep up. What it knows already is not told again."""
         ...
 
@@ -100,18 +117,30 @@ class Hub:
         """Several at a turn: what is written to a client in one turn leaves in one call to the system."""
         writes = 0
         for event in page:
-            self._hand_out(event)
+            self._hand_out(event, await self._retell(event))
             writes += 1 + len(self.live)
             if writes >= WRITES_PER_TURN:
                 writes = 0
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def _hand_out(self, event: Event) -> None:
+    async def _retell(self, event: Event) -> list[Retold] | None:
+        """None: whoever wants it in other words reads it from the log."""
+        wanted_by = (each.retell for each in self.live if each.retell is not None and each.wants(event))
+        retell = next(wanted_by, None)
+        if retell is None:
+            return None
+        try:
+            return await self._resources.db.read(retell, event)
+        except Exception as error:
+            self._resources.loops.failed(self._reading, error)
+            return None
+
+    def _hand_out(self, event: Event, retold: list[Retold] | None) -> None:
         """Without a pause between position and listeners: who joins in between misses and repeats nothing."""
         frame = text_frame(event.payload)
         self.position = event.position
-        for listener in [listener for listener in self.live if not listener.offer(event, frame)]:
+        for listener in [each for each in self.live if not each.offer(event, frame, retold)]:
             self.start_replay(listener, listener.cursor)
 
     def join(self, listener: Listener, position: int) -> None:

@@ -23,7 +23,7 @@ from postroom.operations.audit_log import note_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
 from postroom.web.requests.request_body import check_boundaries, require_short_query
-from postroom.web.streams.hub import Hub, Hubs
+from postroom.web.streams.hub import Hub, Hubs, Retold
 from postroom.web.streams.websocket import (
     BROKEN,
     EXTENSION,
@@ -43,7 +43,7 @@ EMPTYING_SECONDS, TURN_SECONDS = 10.0, 0.05
 REVOKED, TOO_MANY_CONNECTIONS, GOING_AWAY = 4001, 4008, 1001
 
 Kind = Annotated[str, Meta(max_length=64)]
-Listen = Callable[[Resources, "Stream", Receive], Awaitable[None]]  # to a client that speaks other words
+Listen = Callable[[Resources, Hub, "Stream", Receive], Awaitable[None]]  # to a client that speaks other words
 
 
 class ClientMessage(Struct, frozen=True):
@@ -67,6 +67,8 @@ class Subscription(Struct, frozen=True):
 
 class Stream:
     """One client. It is live when its hub hands it new events, else it reads the log to catch up."""
+
+    retell = None
 
     def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
         self.caller = caller
@@ -93,7 +95,7 @@ class Stream:
                 return True
         return False
 
-    def offer(self, event: Event, frame: bytes) -> bool:
+    def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
         """False when the client does not keep up. What it read from the log before is not sent again."""
         if event.position <= self.cursor:
             return True
@@ -112,6 +114,10 @@ class Stream:
             return False
         self._protocol.write_frame(frame)
         return True
+
+    def write_now(self, frame: bytes) -> bool:
+        """False, and nothing written, when the client does not keep up."""
+        return self._protocol.write_frame(frame)
 
     async def say(self, message: dict[str, Any]) -> None:
         await self.write(text_frame(msgspec.json.encode(message)))
@@ -163,7 +169,7 @@ class Streams:
             if listen is None:
                 await self._listen(hub, stream, receive)
             else:
-                await listen(self._resources, stream, receive)
+                await listen(self._resources, hub, stream, receive)
         except Exception:
             log.get().exception("a stream failed", account=account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
