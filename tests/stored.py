@@ -3,7 +3,7 @@
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
@@ -24,7 +24,7 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
 
 
 def incoming(inbox: Inbox, raw: bytes, now: int = START) -> AcceptedMail:
-    arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
+    arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@example.com"), raw)
     return AcceptedMail(read_mail(arrival), "http://x", now)
 
 

@@ -15,7 +15,7 @@ from bench.measurements.nodes import NodesLoad
 from bench.peers import dovecot, postfix, stdlib_mail
 from bench.processes import scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
-from postroom.inward.mails import Arrival
+from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from tests.ports import free_port
 from tests.warm_bench import one_client as one_client
@@ -66,7 +66,9 @@ def test_the_mix_is_what_it_says_and_the_same_each_time() -> None:
     )
     assert mails == again
     assert not any(b"\r\n." in mail[:-5] for mail in mails)
-    read = [read_mail(Arrival((), mail[:-3], b"", "192.0.2.1", "x", "a@example.com")) for mail in mails]
+    read = [
+        read_mail(Arrival(Origin((), b"", "192.0.2.1", "x", "a@example.com"), mail[:-3])) for mail in mails
+    ]
     assert sum(bool(each.mail.body_html) for each in read) == 60
     assert sum(file.filename == "table.csv" for each in read for file in each.attachments) == 10
     assert sum(each.report is not None for each in read) == 5

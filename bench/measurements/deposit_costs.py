@@ -12,7 +12,7 @@ from bench.results import Result
 from bench.smtp_load import SmtpLoad, compose
 from postroom.clock import SystemClock
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.data_folder import DATABASE_NAME
@@ -57,5 +57,7 @@ def _kept(folder: Path) -> int:
 def _accepted(inbox: Inbox, length: int, number: int) -> AcceptedMail:
     raw = compose(SmtpLoad(0, inbox.address, 1, number, length), number).removesuffix(END)
     trace = b"Received: from bench.example by postroom.localhost;\r\n\tMon, 1 Jan 2026 00:00:00 +0000\r\n"
-    arrival = Arrival((Destination(inbox.id),), raw, trace, PEER, "bench.example", "sender@example.com")
+    arrival = Arrival(
+        Origin((Destination(inbox.id),), trace, PEER, "bench.example", "sender@example.com"), raw
+    )
     return AcceptedMail(read_mail(arrival), "http://localhost", SystemClock().now())

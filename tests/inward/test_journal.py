@@ -19,7 +19,7 @@ from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
 from postroom.inward.journal.mail_journal import Backlogged, DepositFull, MailJournal
 from postroom.inward.journal.running import running_journal
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import MAX_HOPS, OwnReader
 from postroom.mailbox import documents, messages
 from postroom.storage import segments
@@ -45,7 +45,9 @@ def arrival(inbox_id: str, subject: str) -> Arrival:
     """Without a Message-ID: only the place tells that it was deposited."""
     raw = letter(subject=subject)
     assert b"message-id" not in raw.lower()
-    return Arrival((Destination(inbox_id),), raw, b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com")
+    return Arrival(
+        Origin((Destination(inbox_id),), b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com"), raw
+    )
 
 
 def subjects(tx: Tx, inbox_id: str) -> list[str]:
@@ -76,7 +78,8 @@ def journal_of(server: Server) -> Path:
 
 def test_an_entry_is_read_as_it_was_written() -> None:
     whole = Arrival(
-        (Destination("inb_1"), Destination("inb_2")), b"\0\xff\r\n", b"Received: x\r\n", "::1", "h", ""
+        Origin((Destination("inb_1"), Destination("inb_2")), b"Received: x\r\n", "::1", "h", ""),
+        b"\0\xff\r\n",
     )
     assert decode(b"".join(encode(whole))) == whole
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from postroom.clock import DAY, MINUTE
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import MAX_HOPS, TooManyHops, content_hash, read_mail, require_few_hops
 from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
@@ -185,7 +185,9 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
         letter(message_id="<again@example.com>", subject="Re: first", references="<reply@example.com>"),
         letter(message_id="<first@example.com>", subject="first"),
     ]
-    arrivals = [Arrival((Destination(inbox_id),), raw, b"", "", "", "alice@example.com") for raw in mails]
+    arrivals = [
+        Arrival(Origin((Destination(inbox_id),), b"", "", "", "alice@example.com"), raw) for raw in mails
+    ]
 
     def deposit_all(tx: Tx) -> list[list[str]]:
         return deposit(tx, [AcceptedMail(read_mail(each), "http://x", 1) for each in arrivals])
@@ -431,7 +433,7 @@ async def test_a_message_shows_temperror_until_its_signature_is_checked(
 
 def test_handovers_of_one_time_stand_together_and_the_same_mail_is_known_by_its_content() -> None:
     def hashed(raw: bytes, sender: str = "a@example.com") -> str:
-        return content_hash(Arrival((), raw, b"", "192.0.2.1", "x", sender))
+        return content_hash(Arrival(Origin((), b"", "192.0.2.1", "x", sender), raw))
 
     first, second = (letter(text, date="Mon, 16 Nov 2026 10:05:00 +0000") for text in ("one", "two"))
     later = letter("one", date="Mon, 16 Nov 2026 10:05:01 +0000")
@@ -468,6 +470,6 @@ def test_reading_refuses_the_mails_that_the_door_refuses_and_raises_nothing_else
         return False
 
     raw = head + b"From: a@example.com\r\n\r\nHello\r\n"
-    arrival = Arrival((), raw, b"", "192.0.2.1", "x", "a@example.com")
+    arrival = Arrival(Origin((), b"", "192.0.2.1", "x", "a@example.com"), raw)
     at_the_door = is_refused(lambda: require_few_hops(raw))
     assert at_the_door == is_refused(lambda: read_mail(arrival))

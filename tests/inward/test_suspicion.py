@@ -1,7 +1,7 @@
 """What the rules need is made before a mail has to wait for it."""
 
 from postroom.inward import suspicion
-from postroom.inward.mails import Arrival
+from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from postroom.mail.languages import patterns
 from tests.letters import letter
@@ -22,6 +22,6 @@ def test_a_mail_of_any_script_finds_its_patterns_made(text: str) -> None:
     for _ in suspicion.prepare():
         pass
     assert not patterns.compile_one()
-    arrival = Arrival((), letter(text), trace=b"", peer_ip="", helo="", mail_from="")
+    arrival = Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), letter(text))
     assert read_mail(arrival).findings is not None
     assert not patterns.compile_one(), "a pattern was put together for this mail"

@@ -4,7 +4,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from postroom.inward.mails import Arrival
+from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from postroom.mail.bounces.read import read_returned
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
@@ -98,7 +98,7 @@ def kind_of(sample: KindSample) -> Kind:
 
 
 def arrived(raw: bytes) -> Arrival:
-    return Arrival((), raw, trace=b"", peer_ip="", helo="there.example", mail_from="x@there.example")
+    return Arrival(Origin((), trace=b"", peer_ip="", helo="there.example", mail_from="x@there.example"), raw)
 
 
 def signals() -> Iterator[str]:

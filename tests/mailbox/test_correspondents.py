@@ -5,7 +5,7 @@ import pytest
 from postroom.inward import examine
 from postroom.inward.deposit import deposit
 from postroom.inward.examine import Examined
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mailbox import correspondents, messages
@@ -29,7 +29,9 @@ async def inbox(db: Database) -> Inbox:
 
 
 def put_unexamined(tx: Tx, inbox: Inbox) -> Message:
-    arrival = Arrival((Destination(inbox.id),), letter("Hello"), b"", PUBLIC, "x", "alice@example.com")
+    arrival = Arrival(
+        Origin((Destination(inbox.id),), b"", PUBLIC, "x", "alice@example.com"), letter("Hello")
+    )
     deposit(tx, [AcceptedMail(read_mail(arrival), "http://x", START)])
     listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
     found = messages.find(tx, listed.messages[0].id)

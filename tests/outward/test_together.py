@@ -11,7 +11,7 @@ from postroom.accounts.rules import limits
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
-from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
@@ -43,7 +43,7 @@ async def inbox(db: Database) -> Inbox:
 
 
 def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> AcceptedMail:
-    arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
+    arrival = Arrival(Origin((Destination(inbox.id),) * copies, b"", "", "", "alice@example.com"), raw)
     return AcceptedMail(read_mail(arrival), "http://x", START)
 
 

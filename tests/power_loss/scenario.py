@@ -17,7 +17,7 @@ from postroom.assembly import open_blobs, open_database
 from postroom.commands import backups
 from postroom.inward.journal import places
 from postroom.inward.journal.running import running_journal
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
@@ -51,7 +51,7 @@ async def main(folder: Path, log: Path) -> None:
     for number in range(8):
         text = "x" * LARGE if number in (2, 5) else f"Mail {number}"
         raw = letter(text, message_id=f"<{number}@there.example>")
-        arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+        arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
         await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
         told(f"mail <{number}@there.example>")
         await asyncio.sleep(0.1)  # so that the log of the database is copied in between
@@ -78,7 +78,7 @@ async def journal_mails(resources: Resources, inbox: Inbox, told: Callable[[str]
 
         async def take(number: int) -> None:
             raw = letter(f"Mail {number}", message_id=f"<j{number}@there.example>")
-            arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+            arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
             await journal.append(arrival)
             told(f"journaled <j{number}@there.example>")
 

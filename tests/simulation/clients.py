@@ -8,7 +8,7 @@ import msgspec
 
 from postroom.accounts.keys import Caller
 from postroom.errors import RateLimitExceeded, Unavailable
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import receive_mail
 from postroom.mail.address import Address
 from postroom.mailbox.inboxes import Inbox
@@ -52,7 +52,7 @@ class Clients:
         text = "x" * LARGE if number % 17 == 0 else f"Mail {number}"
         name = f"<in-{number}@there.example>"
         raw = letter(text, message_id=name, subject=f"Number {number}")
-        arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+        arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
 
         async def attempt(node: Node) -> None:
             await receive_mail(node.resources, node.reader, arrival)

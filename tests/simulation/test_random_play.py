@@ -32,7 +32,7 @@ from msgspec import structs
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso, to_iso
 from postroom.errors import NotFound, NotHeld
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.outward import reviewers
 from postroom.outward.courier import OutgoingMail
@@ -139,7 +139,7 @@ class WatchedReader(OwnReader):
         self._watch, self._names = watch, names
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        for destination in arrival.destinations:
+        for destination in arrival.origin.destinations:
             if not destination.is_notice:
                 self._watch(f"{self._names[destination.inbox_id]}@{HERE}", arrival.raw)
         return await super().read(arrival)
@@ -596,12 +596,14 @@ class RandomPlay(RuleBasedStateMachine):
     def write_to_an_inbox(self, who: int, name: str) -> None:
         sender = PEOPLE[who % len(PEOPLE)]
         arrival = Arrival(
-            destinations=(Destination(self.inboxes[name]),),
+            origin=Origin(
+                destinations=(Destination(self.inboxes[name]),),
+                trace=b"",
+                peer_ip="",
+                helo="",
+                mail_from=sender,
+            ),
             raw=letter("Hello", **{"from": sender}),
-            trace=b"",
-            peer_ip="",
-            helo="",
-            mail_from=sender,
         )
         self.do(receive_mail(self.house.resources, OwnReader(AT_ONCE_BYTES), arrival))
         self.model.wrote.setdefault(name, set()).add(sender)

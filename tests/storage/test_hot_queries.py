@@ -18,7 +18,7 @@ from postroom.accounts.permissions import READING
 from postroom.accounts.reach import Reach
 from postroom.events import kinds
 from postroom.inward import examine
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mail.search import days, index_entry
 from postroom.mail.search.index_entry import Searchable
@@ -490,7 +490,7 @@ async def test_mail_in_walks_no_table(crowded: Crowded, watched: Resources, work
             "To: hello@postroom.localhost\r\n"
             "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
         ).encode()
-        arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
+        arrival = Arrival(Origin((Destination(hello),), b"", "127.0.0.1", "x", "bob@x.example"), raw)
         await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     now = crowded.server.clock.now()
     due = await watched.db.write(examine.claim_due, [], 8, now)

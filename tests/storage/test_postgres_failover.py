@@ -13,7 +13,7 @@ import psycopg
 
 from postroom.assembly import open_database
 from postroom.errors import Unavailable
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
@@ -94,7 +94,7 @@ async def node_on(primary: Engine, replica: Engine, folder: Path) -> AsyncIterat
 async def hand_in(resources: Resources, inbox: Inbox, name: str) -> None:
     """Again and again, until it is taken: as another mail server does."""
     raw = letter(name, message_id=f"<{name}@there.example>")
-    arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+    arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
     while True:
         try:
             await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)

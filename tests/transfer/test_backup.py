@@ -12,7 +12,7 @@ from postroom.clock import to_iso
 from postroom.commands import backups
 from postroom.inward.journal import places
 from postroom.inward.journal.entries import encode
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.mailbox import raw_mails
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
@@ -144,7 +144,7 @@ async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_
     await server.deliver(mail(1), "own")
     journal = server.resources.config.data_dir / places.FOLDER / "7-of-a-worker"
     journal.mkdir(parents=True)
-    left = Arrival((Destination(inbox_id),), mail(2), b"", "127.0.0.1", "x", "alice@example.com")
+    left = Arrival(Origin((Destination(inbox_id),), b"", "127.0.0.1", "x", "alice@example.com"), mail(2))
     SegmentWriter(journal, 1).append([encode(left)])
     path = tmp_path / "all.backup"
     await back_up(server, path)

@@ -17,7 +17,7 @@ from postroom.clock import SystemClock
 from postroom.commands import backups
 from postroom.inward.journal import places
 from postroom.inward.journal.entries import encode
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.mailbox import raw_mails
 from postroom.storage.data_folder import FolderLock
 from postroom.storage.database import StorageError
@@ -63,7 +63,7 @@ async def fill(server: Server) -> str:
 def leave_in_journal(folder: Path, inbox_id: str, raw: bytes) -> None:
     journal = folder / places.FOLDER / "7-of-a-worker"
     journal.mkdir(parents=True)
-    left = Arrival((Destination(inbox_id),), raw, b"", "127.0.0.1", "x", "alice@example.com")
+    left = Arrival(Origin((Destination(inbox_id),), b"", "127.0.0.1", "x", "alice@example.com"), raw)
     SegmentWriter(journal, 1).append([encode(left)])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from postroom import log
 from postroom.config import ConfigError, Endpoint
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import MAX_HOPS, TooManyHops
 from postroom.processes.child_processes import RestartPauses
 from postroom.smtp.backend import RecipientDirectory, RecipientVerdict
@@ -131,12 +131,14 @@ async def test_a_mail_whose_reader_is_killed_is_read_by_the_next_one(
     async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
         [worker] = workers_of(os.getpid())
         os.kill(worker, signal.SIGSTOP)  # it has the mail, and says nothing
-        arrival = Arrival((Destination("inb_1"),), letter("Read me"), b"", "", "", "alice@example.com")
+        arrival = Arrival(
+            Origin((Destination("inb_1"),), b"", "", "", "alice@example.com"), letter("Read me")
+        )
         reading = asyncio.create_task(supervisor.read(arrival))
         await asyncio.sleep(0)
         os.kill(worker, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            assert (await reading).body_text == "Read me\n"
+            assert (await reading).mail.body_text == "Read me\n"
 
 
 async def test_a_server_without_a_worker_is_not_ready(tmp_path: Path, clock: FakeClock) -> None:
@@ -202,7 +204,7 @@ async def test_a_mail_in_circles_is_refused_by_a_worker(tmp_path: Path, clock: F
     looping = b"Received: from a by b; now\r\n" * (MAX_HOPS + 1) + letter()
     async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
         inbox_id = await server.new_inbox("hello")
-        arrival = Arrival((Destination(inbox_id),), looping, b"", "", "", "a@example.com")
+        arrival = Arrival(Origin((Destination(inbox_id),), b"", "", "", "a@example.com"), looping)
         with pytest.raises(TooManyHops):
             await supervisor.read(arrival)
         with pytest.raises(smtplib.SMTPDataError, match=r"5\.4\.6"):

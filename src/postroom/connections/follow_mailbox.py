@@ -14,7 +14,7 @@ from postroom.connections.connections import Connection
 from postroom.connections.imap_client import ImapClient, ListedMail, OpenFolder
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
-from postroom.inward.mails import Arrival, Destination, TakenFrom, trace_inside
+from postroom.inward.mails import Arrival, Destination, Origin, TakenFrom, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import normalize
 from postroom.mail.parse import parse_mail
@@ -155,14 +155,16 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
     named = await pools.READING.run(named_addresses, raw) if connection.tagged else []
     destination = await resources.db.read(find_destination, connection, named)
     arrival = Arrival(
-        destinations=(destination,),
+        origin=Origin(
+            destinations=(destination,),
+            trace=trace_inside(resources.config.domain, "with IMAP", resources.now()),
+            peer_ip=UNKNOWN_PEER,
+            helo="",
+            mail_from="",
+            taken=TakenFrom(connection.id, connection.uid_validity or 0, uid),
+        ),
         raw=raw,
-        trace=trace_inside(resources.config.domain, "with IMAP", resources.now()),
-        peer_ip=UNKNOWN_PEER,
-        helo="",
-        mail_from="",
         counts_once=True,
-        taken=TakenFrom(connection.id, connection.uid_validity or 0, uid),
     )
     try:
         await receive_mail(resources, follower.reader, arrival)

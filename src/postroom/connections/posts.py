@@ -10,7 +10,7 @@ from postroom.connections.fetching import Fetcher, FetchError
 from postroom.errors import BadRequest, InvalidSignature, Unavailable, UnknownRecipient
 from postroom.inward import bounces, destinations
 from postroom.inward.attribute import About
-from postroom.inward.mails import Arrival, Destination, trace_inside
+from postroom.inward.mails import Arrival, Destination, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import mailbox_of, normalize
 from postroom.mail.bounces.reasons import Fault
@@ -130,12 +130,14 @@ class PostIntake:
             find_destinations, connection, named, resources.config.domain, resources.now()
         )
         arrival = Arrival(
-            destinations=found,
+            origin=Origin(
+                destinations=found,
+                trace=trace_inside(resources.config.domain, "with HTTP", resources.now()),
+                peer_ip=mail.peer_ip,
+                helo="",
+                mail_from=mail.mail_from,
+            ),
             raw=mail.raw,
-            trace=trace_inside(resources.config.domain, "with HTTP", resources.now()),
-            peer_ip=mail.peer_ip,
-            helo="",
-            mail_from=mail.mail_from,
             counts_once=True,
         )
         try:

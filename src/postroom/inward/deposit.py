@@ -121,7 +121,7 @@ def came_by_tls(trace: bytes) -> bool:
 
 def content_of(read: ReadMail) -> bytes:
     """The mail as it came, without our trace."""
-    return raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(read.origin.trace) :]
+    return raw_mails.restore(read.kept, read.mail.body_text, read.mail.body_html)[len(read.origin.trace) :]
 
 
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
@@ -198,7 +198,7 @@ def in_parts(addressed: list[AddressedMail]) -> Iterator[list[AddressedMail]]:
 
 def row_size(read: ReadMail) -> int:
     """In bytes or characters."""
-    return len(read.kept.content) + len(read.body_text) + len(read.mail.body_html)
+    return len(read.kept.content) + len(read.mail.body_text) + len(read.mail.body_html)
 
 
 def store(
@@ -221,12 +221,13 @@ def store(
 
 def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) -> Copy:
     """In its thread, or in none until it is let in."""
-    if is_blocked:
-        return Copy(addressed, inbox, None, to_document(inbox, addressed.mail, None))
-    mail = addressed.read.mail
-    names = into_thread.names_of(mail)
-    place = into_thread.find_place(tx, inbox, names, visible(mail.subject), addressed.mail.now)
-    return Copy(addressed, inbox, place, to_document(inbox, addressed.mail, place))
+    accepted, mail = addressed.mail, addressed.read.mail
+    place = None
+    if not is_blocked:
+        names = into_thread.names_of(mail)
+        place = into_thread.find_place(tx, inbox, names, visible(mail.subject), accepted.now)
+    document = to_document(inbox, accepted, place)
+    return Copy(addressed.number, accepted, addressed.destination, inbox, place, document)
 
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
@@ -238,7 +239,7 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
             for copy in copies
             if not copy.is_blocked
         ],
-        copies[0].addressed.mail.now if copies else 0,
+        copies[0].mail.now if copies else 0,
     )
     return [
         with_sender(tx, copy, copy.read.findings)
@@ -273,17 +274,17 @@ def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
     """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
     waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
-    yield from ((copy.addressed.number, [examine.BELL]) for copy in waiting)
+    yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
     told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].mail.base_url)
-    yield from ((copy.addressed.number, rung) for copy, rung in zip(ready, told, strict=True))
-    yield from ((copy.addressed.number, follow_report(tx, copy)) for copy in copies)
+    yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
+    yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
 
 
 def follow_report(tx: Tx, copy: Copy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    mail, path = copy.mail, copy.addressed.destination.bounce_path
+    mail, path = copy.mail, copy.destination.bounce_path
     report, about = mail.read.report, mail.about
     if path is not None:
         report, about = mail.read.returned, About(path.message_id, path.recipient_index)
@@ -337,7 +338,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         delivery_role=delivery_role(mailbox_of(inbox.known_as), mail),
         cc=cc,
         subject=subject,
-        body_text=read.body_text,
+        body_text=mail.body_text,
         body_html=mail.body_html[:BODY_MAX_CHARACTERS],
         created_at=to_iso(accepted.now),
         rfc_message_id=mail.message_id,

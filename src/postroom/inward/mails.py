@@ -1,6 +1,6 @@
-"""What a mail is on its way in: an Arrival at a door, a ReadMail, and for each inbox an AddressedMail.
+"""What a mail is on its way in: an Arrival at a door, a ReadMail, and an AcceptedMail before it is stored.
 
-Once it is in its thread, it is a Copy.
+For each inbox it is an AddressedMail then, and a Copy once it has its place there.
 """
 
 from msgspec import Struct
@@ -64,20 +64,11 @@ class Origin(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A mail as a door hands it over: its origin and its bytes."""
+    """A mail as a door hands it over."""
 
-    destinations: tuple[Destination, ...]
+    origin: Origin
     raw: bytes
-    trace: bytes
-    peer_ip: str
-    helo: str
-    mail_from: str
     counts_once: bool = False  # the same content is the same mail, also without a Message-ID
-    taken: TakenFrom | None = None
-
-    @property
-    def origin(self) -> Origin:
-        return Origin(self.destinations, self.trace, self.peer_ip, self.helo, self.mail_from, self.taken)
 
 
 def trace_inside(domain: str, words: str, now: int) -> bytes:
@@ -88,13 +79,12 @@ def trace_inside(domain: str, words: str, now: int) -> bytes:
 class ReadMail(Struct, frozen=True):
     """All that a mail says by itself.
 
-    Its bytes are `kept`, and nowhere else. Text and HTML are cut out of them where they stand there as they
-    are; so the text is no second time in `mail`, and neither are the files.
+    Its bytes are `kept`, and nowhere else: `mail` has no files, and the text as it is shown. Text and HTML
+    are cut out of the bytes where they stand there as they are.
     """
 
     origin: Origin
     mail: ParsedMail
-    body_text: str
     reply: str | int  # what is new in the text, or how much of its beginning that is
     codes: list[str]
     link_details: list[LinkDetail]
@@ -112,7 +102,7 @@ class ReadMail(Struct, frozen=True):
 
     @property
     def reply_text(self) -> str:
-        return self.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
+        return self.mail.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
 
 
 class AcceptedMail(Struct, frozen=True):
@@ -142,21 +132,12 @@ class AddressedMail(Struct, frozen=True):
         return self.destination.inbox_id
 
 
-class Copy(Struct, frozen=True):
-    """A mail in one inbox, in its thread; in none while it is blocked and a policy has yet to judge it."""
+class Copy(AddressedMail, frozen=True):
+    """It is in its inbox and its thread; in no thread while a policy has yet to judge it."""
 
-    addressed: AddressedMail
     inbox: Inbox
     place: ThreadPlace | None
     document: Document
-
-    @property
-    def mail(self) -> AcceptedMail:
-        return self.addressed.mail
-
-    @property
-    def read(self) -> ReadMail:
-        return self.addressed.mail.read
 
     @property
     def is_blocked(self) -> bool:

@@ -13,7 +13,7 @@ from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.inward.mails import AcceptedMail, Arrival, ReadMail
+from postroom.inward.mails import AcceptedMail, Arrival, Origin, ReadMail
 from postroom.mail import headers, reading_cost
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report
@@ -74,7 +74,7 @@ def warm_up() -> None:
     """Makes what is made when first needed, so that the first mail is read as soon as any other."""
     for subject in ("Code", "Código"):
         raw = f"Subject: {subject}\r\n\r\n{subject}\r\n".encode()
-        read_mail(Arrival((), raw, trace=b"", peer_ip="", helo="", mail_from=""))
+        read_mail(Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), raw))
 
 
 def require_few_hops(raw: bytes) -> None:
@@ -125,7 +125,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
 
     Who sent old mail is not judged any more, and no second handover of it can come.
     """
-    mail = parse_mail(arrival.raw)
+    mail, origin = parse_mail(arrival.raw), arrival.origin
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
     page = read_page(mail.body_html)
@@ -133,7 +133,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
     body_text = text.visible(shown)[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
-    is_doubtful = is_judged and has_to_be_judged(mail, arrival.peer_ip)
+    is_doubtful = is_judged and has_to_be_judged(mail, origin.peer_ip)
     needs_examination = is_doubtful or any(map(is_unread, files))
     said = suspicion.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
@@ -145,7 +145,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
     kind = categorize(
         mail.signs,
         from_address=mail.from_address,
-        mail_from=arrival.mail_from,
+        mail_from=origin.mail_from,
         report_type=mail.report_type,
         is_bounce=any(each is not None and each.kind in FAILURES for each in (report, returned)),
         body=suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
@@ -153,14 +153,13 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
     calendar = read_appointment(mail)
     counts_once = is_judged and (mail.message_id != "" or arrival.counts_once)
     return ReadMail(
-        origin=arrival.origin,
-        mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
-        body_text=body_text,
+        origin=origin,
+        mail=replace(mail, body_text=body_text, attachments=()),
         reply=_reply(body_text, new_words),
         codes=found_codes,
         link_details=link_details,
         attachments=files,
-        verdicts=unjudged(mail, arrival.peer_ip),
+        verdicts=unjudged(mail, origin.peer_ip),
         content_hash=content_hash(arrival) if counts_once else "",
         needs_examination=needs_examination,
         report=report,
@@ -168,12 +167,10 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         kind=kind,
         findings=None
         if needs_examination
-        else suspicion.of_text(
-            mail, shown, page, suspicion.INSIDE if arrival.peer_ip == "" else "none", said
-        ),
+        else suspicion.of_text(mail, shown, page, suspicion.INSIDE if origin.peer_ip == "" else "none", said),
         calendar=calendar,
-        kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
-        size_bytes=len(arrival.trace) + len(arrival.raw),
+        kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
+        size_bytes=len(origin.trace) + len(arrival.raw),
     )
 
 
@@ -182,7 +179,7 @@ def content_hash(arrival: Arrival) -> str:
 
     It begins with the date that the mail has: those of one time stand together, and few pages are written.
     """
-    hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
+    hashed = hashlib.sha256(arrival.origin.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
     return f"{_second(arrival.raw):010x}{hashed.hexdigest()[:HASH_DIGITS]}"
 
@@ -214,12 +211,13 @@ def _reply(body_text: str, new_words: str) -> str | int:
 
 
 def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
-    return read_report(arrival.raw, arrival.mail_from) if may_be_report(mail, arrival.mail_from) else None
+    mail_from = arrival.origin.mail_from
+    return read_report(arrival.raw, mail_from) if may_be_report(mail, mail_from) else None
 
 
 def _is_returned(arrival: Arrival) -> bool:
     """Whether it came to the signed return path of a mail that was sent."""
-    return any(destination.bounce_path is not None for destination in arrival.destinations)
+    return any(destination.bounce_path is not None for destination in arrival.origin.destinations)
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:

@@ -11,7 +11,7 @@ from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import destinations
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, trace_inside
+from postroom.inward.mails import Arrival, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.bounces import reasons
 from postroom.mail.lists import unsubscribe_link
@@ -216,12 +216,14 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
             "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
         )
     arrival = Arrival(
-        destinations=(found.destination,),
+        origin=Origin(
+            destinations=(found.destination,),
+            trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
+            peer_ip="",
+            helo="",
+            mail_from=job.outgoing.sender,
+        ),
         raw=unsubscribe_fields(resources, outbound, job) + raw,
-        trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
-        peer_ip="",
-        helo="",
-        mail_from=job.outgoing.sender,
     )
     try:
         await receive_mail(resources, outbound.reader, arrival)

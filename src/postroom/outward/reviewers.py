@@ -14,7 +14,7 @@ from postroom.errors import ApiError, NotFound
 from postroom.inward import destinations, examine, review_answers
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.examine import Examination
-from postroom.inward.mails import Arrival, Destination, trace_inside
+from postroom.inward.mails import Arrival, Destination, Origin, trace_inside
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
 from postroom.mail.address import mailbox_of, normalize
@@ -215,12 +215,14 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJo
     if found is None or not found.is_inbox or found.destination.inbox_id == job.inbox.id:
         raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
     arrival = Arrival(
-        destinations=(Destination(found.destination.inbox_id, is_notice=True),),
+        origin=Origin(
+            destinations=(Destination(found.destination.inbox_id, is_notice=True),),
+            trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", now),
+            peer_ip="",
+            helo="",
+            mail_from="",
+        ),
         raw=notice,
-        trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", now),
-        peer_ip="",
-        helo="",
-        mail_from="",
     )
     await receive_mail(resources, outbound.reader, arrival)
     return Receipt(250, "2.0.0 Told.")

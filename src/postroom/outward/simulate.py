@@ -3,7 +3,7 @@
 import asyncio
 
 from postroom.clock import DAY
-from postroom.inward.mails import AcceptedMail, Arrival, Destination, trace_inside
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, trace_inside
 from postroom.inward.receive import Reader, accept
 from postroom.mail import simulator
 from postroom.mail.parse import parse_mail
@@ -39,10 +39,12 @@ async def read(resources: Resources, reader: Reader, arrival: Arrival) -> Accept
 
 def to_arrival(resources: Resources, inbox_id: str, path: BouncePath, answer: Answer) -> Arrival:
     return Arrival(
-        destinations=(Destination(inbox_id, path if answer.is_to_return_path else None),),
+        origin=Origin(
+            destinations=(Destination(inbox_id, path if answer.is_to_return_path else None),),
+            trace=trace_inside(resources.config.domain, "from the simulator", resources.now()),
+            peer_ip="",
+            helo="",
+            mail_from=answer.mail_from,
+        ),
         raw=answer.raw,
-        trace=trace_inside(resources.config.domain, "from the simulator", resources.now()),
-        peer_ip="",
-        helo="",
-        mail_from=answer.mail_from,
     )

@@ -7,7 +7,7 @@ from postroom import log
 from postroom.clock import to_mail_date
 from postroom.inward.journal.depositor import is_out_of_space
 from postroom.inward.journal.mail_journal import LARGEST_BYTES, Backlogged, DepositFull, MailJournal
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import Reader, TooManyHops, receive_mail, require_few_hops
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -69,12 +69,14 @@ class JournalIntake:
 
 async def to_arrival(envelope: Envelope, hostname: str, now: int) -> Arrival:
     return Arrival(
-        destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
+        origin=Origin(
+            destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
+            trace=envelope.received_header(hostname, to_mail_date(now)),
+            peer_ip=envelope.peer,
+            helo=envelope.helo,
+            mail_from=envelope.mail_from,
+        ),
         raw=await read_content(envelope),
-        trace=envelope.received_header(hostname, to_mail_date(now)),
-        peer_ip=envelope.peer,
-        helo=envelope.helo,
-        mail_from=envelope.mail_from,
     )
 
 

@@ -14,7 +14,7 @@ from postroom.clock import from_iso
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
-from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
+from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, Origin, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.extraction import Extraction
@@ -160,7 +160,7 @@ def _read_if_accepted(inbox_id: str, old: OldMail) -> ReadMail | None:
 
 def _read(inbox_id: str, old: OldMail) -> ReadMail:
     mail_from = old.mail_from or UNKNOWN_SENDER
-    arrival = Arrival((Destination(inbox_id),), old.raw, b"", ANOTHER_SERVER, "", mail_from)
+    arrival = Arrival(Origin((Destination(inbox_id),), b"", ANOTHER_SERVER, "", mail_from), old.raw)
     found = read_mail(arrival, is_judged=False)
     findings = found.findings
     if findings is None and not any(map(is_unread, found.attachments)):
@@ -210,7 +210,7 @@ def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]
     ]
     for part in unrelated_parts(addressed):
         for copy in _store_part(tx, inbox, part):
-            given = mails[copy.addressed.number].labels
+            given = mails[copy.number].labels
             moment = from_iso(copy.document.created_at)
             labels.add_to_new(tx, _place(copy).thread, copy.document.id, given, moment)
     return are_new

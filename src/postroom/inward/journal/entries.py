@@ -40,7 +40,4 @@ def encode(arrival: Arrival) -> Record:
 
 def decode(record: bytes) -> Arrival:
     behind = LENGTH_BYTES + int.from_bytes(record[:LENGTH_BYTES], "big")
-    origin = _origin.decode(record[LENGTH_BYTES:behind])
-    return Arrival(
-        origin.destinations, record[behind:], origin.trace, origin.peer_ip, origin.helo, origin.mail_from
-    )
+    return Arrival(_origin.decode(record[LENGTH_BYTES:behind]), record[behind:])

@@ -10,7 +10,7 @@ from postroom.accounts import domains, keys
 from postroom.clock import SECOND, to_mail_date
 from postroom.errors import Forbidden
 from postroom.events import webhook_log, webhooks
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
@@ -118,7 +118,7 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
         "",
     ]
     trace = f"Received: by {domain} with HTTP; {date}\r\n".encode()
-    return Arrival((Destination(inbox.id),), "\r\n".join(lines).encode(), trace, "", "", sender)
+    return Arrival(Origin((Destination(inbox.id),), trace, "", "", sender), "\r\n".join(lines).encode())
 
 
 async def create_agent_key(desk: Desk) -> Response:
