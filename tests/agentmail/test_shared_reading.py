@@ -8,7 +8,7 @@ import pytest
 from agentmail import AsyncAgentMail
 from websockets.asyncio.client import connect
 
-from postroom.events import events
+from postroom.events import event_log
 from postroom.web.agentmail.events import tell
 from postroom.web.streams import websocket
 from tests.agentmail.test_mail import api as api  # the fixture
@@ -36,7 +36,7 @@ def reads(server: Server, monkeypatch: pytest.MonkeyPatch) -> Reads:
 
     async def read_and_note(fn: Callable[..., Any], *args: Any) -> Any:
         found = await read(fn, *args)
-        if fn is events.list_after:
+        if fn is event_log.list_after:
             noted.of_log += [event.id for event in found.events]
         elif fn is tell:
             noted.retold.append(args[0].id)
@@ -132,5 +132,5 @@ async def repeat_events(server: Server, count: int) -> list[str]:
     """The last event once more, so often."""
     db, now = server.resources.db, server.clock.now()
     repeated = [await db.write(repeat_last_event, now) for _ in range(count)]
-    db.ring(events.bell((await server.api.get("/v1/me")).json()["accountId"]))
+    db.ring(event_log.bell((await server.api.get("/v1/me")).json()["accountId"]))
     return repeated
