@@ -1,10 +1,13 @@
 """Keys, pods, domains, the queue and the machine on the pages, by the functions of the interface."""
 
 import asyncio
+import re
 import socket
 
 import pytest
 
+from postroom.accounts import keys
+from postroom.accounts.reach import Reach
 from postroom.net.smtp_probe import probe
 from postroom.queue import deliveries, duties, outcomes, statistics
 from postroom.queue.duties import Duty
@@ -69,6 +72,27 @@ async def test_a_pod_has_its_name_rules_and_keys_on_its_page(server: Server) -> 
         assert "own approval rules" in (await page.get("/app/settings/pods")).text
     changed = (await server.api.get(f"/v1/pods/{pod['id']}")).json()
     assert (changed["name"], changed["approval"]) == ("Quay", SHOWN)
+
+
+@pytest.mark.sqlite_alone
+async def test_the_first_steps_make_a_key_by_the_rules_of_every_key(server: Server) -> None:
+    maker = (await server.api.post("/v1/api-keys", json={"permissions": ["read", "manage"]})).json()
+    async with signed_in(server, maker["token"]) as page:
+        shown = (await page.post("/app/start/key")).text
+        made = (await server.api.get("/v1/api-keys")).json()["data"][-1]
+        account_id = (await server.api.get("/v1/me")).json()["accountId"]
+        await server.resources.db.write(fill_with_keys, account_id, server.clock.now())
+        refused = await page.post("/app/start/key")
+    assert re.search(rf"{made['tokenPrefix']}[\w-]+{made['last4']}", shown)
+    assert (made["name"], made["permissions"]) == ("agent", ["read", "manage"])
+    entry = (await server.api.get("/v1/audit", params={"action": "key.created"})).json()["data"][0]
+    assert entry["target"] == made["id"]
+    assert (refused.status_code, "at most 100 keys" in refused.text) == (422, True)
+
+
+def fill_with_keys(tx: Tx, account_id: str, now: int) -> None:
+    for _ in range(keys.count_of(tx, Reach(account_id)), keys.KEYS_OF_AN_ACCOUNT):
+        keys.add(tx, account_id, None, "", keys.new_token(), now)
 
 
 @pytest.mark.sqlite_alone

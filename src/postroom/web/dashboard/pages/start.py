@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from postroom.accounts import domains, keys
 from postroom.clock import SECOND, to_mail_date
-from postroom.errors import Forbidden
 from postroom.events import webhook_log, webhooks
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
@@ -16,6 +15,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.inboxes import NewInbox
 from postroom.operations.inboxes import create_inbox as create_new_inbox
+from postroom.operations.keys import NewKey, create_api_key
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 
@@ -123,11 +123,5 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
 
 async def create_agent_key(desk: Desk) -> Response:
     """Shown this once, with the lines that use it."""
-    if not desk.call.reach.is_account:
-        raise Forbidden("Keys are made by people who signed in with a key of the whole account.")
-    token = keys.new_token()
-    await desk.call.resources.db.write(
-        keys.add, desk.call.account_id, None, AGENT_KEY, token, desk.call.now(), creator=desk.call.caller
-    )
-    steps = await desk.read(read_steps, desk)
-    return await show_steps(desk, steps, token)
+    made = await desk.ask(create_api_key, body=NewKey(AGENT_KEY))
+    return await show_steps(desk, await desk.read(read_steps, desk), made["token"])
