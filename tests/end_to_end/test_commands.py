@@ -493,6 +493,54 @@ def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operat
     assert [account["name"] for account in listed] == ["first"]
 
 
+def test_every_change_by_a_command_stands_in_the_audit_log_as_the_operators(operator: Operator) -> None:
+    operator.make_database()
+    first = operator.read("accounts", "create", "--name", "first")["id"]
+    shop = operator.read("accounts", "create", "--name", "shop")["id"]
+    operator.run("accounts", "rename", "shop", "store")
+    operator.run("accounts", "plan", "store", "business")
+    operator.run("accounts", "plan", "store")
+    operator.run("accounts", "change", "store", "--sends-per-day", "5")
+    key = operator.read("keys", "create", "--account", "store", "--name", "ci")["id"]
+    operator.run("keys", "revoke", key, "--account", "store")
+    assert "/app/sign-in?link=" in operator.run("login-link", "--account", "store").stdout
+    assert audit_of(operator, shop) == [
+        ("account.created", shop),
+        ("key.created", audit_of(operator, shop)[1][1]),
+        ("account.renamed", shop),
+        ("account.plan_changed", shop),
+        ("account.limits_changed", shop),
+        ("key.created", key),
+        ("key.revoked", key),
+        ("login_link.created", shop),
+    ]
+    operator.run("accounts", "delete", "store", "--yes")
+    assert audit_of(operator, first)[2:] == [("account.deleted", shop)]
+
+
+def audit_of(operator: Operator, account_id: str) -> list[tuple[str, str]]:
+    """What the operator's commands did, oldest first."""
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection:
+        rows = connection.execute(
+            "select action, target from audit where account_id = ? and actor_type = 'system'"
+            " and actor_id = 'operator' and actor_name = 'The operator''s command' order by rowid",
+            [account_id],
+        )
+        return rows.fetchall()
+
+
+def test_a_command_makes_no_more_keys_than_an_account_may_have(operator: Operator) -> None:
+    operator.make_database()
+    operator.run("accounts", "create", "--name", "shop")
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
+        connection.execute("create temp table copied as select * from keys")
+        for number in range(99):
+            connection.execute("update copied set id = ?, token_hash = ?", [f"key_{number}", f"{number}"])
+            connection.execute("insert into keys select * from copied")
+    refused = operator.run("keys", "create", "--account", "shop")
+    assert (refused.returncode, "at most 100 keys" in refused.stderr) == (1, True)
+
+
 def test_a_backup_is_made_and_restored_by_command(operator: Operator, tmp_path: Path) -> None:
     operator.make_database()
     operator.run("accounts", "create", "--name", "first")

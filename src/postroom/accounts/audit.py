@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.actors import THE_OPERATOR, Actor
+from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
@@ -90,11 +90,6 @@ def record_by(
     """A decision of the caller, who reaches at least where it happened."""
     where = within or caller.reach
     record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
-
-
-def record_command(tx: Tx, action: str, target: str, account_id: str, now: int) -> None:
-    """A decision of the operator, by a command on the machine itself."""
-    record(tx, THE_OPERATOR, action, target, Reach(account_id), now)
 
 
 def record_refusal(

@@ -103,6 +103,8 @@ class Caller(Struct, frozen=True):
             return Actor(actors.USER, self.user_id, self.session_name)
         if self.session_id is not None:
             return Actor(actors.SESSION, self.session_id, self.session_name)
+        if self.is_operator:
+            return actors.THE_OPERATOR
         return Actor(actors.KEY, self.key_id, self.key_name)
 
     @property
@@ -315,14 +317,8 @@ def require_room(tx: Tx, within: Reach) -> None:
         raise ApiKeyLimitReached(f"There are at most {most} keys of this kind. Delete one first.")
 
 
-def remove(tx: Tx, key_id: str) -> str:
-    """Gives the account that it was of."""
-    row = ids.is_id(ids.KEY, key_id) and tx.one(
-        "delete from keys where id = :id returning account_id", id=key_id
-    )
-    if not row:
-        raise NotFound("No such key.")
-    return str(row["account_id"])
+def remove(tx: Tx, key_id: str) -> None:
+    tx.run("delete from keys where id = :id", id=key_id)
 
 
 def get_of(tx: Tx, within: Reach, key_id: str) -> Key:

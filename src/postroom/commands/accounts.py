@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.commands import output
-from postroom.commands.database import read, require_account, with_database, write
-from postroom.config import MOST_OF_A_LIMIT, PLANS, Plan, load
+from postroom.commands.database import decide, read, require_account, with_database
+from postroom.config import MOST_OF_A_LIMIT, PLANS, Config, Plan, load
 from postroom_client.cli import app
 from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
-    from postroom.accounts.accounts import Account
-    from postroom.storage.database import Database, Tx
+    from postroom.storage.database import Database
 
 accounts_app = group("Accounts own inboxes and keys (on the server's machine).")
 app.add_typer(accounts_app, name="accounts")
@@ -46,20 +45,12 @@ def create_account(
     as_json: Json = None,
 ) -> None:
     """Create an account and print its key, once."""
-    from postroom.accounts import accounts, audit, keys
+    from postroom.accounts import keys
+    from postroom.operations import operator
 
     token = keys.new_token()
-    known_plan = require_plan(plan)
-
-    def create(tx: "Tx", now: int) -> "Account":
-        account = accounts.add(tx, name, known_plan, now)
-        if storage is not None:
-            account = accounts.set_storage_limit(tx, account, parse_size(storage))
-        key = keys.add(tx, account.id, None, "first key", token, now)
-        audit.record_command(tx, "key.created", key.id, account.id, now)
-        return account
-
-    account = write(create)
+    limit_bytes = None if storage is None else parse_size(storage)
+    account = decide(operator.create_account, name, require_plan(plan), limit_bytes, token)
     shown = {"id": account.id, "name": account.name, "plan": account.plan, "key": token}
     output.print_record(shown, as_json, note="The key is shown only now: keep it.")
 
@@ -92,15 +83,10 @@ def rename_account(
     account: AccountArgument, name: Annotated[str, typer.Argument(help="The new name.")]
 ) -> None:
     """Give an account another name, which no other has."""
-    from postroom.accounts import accounts, audit
+    from postroom.operations import operator
 
-    def rename(tx: "Tx", now: int) -> str:
-        found = require_account(tx, account)
-        accounts.rename(tx, found, name)
-        audit.record_command(tx, "account.renamed", found.id, found.id, now)
-        return found.id
-
-    print(f"{write(rename)} is called '{name}' now.")
+    found = decide(operator.change_account, operator.AccountChange(name), account=account)
+    print(f"{found.id} is called '{name}' now.")
 
 
 @accounts_app.command("plan")
@@ -111,22 +97,15 @@ def change_plan(
     as_json: Json = None,
 ) -> None:
     """Show or change the plan of an account, and how much its mail may take."""
-    from postroom.accounts import accounts, audit
+    from msgspec import UNSET
 
-    known_plan = None if plan is None else require_plan(plan)
-    limit_bytes = None if storage is None else parse_size(storage)
+    from postroom.operations import operator
 
-    def change(tx: "Tx", now: int) -> "Account":
-        found = require_account(tx, account)
-        if known_plan is not None:
-            found = accounts.set_plan(tx, found, known_plan)
-        if storage is not None:
-            found = accounts.set_storage_limit(tx, found, limit_bytes)
-        if known_plan is not None or storage is not None:
-            audit.record_command(tx, "account.plan_changed", found.id, found.id, now)
-        return found
-
-    found = write(change)
+    change = operator.AccountChange(
+        plan=UNSET if plan is None else require_plan(plan),
+        storage_limit_bytes=UNSET if storage is None else parse_size(storage),
+    )
+    found = decide(operator.change_account, change, account=account)
     limit = "none" if found.storage_limit_bytes is None else str(found.storage_limit_bytes)
     shown = {"id": found.id, "name": found.name, "plan": found.plan}
     shown |= {"storedBytes": str(found.stored_bytes), "storageLimitBytes": limit}
@@ -144,8 +123,8 @@ def change_limits(
     as_json: Json = None,
 ) -> None:
     """Give an account limits other than the server's, at once; without options, show those in force."""
-    from postroom.accounts import accounts, audit
     from postroom.accounts.rules import limits
+    from postroom.operations import operator
 
     given = (sends_per_minute, sends_per_day, cold_per_day, inboxes_per_day, requests_per_minute)
     asked = {
@@ -153,17 +132,7 @@ def change_limits(
         for name, text in zip(limits.NAMES, given, strict=True)
         if text is not None
     }
-
-    def change(tx: "Tx", now: int) -> "Account":
-        found = require_account(tx, account)
-        if not asked:
-            return found
-        merged = {**limits.decode_own(found.limits), **asked}
-        own = {name: value for name, value in merged.items() if value is not None}
-        audit.record_command(tx, "account.limits_changed", found.id, found.id, now)
-        return accounts.set_limits(tx, found, limits.encode_own(own))
-
-    found = write(change)
+    found = decide(operator.change_limits, asked, account=account)
     in_force = limits.in_force(load(os.environ), found.limits)
     shown = {"id": found.id, "name": found.name}
     for name in limits.NAMES:
@@ -193,25 +162,26 @@ def delete_account(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete an account with all its inboxes, mail and keys, for good."""
+    from postroom.operations import operator
+
     found = read(lambda tx: require_account(tx, account))
     question = (
         f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of mail?"
     )
     if not yes and not typer.confirm(question):
         raise typer.Exit(1)
-    with_database(lambda db, config: remove_account(db, found))
+    decide(operator.delete_account, found.name, account=found.id)
+    with_database(remove_rows)
     print(f"{found.id} is deleted. The server removes its mail within minutes.")
 
 
-async def remove_account(db: "Database", account: "Account") -> None:
+async def remove_rows(db: "Database", config: Config) -> None:
     """Until only mail is left. If the command is stopped here, the server finishes it."""
     from postroom.clock import SystemClock
     from postroom.mailbox import inboxes
     from postroom.upkeep import account_removal
 
-    clock = SystemClock()
-    await db.write(account_removal.close, account, clock.now())
-    while await db.write(account_removal.remove_some, clock.now(), ROWS_AT_ONCE):
+    while await db.write(account_removal.remove_some, SystemClock().now(), ROWS_AT_ONCE):
         pass
     db.ring(inboxes.GONE)
 

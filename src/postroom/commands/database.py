@@ -30,13 +30,23 @@ def read(fn: "Callable[[Tx], T]") -> T:
     return with_database(work)
 
 
-def write(fn: "Callable[[Tx, int], T]") -> T:
+def decide(verb: "Callable[..., T]", *arguments: Any, account: str | None = None) -> T:
+    """A verb of the operator's, about the account if one is named."""
     from postroom.clock import SystemClock
 
     async def work(db: "Database", config: Config) -> T:
-        return await db.write(fn, SystemClock().now())
+        return await db.write(_carry_out, verb, account, arguments, SystemClock().now())
 
     return with_database(work)
+
+
+def _carry_out(
+    tx: "Tx", verb: "Callable[..., T]", account: str | None, arguments: tuple[Any, ...], now: int
+) -> T:
+    from postroom.operations.operator import by_command
+
+    named = () if account is None else (require_account(tx, account).id,)
+    return verb(tx, by_command(tx), *named, *arguments, now)
 
 
 def with_database(work: "Callable[[Database, Config], Awaitable[T]]", of: Config | None = None) -> T:

@@ -2,21 +2,17 @@
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from postroom.commands import output
-from postroom.commands.database import read, require_account, write
+from postroom.commands.database import decide, read, require_account
 from postroom_client.cli.command import register
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.plain.rows import run, signature
 from postroom_client.cli.plain.table import ROWS
-
-if TYPE_CHECKING:
-    from postroom.accounts.keys import Key
-    from postroom.storage.database import Tx
 
 ACCOUNT = inspect.Parameter(
     "account",
@@ -38,16 +34,11 @@ def create_key(context: CommandContext, account: str | None, **values: Any) -> N
         raise typer.BadParameter(
             "with --account a key of the whole account is made: only --name goes with it"
         )
-    from postroom.accounts import audit, keys
+    from postroom.accounts import keys
+    from postroom.operations import operator
 
     token = keys.new_token()
-
-    def create(tx: "Tx", now: int) -> "Key":
-        key = keys.add(tx, require_account(tx, account).id, None, values["name"] or "", token, now)
-        audit.record_command(tx, "key.created", key.id, key.account_id, now)
-        return key
-
-    key = write(create)
+    key = decide(operator.create_key, values["name"] or "", token, account=account)
     shown = {"id": key.id, "name": key.name, "key": token}
     output.print_record(shown, context.is_json, note="The key is shown only now: keep it.")
 
@@ -81,15 +72,9 @@ def revoke_key(context: CommandContext, key_id: str, account: str | None) -> Non
     if account is None:
         run(context, ROWS["keys revoke"], {"key_id": key_id})
         return
-    from postroom.accounts import audit, keys
-    from postroom.outward.holding import stop
+    from postroom.operations import operator
 
-    def revoke(tx: "Tx", now: int) -> None:
-        key = keys.get(tx, require_account(tx, account).id, key_id)
-        audit.record_command(tx, "key.revoked", key_id, keys.remove(tx, key_id), now)
-        stop.look_at_what_waits(tx, key, now)
-
-    write(revoke)
+    decide(operator.revoke_key, key_id, account=account)
     print(f"{key_id} is revoked.")
 
 

@@ -16,14 +16,13 @@ from postroom.commands import (  # noqa: F401
     transfer,
     verify,
 )
-from postroom.commands.database import require_account, with_database, write
+from postroom.commands.database import decide, with_database
 from postroom.config import Config, load
 from postroom_client.cli import app as app
 from postroom_client.cli.words.help_text import put_examples
 
 if TYPE_CHECKING:
-    from postroom.accounts.sessions import SignInProof
-    from postroom.storage.database import Database, Tx
+    from postroom.storage.database import Database
 
 OneAccount = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
 
@@ -36,29 +35,15 @@ def login_link(
 ) -> None:
     """Print a link that opens the pages of an account once (on the server's machine)."""
     from postroom.accounts import sessions
+    from postroom.operations.operator import add_login_link, add_login_link_of_user
     from postroom.welcome import link_url
 
     token = sessions.new_token()
-
-    def add(tx: "Tx", now: int) -> None:
-        account_id = require_account(tx, account).id
-        if user:
-            sessions.put_link(tx, proof_of_user(tx, account_id, user), token, now)
-        else:
-            sessions.add_link(tx, account_id, operator, token, now)
-
-    write(add)
+    if user:
+        decide(add_login_link_of_user, user, token, account=account)
+    else:
+        decide(add_login_link, token, operator, account=account)
     print(link_url(load(os.environ), token))
-
-
-def proof_of_user(tx: "Tx", account_id: str, address: str) -> "SignInProof":
-    from postroom.accounts.people import users
-    from postroom.errors import NotFound
-
-    found = users.find_by_email(tx, account_id, users.require_email(address))
-    if found is None:
-        raise NotFound(f"No user has the address {address}. See: postroom users list")
-    return users.proof_of(found)
 
 
 @app.command("migrate")

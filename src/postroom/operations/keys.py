@@ -268,6 +268,10 @@ def list_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
 def revoke(tx: Tx, caller: Caller, key: Key, now: int) -> None:
     accounts.lock(tx, caller.account_id)
     key_rules.require_another_manager(tx, key, now)
+    end(tx, caller, key, now)
+
+
+def end(tx: Tx, caller: Caller, key: Key, now: int) -> None:
     keys.remove(tx, key.id)
     stop.look_at_what_waits(tx, key, now)
     audit.record_by(tx, caller, "key.revoked", key.id, now, within=key.reach, before=ApiKey.of(key))

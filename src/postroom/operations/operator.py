@@ -1,19 +1,39 @@
 """Operations of who runs the server: accounts of others, and the queue of all of them."""
 
+from collections.abc import Mapping
+
+from msgspec import UNSET, Struct, UnsetType
+
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.accounts import Account
-from postroom.accounts.keys import Caller
+from postroom.accounts.keys import Caller, Key
 from postroom.accounts.people import users
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import limits
 from postroom.config import Plan
-from postroom.errors import BadRequest, Forbidden
+from postroom.errors import BadRequest, Forbidden, NotFound
 from postroom.mailbox import inboxes
+from postroom.operations import keys as key_verbs
 from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
 from postroom.queue import deliveries, statistics
 from postroom.storage.database import Tx
 from postroom.upkeep import account_removal
+
+
+class AccountChange(Struct, frozen=True):
+    name: str | UnsetType = UNSET
+    plan: Plan | UnsetType = UNSET
+    storage_limit_bytes: int | UnsetType | None = UNSET
+
+
+def by_command(tx: Tx) -> Caller:
+    """Whoever has a shell on the server's machine. The first account is the operator's own."""
+    first = accounts.find_first(tx)
+    if first is None:
+        return Caller("", "", "", "free", Reach(""), is_operator=True)
+    return Caller("", first.id, first.name, first.plan, Reach(first.id), is_operator=True)
 
 
 def is_operator(tx: Tx, caller: Caller) -> bool:
@@ -34,34 +54,52 @@ def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, targe
     audit.record_by(tx, caller, action, target or account_id, now, within=Reach(account_id))
 
 
-def create_account(tx: Tx, caller: Caller, name: str, plan: Plan, token: str, now: int) -> Account:
-    require_operator(tx, caller)
-    account = accounts.add(tx, name, plan, now)
-    key = keys.add(tx, account.id, None, "first key", token, now)
-    record(tx, caller, "account.created", account.id, now)
-    record(tx, caller, "key.created", account.id, now, key.id)
-    return account
-
-
-def change_account(
-    tx: Tx, caller: Caller, account_id: str, name: str, plan: Plan, storage_limit_bytes: int | None, now: int
+def create_account(
+    tx: Tx, caller: Caller, name: str, plan: Plan, storage_limit_bytes: int | None, token: str, now: int
 ) -> Account:
     require_operator(tx, caller)
+    account = accounts.add(tx, name, plan, now)
+    account = accounts.set_storage_limit(tx, account, storage_limit_bytes)
+    record(tx, caller, "account.created", account.id, now)
+    create_key(tx, caller, account.id, "first key", token, now)
+    return account
+
+
+def change_account(tx: Tx, caller: Caller, account_id: str, change: AccountChange, now: int) -> Account:
+    require_operator(tx, caller)
     account = accounts.get(tx, account_id)
-    if name != account.name:
-        account = accounts.rename(tx, account, name)
+    if change.name not in (UNSET, account.name):
+        account = accounts.rename(tx, account, change.name)
         record(tx, caller, "account.renamed", account_id, now)
-    if (plan, storage_limit_bytes) != (account.plan, account.storage_limit_bytes):
-        account = accounts.set_storage_limit(tx, accounts.set_plan(tx, account, plan), storage_limit_bytes)
+    plan = account.plan if change.plan is UNSET else change.plan
+    limit_bytes = change.storage_limit_bytes
+    if limit_bytes is UNSET:
+        limit_bytes = account.storage_limit_bytes
+    if (plan, limit_bytes) != (account.plan, account.storage_limit_bytes):
+        account = accounts.set_storage_limit(tx, accounts.set_plan(tx, account, plan), limit_bytes)
         record(tx, caller, "account.plan_changed", account_id, now)
     return account
+
+
+def change_limits(
+    tx: Tx, caller: Caller, account_id: str, asked: Mapping[str, int | None], now: int
+) -> Account:
+    """None: the server's number counts again. What is not asked for stays."""
+    require_operator(tx, caller)
+    account = accounts.get(tx, account_id)
+    if not asked:
+        return account
+    merged = {**limits.decode_own(account.limits), **asked}
+    own = {name: value for name, value in merged.items() if value is not None}
+    record(tx, caller, "account.limits_changed", account_id, now)
+    return accounts.set_limits(tx, account, limits.encode_own(own))
 
 
 def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int) -> str:
     """Whoever types its name means it. It is closed at once; upkeep removes its mail."""
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
-    if typed.strip() != account.name:
+    if typed.strip() != account.name.strip():
         raise BadRequest(f"Type {account.name} to delete it with all its mail.", field="typed")
     account_removal.close(tx, account, now)
     audit.record_by(tx, caller, "account.deleted", account.id, now, before={"name": account.name})
@@ -69,11 +107,40 @@ def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int
     return account.name
 
 
-def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, now: int) -> None:
-    """Signs in to the account once."""
+def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, is_operator: bool, now: int) -> None:
+    """Signs in to the account once, with the operator's pages or without."""
     require_operator(tx, caller)
-    sessions.add_link(tx, accounts.get(tx, account_id).id, False, token, now)
+    sessions.add_link(tx, accounts.get(tx, account_id).id, is_operator, token, now)
     record(tx, caller, "login_link.created", account_id, now)
+
+
+def add_login_link_of_user(
+    tx: Tx, caller: Caller, account_id: str, address: str, token: str, now: int
+) -> None:
+    """For somebody who lost every other way in."""
+    require_operator(tx, caller)
+    user = users.find_by_email(tx, account_id, users.require_email(address))
+    if user is None:
+        raise NotFound(f"No user has the address {address}. See: postroom users list")
+    sessions.put_link(tx, users.proof_of(user), token, now)
+    record(tx, caller, "login_link.created", account_id, now, user.id)
+
+
+def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, now: int) -> Key:
+    """Of the whole account, and made by none of its keys."""
+    require_operator(tx, caller)
+    accounts.lock(tx, account_id)
+    keys.require_room(tx, Reach(account_id))
+    key = keys.add(tx, account_id, None, name, token, now)
+    record(tx, caller, "key.created", account_id, now, key.id)
+    return key
+
+
+def revoke_key(tx: Tx, caller: Caller, account_id: str, key_id: str, now: int) -> None:
+    """Also the last one that may manage: the operator can make another."""
+    require_operator(tx, caller)
+    accounts.lock(tx, account_id)
+    key_verbs.end(tx, caller, keys.get(tx, account_id, key_id), now)
 
 
 def pause_account(tx: Tx, caller: Caller, account_id: str, base_url: str, now: int) -> None:

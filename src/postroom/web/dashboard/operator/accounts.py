@@ -13,6 +13,7 @@ from postroom.config import PLANS, Plan
 from postroom.errors import BadRequest
 from postroom.mailbox import usage
 from postroom.operations import operator
+from postroom.operations.operator import AccountChange
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -82,15 +83,15 @@ def read_plan(value: str) -> Plan:
 
 async def create_account(desk: Desk, body: AccountForm) -> Response:
     token = keys.new_token()
-    await desk.decide(operator.create_account, body.name, read_plan(body.plan), token)
+    await desk.decide(operator.create_account, body.name, read_plan(body.plan), None, token)
     return await show_accounts(desk, token=token)
 
 
 async def change_account(desk: Desk, account_id: str, body: PlanForm) -> Response:
     megabytes = read_number(body.megabytes, "megabytes")
     limit_bytes = None if megabytes is None else megabytes * MEGABYTE
-    plan = read_plan(body.plan)
-    await desk.decide(operator.change_account, account_id, body.name, plan, limit_bytes)
+    change = AccountChange(body.name, read_plan(body.plan), limit_bytes)
+    await desk.decide(operator.change_account, account_id, change)
     return go(PATH, "Kept.")
 
 
@@ -102,7 +103,7 @@ async def delete_account(desk: Desk, account_id: str, body: DeletionForm) -> Res
 async def open_account(desk: Desk, account_id: str) -> Response:
     """A link that signs in to the account once."""
     call, token = desk.call, sessions.new_token()
-    await desk.decide(operator.add_login_link, account_id, token)
+    await desk.decide(operator.add_login_link, account_id, token, False)
     return await show_accounts(desk, link=f"{call.resources.config.base_url}/app/sign-in?link={token}")
 
 
