@@ -353,6 +353,14 @@ def test_no_two_types_of_the_server_have_one_name() -> None:
     assert {name: places for name, places in types_by_name().items() if len(places) > 1} == {}
 
 
+def test_doors_ring_no_bells() -> None:
+    """A verb rings by its transaction: after the commit, and never without one."""
+    ringing = [
+        path for part in DOORS for path in (SOURCE / part).rglob("*.py") if ".ring(" in path.read_text()
+    ]
+    assert ringing == []
+
+
 def test_doors_hold_no_transactions_of_their_own() -> None:
     """Checks, audit, event and bells belong to the verb that changes the rows, so that no door skips them."""
     transactions = [

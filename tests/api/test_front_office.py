@@ -170,6 +170,8 @@ async def test_a_person_ends_the_session_of_another(server: Server) -> None:
         assert (await ann.post(f"/app/sessions/{other}/end")).status_code == 303
         await do_it_now(ann)
         assert (await ben.get("/app/sessions")).status_code == 303
+    [entry] = (await server.api.get("/v1/audit", params={"action": "session.ended"})).json()["data"]
+    assert (entry["actor"]["name"], entry["target"]) == ("Ann", other)
 
 
 OF_OTHER_SITES = (

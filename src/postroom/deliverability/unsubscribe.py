@@ -28,23 +28,23 @@ def is_done(tx: Tx, token: str) -> bool:
     return suppressions.find(tx, wish.account_id, wish.address) is not None
 
 
-def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> list[str]:
-    """Gives the bells to ring."""
+def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
     wish = find_wish(tx, token)
     if suppressions.find(tx, wish.account_id, wish.address) is not None:
-        return []
+        return
     kind = suppressions.UNSUBSCRIBED
     suppressions.add(tx, wish.account_id, wish.address, kind, now, wish.message_id, REASON)
-    return tell(tx, wish, base_url, now)
+    tell(tx, wish, base_url, now)
 
 
-def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> list[str]:
+def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
     """Where the mail is still there."""
     message = messages.find(tx, wish.message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None or inbox.account_id != wish.account_id:
-        return []
+        return
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document, fate = documents.decode(message.document), Fate(wish.address, REASON)
     kind = kinds.MESSAGE_UNSUBSCRIBED
-    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate), base_url)
+    news = News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate)
+    tx.ring(*announce(tx, news, base_url))

@@ -89,10 +89,10 @@ def decide_by_link(
     base_url: str,
     now: int,
     address: str,
-) -> list[str]:
-    """Gives the bells to ring."""
+) -> None:
     review = find_review(tx, token)
-    return _decide(tx, review, word, content_hash, ruling_of(tx, review, note, base_url, now, address))
+    ruling = ruling_of(tx, review, note, base_url, now, address)
+    tx.ring(*_decide(tx, review, word, content_hash, ruling))
 
 
 def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Ruling:

@@ -67,6 +67,26 @@ def run_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Any:
     return route.operation(tx, **given)
 
 
+async def try_out(route: Route, call: Call, arguments: Arguments) -> Any:
+    """What a verb would answer, in a transaction that is rolled back."""
+    try:
+        await call.resources.db.write(_try_verb, route, call, dict(arguments))
+    except _Tried as tried:
+        return tried.result
+
+
+class _Tried(Exception):
+    """Leaves nothing of the transaction behind."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
+
+
+def _try_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> None:
+    raise _Tried(run_verb(tx, route, call, arguments))
+
+
 def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
     """Who only reads takes the one that was read a moment ago, together with the key."""
     inbox_id = arguments["inbox_id"]

@@ -15,7 +15,7 @@ from postroom.accounts.people.users import ACTIVE, OWNER, User
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
-from postroom.errors import Forbidden, Unauthorized
+from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
 from postroom.outward.notices import letters
@@ -152,6 +152,24 @@ def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
     if proof.user_id is not None:
         return Offer(user=users.find(tx, proof.user_id))
     return Offer(asks_for_owner=not users.has_owner(tx, proof.account_id))
+
+
+def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
+    """For who has several pods of his own: the one that the session works in."""
+    user = users.find(tx, caller.user_id or "")
+    if caller.session_id is None or user is None or pod_id not in user.pod_ids:
+        raise NotFound("No such pod.")
+    sessions.choose_pod(tx, caller.session_id, pod_id)
+
+
+def sign_out(tx: Tx, caller: Caller, now: int) -> None:
+    sessions.remove(tx, caller.reach, caller.session_id or "")
+
+
+def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
+    """Any that the caller reaches, of somebody else too."""
+    sessions.remove(tx, caller.reach, session_id)
+    audit.record_by(tx, caller, "session.ended", session_id, now)
 
 
 def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:

@@ -16,7 +16,7 @@ from postroom.config import Config
 from postroom.errors import ApiError
 from postroom.mailbox import drafts
 from postroom.operations import pods
-from postroom.operations.people import notifications, passkeys, push
+from postroom.operations.people import notifications, passkeys, push, sign_in
 from postroom.outward.courier import WebhookCourier
 from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources
@@ -27,10 +27,6 @@ from postroom.web.routes import ROUTE_OF
 from postroom.web.routing import ACCOUNT, POD, Route
 
 AT_ONCE = 50
-
-
-def end_session(tx: Tx, caller: Caller, session_id: str) -> None:
-    sessions.remove(tx, caller.reach, session_id)
 
 
 def remove_draft(tx: Tx, caller: Caller, draft_id: str, version: int, now: int) -> list[str]:
@@ -52,7 +48,7 @@ def remove_target(tx: Tx, caller: Caller, kind: str, target: str, config: Config
 
 # What only people at the pages ask for.
 OF_PAGES = (
-    Route("POST", "/app/sessions/{session_id}/end", end_session, POD, MANAGING),
+    Route("POST", "/app/sessions/{session_id}/end", sign_in.end_session, POD, MANAGING),
     Route("POST", "/app/drafts/{draft_id}/delete", remove_draft, POD, WRITING, after=remove_blobs),
     Route("POST", "/app/settings/passkeys/{passkey_id}/remove", passkeys.remove_passkey, POD, READING),
     Route("POST", "/app/search/remove", remove_search, ACCOUNT, MANAGING),

@@ -102,12 +102,11 @@ class ReviewDesk(LinkDesk):
         if word not in ("approve", "reject"):
             return self._page(400, "Nothing was decided", said="Press one of the two buttons.")
         resources = self._resources
-        bells = await resources.db.write(
+        await resources.db.write(
             reviewers.decide_by_link,
             *(token, word, seen, reviewers.read_note(note)),
             *(resources.config.base_url, resources.now(), client_address(request)),
         )
-        resources.db.ring(*bells)
         review = await resources.db.read(reviewers.find_review, token)
         return self._page(200, "Decided", said=told(review.hold, word))
 

@@ -215,7 +215,7 @@ def without_secrets(form: SignIn, keep: bool = False) -> SignIn:
 
 async def sign_out(desk: Desk) -> Response:
     await undo.do_all_now(desk)
-    await desk.call.resources.db.write(sessions.remove, desk.call.reach, desk.session.id)
+    await desk.decide(verbs.sign_out)
     response = go(PATH)
     response.delete_cookie(COOKIE, path="/app")
     return response

@@ -12,7 +12,7 @@ from postroom.accounts.people import delayed_actions
 from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.errors import ApiError, NotFound
 from postroom.web import operations
-from postroom.web.call import Call, Tx, require_owned
+from postroom.web.call import Call, require_owned
 from postroom.web.dashboard.delayed_operations import AT_ONCE, ROUTES, carry_out
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
@@ -23,14 +23,6 @@ SECONDS = delayed_actions.DELAY // 1000
 
 class BackForm(Struct, frozen=True):
     back: str = "/app"
-
-
-class Tried(Exception):
-    """What an operation would answer. It leaves nothing behind."""
-
-    def __init__(self, result: Any) -> None:
-        super().__init__()
-        self.result = result
 
 
 class Trial(NamedTuple):
@@ -75,14 +67,7 @@ async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
     if not route.is_verb:
         named = {name: arguments[name] for name in route.path_names}
         return await require_owned(call, named)
-
-    def attempt(tx: Tx) -> None:
-        raise Tried(operations.run_verb(tx, route, call, dict(arguments)))
-
-    try:
-        await call.resources.db.write(attempt)
-    except Tried as tried:
-        return tried.result
+    return await operations.try_out(route, call, arguments)
 
 
 async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str, said: str) -> Response:

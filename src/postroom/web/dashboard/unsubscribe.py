@@ -23,6 +23,6 @@ class UnsubscribeDesk(LinkDesk):
 
     async def _decide(self, request: Request, token: str) -> Response:
         await read_bytes(request, FORM_LIMIT_BYTES)
-        db, now, base_url = self._resources.db, self._resources.now(), self._resources.config.base_url
-        db.ring(*await db.write(unsubscribe.unsubscribe, token, base_url, now))
+        base_url, now = self._resources.config.base_url, self._resources.now()
+        await self._resources.db.write(unsubscribe.unsubscribe, token, base_url, now)
         return self._page(200, "You get no more mail", is_done=True)

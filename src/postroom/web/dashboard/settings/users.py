@@ -7,12 +7,11 @@ from postroom.accounts import pods, sessions
 from postroom.accounts.people import users as nouns
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
-from postroom.errors import NotFound
 from postroom.operations.people import sign_in, users
 from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
-from postroom.web.dashboard import delayed_operations, undo
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.settings.paging import OffsetQuery
 
@@ -116,15 +115,8 @@ def read_role(word: str) -> users.Role:
 async def choose_pod(desk: Desk, body: PodChoiceForm) -> Response:
     """For who has several pods of his own."""
     await undo.do_all_now(desk)
-    await desk.call.resources.db.write(choose_own_pod, desk, body.pod_id)
+    await desk.decide(sign_in.choose_pod, body.pod_id)
     return go("/app")
-
-
-def choose_own_pod(tx: Tx, desk: Desk, pod_id: str) -> None:
-    user = nouns.find(tx, desk.session.user_id or "")
-    if user is None or pod_id not in user.pod_ids:
-        raise NotFound("No such pod.")
-    sessions.choose_pod(tx, desk.session.id, pod_id)
 
 
 async def list_sessions(desk: Desk) -> Response:
@@ -137,6 +129,4 @@ async def end_others(desk: Desk) -> Response:
     return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
 
 
-end_session = undo.delayed(
-    delayed_operations.end_session, "/app/sessions", "The session ends in {seconds} seconds."
-)
+end_session = undo.delayed(sign_in.end_session, "/app/sessions", "The session ends in {seconds} seconds.")
