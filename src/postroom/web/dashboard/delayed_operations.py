@@ -14,9 +14,9 @@ from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.accounts.permissions import MANAGING, READING, WRITING
 from postroom.config import Config
 from postroom.errors import ApiError
-from postroom.mailbox import drafts
 from postroom.operations import pods
 from postroom.operations.people import notifications, passkeys, push, sign_in
+from postroom.operations.writing import drafts
 from postroom.outward.courier import WebhookCourier
 from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources
@@ -27,11 +27,6 @@ from postroom.web.routes import ROUTE_OF
 from postroom.web.routing import ACCOUNT, POD, Route
 
 AT_ONCE = 50
-
-
-def remove_draft(tx: Tx, caller: Caller, draft_id: str, version: int, now: int) -> list[str]:
-    """The one that was seen: who changed it meanwhile keeps it."""
-    return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
 
 
 def remove_search(tx: Tx, caller: Caller, name: str, now: int) -> None:
@@ -49,7 +44,7 @@ def remove_target(tx: Tx, caller: Caller, kind: str, target: str, config: Config
 # What only people at the pages ask for.
 OF_PAGES = (
     Route("POST", "/app/sessions/{session_id}/end", sign_in.end_session, POD, MANAGING),
-    Route("POST", "/app/drafts/{draft_id}/delete", remove_draft, POD, WRITING, after=remove_blobs),
+    Route("POST", "/app/drafts/{draft_id}/delete", drafts.delete_draft, POD, WRITING, after=remove_blobs),
     Route("POST", "/app/settings/passkeys/{passkey_id}/remove", passkeys.remove_passkey, POD, READING),
     Route("POST", "/app/search/remove", remove_search, ACCOUNT, MANAGING),
     Route("POST", "/app/settings/notifications/remove", remove_target, ACCOUNT, MANAGING),

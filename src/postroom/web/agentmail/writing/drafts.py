@@ -1,15 +1,13 @@
 """Drafts of /v0: the drafts of the interface, with labels and a name of the client's."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Struct, structs
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.permissions import require_word
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
@@ -18,12 +16,11 @@ from postroom.mailbox import drafts, inboxes, labels
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
+from postroom.operations.writing import drafts as verbs
+from postroom.operations.writing.drafts import DraftEdit
 from postroom.outward.orders import (
     DraftVersion,
     Order,
-    parse_moment,
-    require_ahead,
-    require_files_fit,
 )
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
@@ -31,7 +28,7 @@ from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.messages import own_labels
 from postroom.web.agentmail.writing.sending import read_files, read_key, text_of, to_sent
 from postroom.web.api.mailbox.messages import remove_blobs
-from postroom.web.api.outward import drafts as verbs
+from postroom.web.api.outward import drafts as api
 from postroom.web.api.outward.send import accept_order
 from postroom.web.call import Call
 from postroom.web.interface.bodies import draft_body
@@ -99,23 +96,24 @@ def labels_of(draft: KeptDraft) -> list[str]:
 
 async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
     """The same client_id again gives the first one, if it is still there."""
-    files = read_files(body.attachments or [])
-    return await verbs.write_with_files(call.resources, files, partial(store, call=call, body=body))
-
-
-def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> shapes.Page:
     assert call.inbox is not None
-    inbox = inboxes.lock(tx, call.inbox.id)
+    files = read_files(body.attachments or [])
+    return await api.write_with_files(call, files, store, call.inbox.id, body)
+
+
+def store(
+    tx: Tx, caller: Caller, inbox_id: str, body: shapes.NewDraft, files: list[KeptFile], now: int
+) -> shapes.Page:
+    inbox = inboxes.lock(tx, inbox_id)
     known = None if body.client_id is None else drafts.find_by_client_id(tx, inbox.id, body.client_id)
     if known is not None:
         return show(tx, [known])[0]
     given = structs.replace(to_body(body), **messages_of(tx, inbox, body))
-    fields = draft_body.merge(b"{}", draft_body.read_fields(given))
-    draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
-    own = own_labels(body.labels, "labels")
-    drafts.name(tx, draft.id, body.client_id, own)
-    schedule(tx, call, draft, UNSET if body.send_at is None else body.send_at)
-    return show(tx, [drafts.get(tx, inbox.reach, draft.id)])[0]
+    draft = verbs.create_draft(tx, caller, inbox.id, draft_body.read_fields(given), files, now).draft
+    drafts.name(tx, draft.id, body.client_id, own_labels(body.labels, "labels"))
+    if body.send_at is not None:
+        verbs.schedule_draft(tx, caller, draft.id, body.send_at, now)
+    return get_draft(tx, caller, draft.id)
 
 
 def messages_of(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
@@ -148,18 +146,6 @@ def one_address(given: Addresses | None) -> str | None:
     return found[0] if found else None
 
 
-def schedule(tx: Tx, call: Call, draft: KeptDraft, send_at: str | UnsetType | None) -> None:
-    """From then on it goes by itself; null takes it off the clock. Only for whoever may send."""
-    if send_at is UNSET:
-        return
-    due_at = None if send_at is None else parse_moment(send_at)
-    if due_at is not None:
-        require_word(call.caller.words, "draft_send")
-        require_ahead(due_at, call.now())
-    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, {"sendAt": send_at}))
-    drafts.put_on_clock(tx, draft.id, due_at, call.caller.key_id)
-
-
 def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
     found = drafts.list_span(tx, place, paging.span_of(query))
     some, behind = paging.cut(found, query.limit, paging.place_of)
@@ -174,31 +160,25 @@ def get_draft(tx: Tx, caller: Caller, draft_id: str) -> shapes.Page:
 
 async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> shapes.Page:
     files = read_files(body.add_attachments or [])
-    unneeded: list[str] = []
-    work = partial(change, call=call, draft_id=draft_id, body=body, unneeded=unneeded)
-    shown = await verbs.write_with_files(call.resources, files, work)
+    shown, unneeded = await api.write_with_files(call, files, change, draft_id, body)
     await remove_blobs(call.resources, unneeded)
     return shown
 
 
 def change(
-    tx: Tx,
-    files: list[KeptFile],
-    call: Call,
-    draft_id: str,
-    body: shapes.DraftChange,
-    unneeded: list[str],
-) -> shapes.Page:
-    draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
-    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, draft_body.read_fields(to_body(body))))
-    removed = [find_file(tx, draft.id, name)[1] for name in body.remove_attachments or ()]
-    unneeded[:] = [blob for file in removed for blob in drafts.remove_file(tx, draft.id, file.filename)]
-    there = drafts.list_files(tx, [draft.id])[draft.id]
-    require_files_fit(file.size_bytes for file in (*there, *files))
-    drafts.add_files(tx, draft.id, files)
-    drafts.name(tx, draft.id, draft.client_id, changed_labels(draft, body.add_labels, body.remove_labels))
-    schedule(tx, call, drafts.get(tx, call.reach, draft.id), body.send_at)
-    return show(tx, [drafts.get(tx, call.reach, draft.id)])[0]
+    tx: Tx, caller: Caller, draft_id: str, body: shapes.DraftChange, files: list[KeptFile], now: int
+) -> tuple[shapes.Page, list[str]]:
+    """Also gives the blobs that nobody needs any more."""
+    edit = DraftEdit(
+        draft_body.read_fields(to_body(body)),
+        removed_files=[find_file(tx, draft_id, name)[1].filename for name in body.remove_attachments or ()],
+        added_labels=own_labels(body.add_labels, "add_labels"),
+        removed_labels=own_labels(body.remove_labels, "remove_labels"),
+    )
+    _, unneeded = verbs.change_draft(tx, caller, draft_id, None, edit, files, now)
+    if body.send_at is not UNSET:
+        verbs.schedule_draft(tx, caller, draft_id, body.send_at, now)
+    return get_draft(tx, caller, draft_id), unneeded
 
 
 def get_draft_file(
@@ -215,25 +195,18 @@ def find_file(tx: Tx, draft_id: str, attachment_id: str) -> tuple[int, KeptFile]
     raise NotFound("No such attachment.")
 
 
-def changed_labels(
-    draft: KeptDraft, added: shapes.OneOrMore | None, removed: shapes.OneOrMore | None
-) -> list[str]:
-    gone = own_labels(removed, "remove_labels")
-    wanted = (*draft.labels, *own_labels(added, "add_labels"))
-    kept = [label for label in dict.fromkeys(wanted) if label not in gone]
-    if len(kept) > labels.LABELS_OF_A_THREAD:
-        raise BadRequest(f"A draft has at most {labels.LABELS_OF_A_THREAD} labels.", field="add_labels")
-    return kept
-
-
 async def send_draft(call: Call, draft_id: str, body: shapes.LabelChange) -> shapes.SentMessage:
     """As it is; its labels go with it."""
-    draft, files = await call.resources.db.read(verbs.read_whole, call, draft_id)
-    own = changed_labels(draft, body.add_labels, body.remove_labels)
-    order = await prepare(call.resources, draft, files, read_key(call), own)
+    found = await call.resources.db.read(verbs.read_draft, call.caller, draft_id)
+    added, removed = (
+        own_labels(body.add_labels, "add_labels"),
+        own_labels(body.remove_labels, "remove_labels"),
+    )
+    own = verbs.changed_labels(found.draft, added, removed)
+    order = await prepare(call.resources, found.draft, found.files, read_key(call), own)
     answer = await accept_order(call, order)
     if not answer.is_replay:
-        await remove_blobs(call.resources, [file.blob for file in files])
+        await remove_blobs(call.resources, [file.blob for file in found.files])
     return to_sent(answer)
 
 
@@ -241,7 +214,7 @@ async def prepare(
     resources: Resources, draft: KeptDraft, files: Sequence[KeptFile], key: str, own: Sequence[str]
 ) -> Order:
     order = await pools.COMPOSING.run(to_order, draft, key, own)
-    return structs.replace(order, files=await pools.FILES.run(verbs.read_files, resources, files))
+    return structs.replace(order, files=await pools.FILES.run(api.read_files, resources, files))
 
 
 def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
@@ -250,7 +223,7 @@ def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
     fields.pop("sendAt", None)
     fields["body"] = text_of(fields.get("body"), fields.get("bodyHtml")) or " "
     body = draft_body.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
-    order = read_order(draft.inbox_id, key, verbs.hash_of(draft.id), body, needs_subject=False)
+    order = read_order(draft.inbox_id, key, api.hash_of(draft.id), body, needs_subject=False)
     return structs.replace(
         order,
         draft=DraftVersion(draft.id, draft.version),

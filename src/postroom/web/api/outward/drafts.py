@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.fields import PageQuery
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mail.writing.content_view import ContentView
 from postroom.mail.writing.header_words import DraftError
-from postroom.mailbox import drafts, inboxes, messages, threads
+from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.operations.writing import drafts as verbs
+from postroom.operations.writing.drafts import DraftEdit, WholeDraft
 from postroom.outward.orders import (
     DraftVersion,
     Order,
     SendAnswer,
     SendReceipt,
-    parse_moment,
     require_files_fit,
     require_no_steering,
 )
@@ -73,15 +73,7 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
     """Begin a mail: any field of a send may still be missing"""
     body = await fill_new_draft(call, inbox_id, body)
     given = await read_fields(call, body)
-    fields = draft_body.merge(b"{}", given)
-
-    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
-        inbox = inboxes.get(tx, call.reach, inbox_id)
-        require_named(tx, call.account_id, inbox.id, given)
-        draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
-        return show(tx, [draft])[0]
-
-    return await write_with_files(call.resources, body.attachments or [], work)
+    return show(await write_with_files(call, body.attachments or [], verbs.create_draft, inbox_id, given))
 
 
 async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
@@ -93,57 +85,32 @@ async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
 
 async def list_drafts(call: Call, inbox_id: str, query: PageQuery) -> DraftPage:
     """List the drafts of an inbox, newest first"""
-
-    def work(tx: Tx) -> DraftPage:
-        inbox = inboxes.get(tx, call.reach, inbox_id)
-        found, total = drafts.list_of_inbox(tx, inbox.id, query.limit, query.offset)
-        return DraftPage(show(tx, found), total)
-
-    return await call.resources.db.read(work)
+    found, total = await call.resources.db.read(verbs.list_drafts, call.caller, inbox_id, query)
+    return DraftPage([show(each) for each in found], total)
 
 
 async def get_draft(call: Call, draft_id: str) -> ShownDraft:
     """Get a draft"""
-    return await call.resources.db.read(lambda tx: show(tx, [drafts.get(tx, call.reach, draft_id)])[0])
+    return show(await call.resources.db.read(verbs.get_draft, call.caller, draft_id))
 
 
 async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDraft:
     """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
     seen = seen_version(call, body.version)
     body = await fill_changed_draft(call, draft_id, body)
-    given = await read_fields(call, body)
-    unneeded: list[str] = []
-
-    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
-        require_named(tx, call.account_id, draft.inbox_id, given)
-        drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
-        follow_clock(tx, draft, given)
-        if body.attachments is not msgspec.UNSET:
-            unneeded[:] = drafts.remove_files(tx, draft.id)
-            drafts.add_files(tx, draft.id, files)
-        return show(tx, [drafts.get(tx, call.reach, draft_id)])[0]
-
-    shown = await write_with_files(call.resources, body.attachments or [], work)
+    edit = DraftEdit(await read_fields(call, body), replaces_files=body.attachments is not UNSET)
+    changed, unneeded = await write_with_files(
+        call, body.attachments or [], verbs.change_draft, draft_id, seen, edit
+    )
     await remove_blobs(call.resources, unneeded)
-    return shown
-
-
-def follow_clock(tx: Tx, draft: KeptDraft, given: dict[str, Any]) -> None:
-    """A draft that is sent by itself goes at the moment that it names, and stays if it names none."""
-    if draft.due_for is not None and "sendAt" in given:
-        moment = given["sendAt"]
-        drafts.put_on_clock(tx, draft.id, None if moment is None else parse_moment(moment), draft.due_for)
+    return show(changed)
 
 
 async def delete_draft(call: Call, draft_id: str) -> None:
     """Throw a draft away"""
-    seen = seen_version(call)
-
-    def work(tx: Tx) -> list[str]:
-        return drafts.remove(tx, drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen).id)
-
-    await remove_blobs(call.resources, await call.resources.db.write(work))
+    db, seen = call.resources.db, seen_version(call)
+    unneeded = await db.write(verbs.delete_draft, call.caller, draft_id, seen, call.now())
+    await remove_blobs(call.resources, unneeded)
 
 
 async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDraft:
@@ -151,26 +118,14 @@ async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDra
     if not body.attachments:
         raise BadRequest("attachments holds no file.", field="attachments")
     seen = seen_version(call)
-
-    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
-        there = drafts.list_files(tx, [draft.id])[draft.id]
-        require_files_fit(file.size_bytes for file in (*there, *files))
-        drafts.add_files(tx, draft.id, files)
-        return show(tx, [draft])[0]
-
-    return await write_with_files(call.resources, body.attachments, work)
+    return show(await write_with_files(call, body.attachments, verbs.add_draft_files, draft_id, seen))
 
 
 async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
     """Take a file off a draft"""
-    seen = seen_version(call)
-
-    def work(tx: Tx) -> list[str]:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
-        return drafts.remove_file(tx, draft.id, filename)
-
-    await remove_blobs(call.resources, await call.resources.db.write(work))
+    db, seen = call.resources.db, seen_version(call)
+    unneeded = await db.write(verbs.delete_draft_file, call.caller, draft_id, seen, filename, call.now())
+    await remove_blobs(call.resources, unneeded)
 
 
 async def send_draft(
@@ -248,10 +203,10 @@ async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile], key:
 
 async def view_draft(call: Call, draft_id: str) -> DraftView:
     """As it is now, and what would leave if it were sent now; or why it could not."""
-    draft, files = await call.resources.db.read(read_whole, call, draft_id)
-    shown = draft_body.show(draft, files)
+    found = await call.resources.db.read(verbs.read_draft, call.caller, draft_id)
+    shown = show(found)
     try:
-        order = await to_order(call, draft, files, f"preview-{secrets.token_urlsafe(16)}")
+        order = await to_order(call, found.draft, found.files, f"preview-{secrets.token_urlsafe(16)}")
         return DraftView(shown, await preview(call.resources, call.caller, order))
     except DraftError as error:
         return DraftView(shown, None, f"This cannot be written into a mail: {error}")
@@ -259,11 +214,6 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
         if error.status >= 500:
             raise
         return DraftView(shown, None, error.message)
-
-
-def read_whole(tx: Tx, call: Call, draft_id: str) -> tuple[KeptDraft, list[KeptFile]]:
-    draft = drafts.get(tx, call.reach, draft_id)
-    return draft, drafts.read_files(tx, draft.id)
 
 
 def read_draft(draft: KeptDraft, key: str) -> Order:
@@ -286,30 +236,19 @@ def read_content(resources: Resources, file: KeptFile) -> bytes:
     return resources.blobs.get(file.blob)
 
 
-def require_named(tx: Tx, account_id: str, inbox_id: str, given: dict[str, Any]) -> None:
-    """The thread and the message that a draft speaks of are of its inbox."""
-    here = Reach(account_id, None, inbox_id)
-    if given.get("threadId") is not None:
-        threads.get(tx, here, given["threadId"])
-    if given.get("forwardOf") is not None:
-        messages.get(tx, here, given["forwardOf"])
-    if given.get("replyToMessageId") is not None:
-        messages.get(tx, here, given["replyToMessageId"])
-
-
-def show(tx: Tx, found: Sequence[KeptDraft]) -> list[ShownDraft]:
-    files = drafts.list_files(tx, [draft.id for draft in found])
-    return [draft_body.show(draft, files[draft.id]) for draft in found]
+def show(found: WholeDraft) -> ShownDraft:
+    return draft_body.show(found.draft, found.files)
 
 
 async def write_with_files(
-    resources: Resources, sent: Sequence[SentFile], work: Callable[[Tx, list[KeptFile]], T]
+    call: Call, sent: Sequence[SentFile], verb: Callable[..., T], *arguments: Any
 ) -> T:
     """Blobs are durable before the rows that name them."""
     require_files_fit(len(file.data) for file in sent)
+    resources = call.resources
     files = await pools.FILES.run(put_files, resources, sent) if sent else []
     try:
-        return await resources.db.write(work, files)
+        return await resources.db.write(verb, call.caller, *arguments, files, call.now())
     except ApiError as error:
         if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
             await remove_blobs(resources, [file.blob for file in files])

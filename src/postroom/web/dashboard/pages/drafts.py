@@ -16,11 +16,12 @@ from postroom.mailbox import inboxes
 from postroom.operations import holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
+from postroom.operations.writing import drafts
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call, Tx
-from postroom.web.dashboard import delayed_operations, undo
+from postroom.web.dashboard import undo
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go, plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
@@ -219,9 +220,7 @@ def told_of(sent: SendReceipt) -> Response:
 
 async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
     said = f"The draft is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(
-        desk, delayed_operations.remove_draft, PATH, said, draft_id=draft_id, version=body.version
-    )
+    return await undo.delay(desk, drafts.delete_draft, PATH, said, draft_id=draft_id, version=body.version)
 
 
 async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:

@@ -132,11 +132,6 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
     return given
 
 
-def merge(fields: bytes, given: dict[str, Any]) -> bytes:
-    merged = {**msgspec.json.decode(fields), **given}
-    return msgspec.json.encode({name: value for name, value in merged.items() if value is not None})
-
-
 def to_send_body(draft: KeptDraft) -> send_body.SendBody:
     """Complete, or the error that names what is missing; its files come by themselves."""
     try:

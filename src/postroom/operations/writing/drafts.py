@@ -1,0 +1,155 @@
+"""Operations on drafts: begun, changed in steps, put on the clock, thrown away. Files were stored before."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import require_word
+from postroom.accounts.reach import Reach
+from postroom.errors import BadRequest
+from postroom.fields import PageQuery
+from postroom.mailbox import drafts, inboxes, labels, messages, threads
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.outward.orders import parse_moment, require_ahead, require_files_fit
+from postroom.storage.database import Tx
+
+Given = Mapping[str, Any]  # fields of a draft, in the words of the interface; None clears
+
+
+class WholeDraft(Struct, frozen=True):
+    draft: KeptDraft
+    files: list[KeptFile]
+
+
+class DraftEdit(Struct, frozen=True):
+    """What becomes of a draft beside the files that come to it; what is not named stays."""
+
+    given: Given = {}
+    replaces_files: bool = False
+    removed_files: Sequence[str] = ()
+    added_labels: Sequence[str] = ()
+    removed_labels: Sequence[str] = ()
+
+
+def create_draft(
+    tx: Tx, caller: Caller, inbox_id: str, given: Given, files: Sequence[KeptFile], now: int
+) -> WholeDraft:
+    inbox = inboxes.get(tx, caller.reach, inbox_id)
+    require_named(tx, caller.account_id, inbox.id, given)
+    return whole(tx, drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now))
+
+
+def list_drafts(tx: Tx, caller: Caller, inbox_id: str, query: PageQuery) -> tuple[list[WholeDraft], int]:
+    inbox = inboxes.get(tx, caller.reach, inbox_id)
+    found, total = drafts.list_of_inbox(tx, inbox.id, query.limit, query.offset)
+    files = drafts.list_files(tx, [draft.id for draft in found])
+    return [WholeDraft(draft, files[draft.id]) for draft in found], total
+
+
+def get_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
+    return whole(tx, drafts.get(tx, caller.reach, draft_id))
+
+
+def read_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
+    """With the bytes that are in the rows of its files."""
+    draft = drafts.get(tx, caller.reach, draft_id)
+    return WholeDraft(draft, drafts.read_files(tx, draft.id))
+
+
+def change_draft(
+    tx: Tx,
+    caller: Caller,
+    draft_id: str,
+    version: int | None,
+    edit: DraftEdit,
+    files: Sequence[KeptFile],
+    now: int,
+) -> tuple[WholeDraft, list[str]]:
+    """Also gives the blobs that nobody needs any more."""
+    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    require_named(tx, caller.account_id, draft.inbox_id, edit.given)
+    drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
+    follow_clock(tx, draft, edit.given)
+    unneeded = drafts.remove_files(tx, draft.id) if edit.replaces_files else []
+    for filename in edit.removed_files:
+        unneeded += drafts.remove_file(tx, draft.id, filename)
+    if files:
+        add_files(tx, draft.id, files)
+    if edit.added_labels or edit.removed_labels:
+        own = changed_labels(draft, edit.added_labels, edit.removed_labels)
+        drafts.name(tx, draft.id, draft.client_id, own)
+    return get_draft(tx, caller, draft_id), unneeded
+
+
+def delete_draft(tx: Tx, caller: Caller, draft_id: str, version: int | None, now: int) -> list[str]:
+    """Gives the blobs that nobody needs any more. Who changed it since that version keeps it."""
+    return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
+
+
+def add_draft_files(
+    tx: Tx, caller: Caller, draft_id: str, version: int | None, files: Sequence[KeptFile], now: int
+) -> WholeDraft:
+    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    add_files(tx, draft.id, files)
+    return whole(tx, draft)
+
+
+def delete_draft_file(
+    tx: Tx, caller: Caller, draft_id: str, version: int | None, filename: str, now: int
+) -> list[str]:
+    """Gives the blobs that nobody needs any more."""
+    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    return drafts.remove_file(tx, draft.id, filename)
+
+
+def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, now: int) -> None:
+    """From then on it goes by itself; None takes it off the clock. Only for whoever may send."""
+    due_at = None if send_at is None else parse_moment(send_at)
+    if due_at is not None:
+        require_word(caller.words, "draft_send")
+        require_ahead(due_at, now)
+    draft = drafts.get(tx, caller.reach, draft_id)
+    drafts.set_fields(tx, draft.id, merge(draft.fields, {"sendAt": send_at}))
+    drafts.put_on_clock(tx, draft.id, due_at, caller.key_id)
+
+
+def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
+    """The thread and the message that a draft speaks of are of its inbox."""
+    here = Reach(account_id, None, inbox_id)
+    if given.get("threadId") is not None:
+        threads.get(tx, here, given["threadId"])
+    for name in ("forwardOf", "replyToMessageId"):
+        if given.get(name) is not None:
+            messages.get(tx, here, given[name])
+
+
+def follow_clock(tx: Tx, draft: KeptDraft, given: Given) -> None:
+    """A draft that is sent by itself goes at the moment that it names, and stays if it names none."""
+    if draft.due_for is not None and "sendAt" in given:
+        moment = given["sendAt"]
+        drafts.put_on_clock(tx, draft.id, None if moment is None else parse_moment(moment), draft.due_for)
+
+
+def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
+    there = drafts.list_files(tx, [draft_id])[draft_id]
+    require_files_fit(file.size_bytes for file in (*there, *files))
+    drafts.add_files(tx, draft_id, files)
+
+
+def changed_labels(draft: KeptDraft, added: Sequence[str], removed: Sequence[str]) -> list[str]:
+    kept = [label for label in dict.fromkeys((*draft.labels, *added)) if label not in removed]
+    if len(kept) > labels.LABELS_OF_A_THREAD:
+        raise BadRequest(f"A draft has at most {labels.LABELS_OF_A_THREAD} labels.", field="add_labels")
+    return kept
+
+
+def merge(fields: bytes, given: Given) -> bytes:
+    merged = {**msgspec.json.decode(fields), **given}
+    return msgspec.json.encode({name: value for name, value in merged.items() if value is not None})
+
+
+def whole(tx: Tx, draft: KeptDraft) -> WholeDraft:
+    return WholeDraft(draft, drafts.list_files(tx, [draft.id])[draft.id])
