@@ -164,7 +164,7 @@ def delete_account(
     """Delete an account with all its inboxes, mail and keys, for good."""
     from postroom.operations import operator
 
-    found = read(lambda tx: require_account(tx, account))
+    found = read(require_account, account)
     question = (
         f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of mail?"
     )

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.config import Config, load
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from postroom.accounts.accounts import Account
     from postroom.storage.database import Database, Tx
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -23,9 +24,9 @@ def require_account(tx: "Tx", id_or_name: str) -> "Account":
     return account
 
 
-def read(fn: "Callable[[Tx], T]") -> T:
+def read(fn: "Callable[Concatenate[Tx, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
     async def work(db: "Database", config: Config) -> T:
-        return await db.read(fn)
+        return await db.read(fn, *args, **kwargs)
 
     return with_database(work)
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.plain.rows import run, signature
 from postroom_client.cli.plain.table import ROWS
+
+if TYPE_CHECKING:
+    from postroom.accounts.keys import Key
+    from postroom.storage.database import Tx
 
 ACCOUNT = inspect.Parameter(
     "account",
@@ -48,7 +52,6 @@ def list_keys(context: CommandContext, account: str | None, **values: Any) -> No
     if account is None:
         run(context, ROWS["keys list"], values)
         return
-    from postroom.accounts import keys
     from postroom.clock import to_iso
 
     rows = [
@@ -60,11 +63,17 @@ def list_keys(context: CommandContext, account: str | None, **values: Any) -> No
             "createdAt": to_iso(key.created_at),
             "lastUsedAt": "never" if key.last_used_at is None else to_iso(key.last_used_at),
         }
-        for key in read(lambda tx: keys.list_of_account(tx, require_account(tx, account).id))
+        for key in read(_keys_of, account)
     ]
     output.print_table(
         rows, context.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME"
     )
+
+
+def _keys_of(tx: "Tx", account: str) -> "list[Key]":
+    from postroom.accounts import keys
+
+    return keys.list_of_account(tx, require_account(tx, account).id)
 
 
 def revoke_key(context: CommandContext, key_id: str, account: str | None) -> None:

@@ -73,6 +73,18 @@ class Call(Struct, frozen=True):
         return Links(self.resources.config.base_url, self.now())
 
 
+def find_key(tx: Tx, reach: Reach, key_id: str) -> object:
+    return keys.get(tx, reach.account_id, key_id)
+
+
+def find_webhook(tx: Tx, reach: Reach, webhook_id: str) -> object:
+    return webhook_list.get(tx, reach.account_id, webhook_id)
+
+
+def find_user(tx: Tx, reach: Reach, user_id: str) -> object:
+    return users.get(tx, reach.account_id, user_id)
+
+
 # How that which a path names is found by whoever reaches it; else NotFound.
 FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "draft_id": drafts.get,
@@ -82,9 +94,9 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "message_id": messages.get,
     "domain_id": domains.require_within,
     "connection_id": connections.get,
-    "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
-    "webhook_id": lambda tx, reach, webhook_id: webhook_list.get(tx, reach.account_id, webhook_id),
-    "user_id": lambda tx, reach, user_id: users.get(tx, reach.account_id, user_id),
+    "key_id": find_key,
+    "webhook_id": find_webhook,
+    "user_id": find_user,
 }
 
 

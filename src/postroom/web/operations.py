@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from postroom.accounts import pods
@@ -60,11 +61,14 @@ def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Await
 
 
 def run_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Any:
-    given = {
-        name: arguments[name] if name in arguments else _CONTEXT[name](tx, route, call, arguments)
-        for name in route.wanted
-    }
+    given = {name: _find_argument(tx, name, route, call, arguments) for name in route.wanted}
     return route.operation(tx, **given)
+
+
+def _find_argument(tx: Tx, name: str, route: Route, call: Call, arguments: Arguments) -> Any:
+    if name in arguments:
+        return arguments[name]
+    return _OF_CALL[name](call) if name in _OF_CALL else _FOUND[name](tx, route, call, arguments)
 
 
 async def try_out(route: Route, call: Call, arguments: Arguments) -> Any:
@@ -110,11 +114,13 @@ def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach
 
 
 # What a verb may ask for by the name of an argument, beside the values of the path, the query and the body.
-_CONTEXT: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
-    "caller": lambda tx, route, call, arguments: call.decider,
-    "now": lambda tx, route, call, arguments: call.now(),
-    "config": lambda tx, route, call, arguments: call.resources.config,
-    "links": lambda tx, route, call, arguments: call.links(),
+_OF_CALL: dict[str, Callable[[Call], Any]] = {
+    "caller": attrgetter("decider"),
+    "now": Call.now,
+    "config": attrgetter("resources.config"),
+    "links": Call.links,
+}
+_FOUND: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
     "inbox": _find_inbox,
     "within": _find_boundary,
     "place": _find_place,

@@ -104,18 +104,23 @@ def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now:
     messages.require_visible(tx, message_id)
 
 
+def find_linked_file(
+    tx: Tx, message_id: str, filename: str, expires: str, signature: str, now: int
+) -> Attachment | KeptFile:
+    """Of a message or of a draft."""
+    secret = attachments.link_secret(tx)
+    attachments.require_signed_link(secret, message_id, filename, expires, signature, now)
+    if ids.is_id(ids.DRAFT, message_id):
+        return drafts.get_file(tx, message_id, filename)
+    messages.require_visible(tx, message_id)
+    return attachments.get(tx, message_id, filename)
+
+
 async def get_attachment_by_link(
     resources: Resources, message_id: str, filename: str, expires: str, signature: str
 ) -> Response:
-    def work(tx: Tx) -> Attachment | KeptFile:
-        secret = attachments.link_secret(tx)
-        attachments.require_signed_link(secret, message_id, filename, expires, signature, resources.now())
-        if ids.is_id(ids.DRAFT, message_id):
-            return drafts.get_file(tx, message_id, filename)
-        messages.require_visible(tx, message_id)
-        return attachments.get(tx, message_id, filename)
-
-    file = await resources.db.read(work)
+    asked = message_id, filename, expires, signature
+    file = await resources.db.read(find_linked_file, *asked, resources.now())
     if isinstance(file, Attachment):
         return await send_file(resources, message_id, file)
     content = file.content

@@ -107,7 +107,7 @@ async def export(desk: Desk, query: ActivityQuery) -> Response:
 async def read(desk: Desk, query: ActivityQuery) -> Activity:
     """Beside other reads: a busy account has many mails in a day."""
     work: Callable[[Tx, Desk, ActivityQuery], Activity] = read_hours if query.span == "24h" else read_days
-    return await desk.call.resources.db.read_long(lambda tx: work(tx, desk, query), LONG_SECONDS)
+    return await desk.call.resources.db.read_long(work, LONG_SECONDS, desk, query)
 
 
 def read_days(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:

@@ -60,9 +60,8 @@ async def send_again(desk: Desk, body: AgainForm) -> Response:
 
 
 async def export(desk: Desk) -> Response:
-    found, _ = await desk.call.resources.db.read_long(
-        lambda tx: suppressions.list_of_account(tx, desk.call.account_id, EXPORTED, 0), 10.0
-    )
+    account_id, read_long = desk.call.account_id, desk.call.resources.db.read_long
+    found, _ = await read_long(suppressions.list_of_account, 10.0, account_id, EXPORTED, 0)
     rows = ((each.address, each.type, to_iso(each.created_at), each.reason) for each in found)
     return sheets.to_file("suppressions.csv", ("address", "type", "createdAt", "reason"), rows)
 
