@@ -318,7 +318,9 @@ def require_room(tx: Tx, within: Reach) -> None:
 
 
 def remove(tx: Tx, key_id: str) -> None:
-    tx.run("delete from keys where id = :id", id=key_id)
+    """Of two who remove it at once, one is told."""
+    if not (ids.is_id(ids.KEY, key_id) and tx.run("delete from keys where id = :id", id=key_id)):
+        raise NotFound("No such key.")
 
 
 def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
