@@ -1,8 +1,16 @@
-"""Sessions of people: each sees those of the own pod, however many others there are."""
+"""Sessions of people: each sees those of the own pod, and a link of the operator opens one."""
 
-from postroom.accounts import keys, pods, sessions
+import pytest
+
+from postroom.accounts import audit, keys, pods, sessions
+from postroom.accounts.actors import THE_OPERATOR
+from postroom.accounts.audit import Entry
+from postroom.accounts.people import users
+from postroom.accounts.people.users import ACTIVE, OWNER
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SESSIONS_LISTED, SignInOrigin, SignInProof
+from postroom.errors import NotFound
+from postroom.operations import operator
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import make_inbox
@@ -28,3 +36,20 @@ async def test_a_pod_sees_its_sessions_behind_a_crowd_of_others(db: Database) ->
     assert [session.id for session in listed] == [own]
     everybody = await db.read(sessions.list_within, Reach(account_id), START)
     assert len(everybody) == SESSIONS_LISTED
+
+
+async def test_the_operator_lets_a_user_in_who_lost_every_other_way(db: Database) -> None:
+    account_id = (await db.write(make_inbox)).account_id
+
+    def let_in(tx: Tx, address: str) -> tuple[SignInProof | None, list[Entry]]:
+        operator.add_login_link_of_user(tx, operator.by_command(tx), account_id, address, "link", START)
+        found, _ = audit.list_within(tx, Reach(account_id), None, None, None, None, 9, 0)
+        return sessions.take_link(tx, "link", START), found
+
+    user = await db.write(users.add, account_id, "ann@x.example", "", OWNER, (), ACTIVE, START)
+    proof, [entry] = await db.write(let_in, "Ann@x.example")
+    assert proof is not None
+    assert (proof.user_id, proof.is_operator) == (user.id, False)
+    assert (entry.actor, entry.action, entry.target) == (THE_OPERATOR, "login_link.created", user.id)
+    with pytest.raises(NotFound, match="postroom users list"):
+        await db.write(let_in, "ben@x.example")
