@@ -126,12 +126,12 @@ class Hub:
 
     async def _retell(self, event: Event) -> list[Retold] | None:
         """None: whoever wants it in other words reads it from the log."""
-        wanted_by = (each.retell for each in self.live if each.retell is not None and each.wants(event))
-        retell = next(wanted_by, None)
-        if retell is None:
+        wanted_by = (each for each in self.live if each.retell is not None and each.wants(event))
+        first = next(wanted_by, None)
+        if first is None or first.retell is None:
             return None
         try:
-            return await self._resources.db.read(retell, event)
+            return await self._resources.db.read(first.retell, event)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
             return None
