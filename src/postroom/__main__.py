@@ -1,4 +1,4 @@
-"""`postroom` on the server's machine: the server itself, or one of the many commands."""
+"""`postroom` on the server's machine: the server itself, or one of the commands."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def is_explained(error: Exception) -> bool:
-    """Whether its words are for whoever runs the command."""
+    """Whether its message is meant for the person who runs the command."""
     from postroom.config import ConfigError
     from postroom.errors import ApiError
     from postroom.storage.database import StorageError
@@ -23,7 +23,7 @@ def is_explained(error: Exception) -> bool:
 
 
 def run(arguments: list[str]) -> None:
-    """A server without flags starts without what reads them: a fifth of all that a start loads."""
+    """A server without flags starts without loading the option parser: a fifth of the start."""
     if arguments == ["serve"]:
         from postroom.commands import server
 
@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> None:
 
 
 def with_kind(arguments: list[str]) -> list[str]:
-    """`postroom import imap://…` says by its URL what `import` needs to know."""
+    """`postroom import imap://…`: the URL says which kind of import it is."""
     is_mailbox = (
         arguments[:1] == ["import"] and arguments[1:2] and arguments[1].startswith(("imap:", "imaps:"))
     )

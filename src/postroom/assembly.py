@@ -105,7 +105,7 @@ class Postroom:
         self._mail_server.reload_certificate()
 
     async def drain(self) -> None:
-        """Reports not ready for as long as load balancers need to notice; then closes the streams."""
+        """Reports not ready until load balancers have noticed; then closes the streams."""
         self.resources.draining.set()
         if self.resources.config.drain_seconds:
             await asyncio.sleep(self.resources.config.drain_seconds)
@@ -164,7 +164,7 @@ async def serving(
 
 
 def lock_folder_and_listen(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
-    """Before anything is read or written: no other process has the folder or the port."""
+    """Comes first: no other process may have the folder or the port."""
     lock = FolderLock(config.data_dir)
     stack.callback(lock.release)
     listener = listen("POSTROOM_HTTP", config.http)
@@ -190,11 +190,11 @@ async def open_resources(
 def start_examination_and_upkeep(
     stack: contextlib.AsyncExitStack, resources: Resources, lookup: ThreadResolver
 ) -> ExtractionPool:
-    """Work on stored mail: examination, search index, and removal when it has expired."""
+    """Starts work on stored mail: examination, search index, and removal of expired mail."""
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
     resources.previews.make = extractor.preview
-    resources.other_words.tell = agentmail_events.tell_webhook
+    resources.event_translation.tell = agentmail_events.tell_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     if resources.config.judge_url:
@@ -210,7 +210,7 @@ def start_examination_and_upkeep(
 
 
 def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
-    """Where it is, the operator says: it may well be on this machine."""
+    """The operator chose its address: it may well be on this machine."""
     limits = WebhookLimits(deadline_seconds=resources.config.judge_seconds)
     fetcher = HttpCourier(resources.resolver, allow_private=True, limits=limits)
     stack.push_async_callback(fetcher.close)
@@ -293,7 +293,7 @@ async def read_certificate(config: Config) -> Certificate:
 
 
 async def open_database(config: Config, now: int, may_create: bool = True) -> Database:
-    """Brings the schema to this version. Raises StorageError if there is no database and none may be made."""
+    """Migrates the schema to this version. Raises StorageError if there is no database to open."""
     if config.database_url:
         from postroom.storage.engines.postgres import open_postgres
 
@@ -364,7 +364,7 @@ def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
 async def deliver_queued_mail(
     resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]
 ) -> None:
-    """Makes the key that signs mail first, once: nothing leaves unsigned."""
+    """First makes the signing key, once: nothing leaves unsigned."""
     await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
     send = partial(deliver_mail.deliver_mail, resources, outbound)
     await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)

@@ -50,33 +50,33 @@ class Config(Struct, frozen=True):
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
     cors_origins: frozenset[str]  # sites whose pages may call the interface
-    allowed_headers: frozenset[str]  # that steer a relay and may be sent all the same, in small letters
-    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]  # whose word on who is there counts
+    allowed_headers: frozenset[str]  # headers that control a relay and may be sent anyway, in lower case
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]  # whose word on the client's address counts
     drain_seconds: int  # after SIGTERM, not ready but still serving
-    tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a certificate of our own making
+    tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a self-signed certificate
     tls_key: Path | None
     log: str  # the form of its lines
-    workers: int  # processes that take mail in; 0: this one does
-    mta_sts: str  # the mode of the policy that this server gives
-    dane: bool | None  # the resolver's word on DNSSEC counts; None: where it is on this machine
-    tls_reports: bool | None  # domains are told daily how sessions with their servers began
-    trusted_sealers: tuple[str, ...]  # forwarders whose word on DMARC counts (ARC)
-    block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
-    suspend_after: int  # so many mails of an inbox in 7 days decide something
-    suspend_bounce_percent: float  # more of them bounced: the inbox is suspended; 0: never
+    workers: int  # processes that receive mail; 0: this one does
+    mta_sts: str  # the mode of the policy that this server publishes
+    dane: bool | None  # the resolver's DNSSEC results count; None: if it is on this machine
+    tls_reports: bool | None  # domains get daily reports about TLS sessions with their servers
+    trusted_sealers: tuple[str, ...]  # forwarders whose DMARC results count (ARC)
+    block_lists: tuple[str, ...]  # DNS block lists to check this server against
+    suspend_after: int  # an inbox is judged only with so many mails in 7 days
+    suspend_bounce_percent: float  # if more of them bounced, the inbox is suspended; 0: never
     suspend_complaint_percent: float
     pace_seconds: int  # between two mails to a provider that asked for less; 0: it is not slowed
-    pace_growth_percent: int  # so much longer each time that it asks again
+    pace_growth_percent: int  # growth of the wait each time that it asks again
     pace_longest_seconds: int
-    pace_recovery_percent: int  # so much shorter with each mail that it takes
-    warm_up_mails: int  # that a domain sends to a provider on its first day, where a warm-up was asked for
+    pace_recovery_percent: int  # reduction of the wait with each mail that it takes
+    warm_up_mails: int  # that a domain may send to a provider on the first day of a warm-up
     warm_up_growth_percent: int  # so many more on each further day
     warm_up_days: int  # until there is no limit any more
-    oidc_issuer: str  # whose word on who somebody is counts at sign-in; "" asks nobody
+    oidc_issuer: str  # the provider that authenticates people; "" for none
     oidc_client_id: str
     oidc_client_secret: str
-    oidc_role: str  # of people whom nobody invited; "" refuses them
-    judge_url: str  # asked about mail that came in; "" asks nobody
+    oidc_role: str  # of people without an invitation; "" refuses them
+    judge_url: str  # asked about received mail; "" for none
     judge_key: str
     judge_model: str
     judge_seconds: int  # how long an answer may take
@@ -86,14 +86,14 @@ class Config(Struct, frozen=True):
     cold_per_day: int  # strangers that a young inbox may write to
     inboxes_per_day: int  # that an account may make
     requests_per_minute: int  # of an account
-    journal: bool | None  # mail gets its 250 from a journal; None: with SQLite
+    journal: bool | None  # mail gets its 250 from a journal; None: only with SQLite
 
     def __repr__(self) -> str:
         return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
 
 
 def allows_private_targets(config: Config) -> bool:
-    """Whether webhooks and mail may go to private addresses: by default on a laptop only."""
+    """Whether webhooks and mail may go to private addresses: by default only on a laptop."""
     if config.allow_private is not None:
         return config.allow_private
     host = urlsplit(config.base_url).hostname or ""
@@ -101,12 +101,12 @@ def allows_private_targets(config: Config) -> bool:
 
 
 def uses_journal(config: Config) -> bool:
-    """By default with SQLite alone: the disk of a node is its own, and its mail must not wait there."""
+    """By default only with SQLite: with several nodes mail must not wait on one node's disk."""
     return not config.database_url if config.journal is None else config.journal
 
 
 def own_url(config: Config) -> str:
-    """What clients on this machine use, where no base URL is set."""
+    """What clients on this machine use if no base URL is set."""
     return f"{'https' if config.tls_cert else 'http'}://{config.http}"
 
 
@@ -115,7 +115,7 @@ def load(environment: Mapping[str, str]) -> Config:
         setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
         for setting in SETTINGS
     }
-    # At home nobody outside could answer, so nothing goes there by surprise.
+    # Without a public domain no answer could come back, so by default nothing is sent.
     values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
         raise ConfigError("POSTROOM_TLS_CERT", "needs POSTROOM_TLS_KEY, and the other way round")
@@ -126,7 +126,7 @@ def load(environment: Mapping[str, str]) -> Config:
 
 
 class Setting(NamedTuple):
-    """A variable of the environment, and a flag of `serve`; its field in Config has the value as read."""
+    """An environment variable and a flag of `serve`; its field in Config has the parsed value."""
 
     name: str
     field: str
@@ -240,6 +240,6 @@ OF_THE_CLIENT = frozenset(
 
 
 def unknown_settings(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings and are none: most likely misspelt."""
+    """Variables that look like settings and are none: probably misspelt."""
     known = {setting.name for setting in SETTINGS} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith("POSTROOM_") and name not in known)

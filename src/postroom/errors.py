@@ -1,4 +1,4 @@
-"""The error table of the interface, one class a row."""
+"""The error table of the interface, one class per row."""
 
 from collections.abc import Sequence
 from typing import ClassVar

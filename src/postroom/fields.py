@@ -1,4 +1,4 @@
-"""Fields that requests and answers of many operations share, and how moments are read from them."""
+"""Fields shared by requests and answers of many operations, and how times are read from them."""
 
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -18,7 +18,7 @@ Timestamp = Annotated[
 ]
 AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
 Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
-# In a query a number would be read as a moment as well.
+# Otherwise a number in a query would also be read as a time.
 AskedMoment = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
 ]
@@ -44,14 +44,14 @@ class Boundary(Struct, rename="camel", frozen=True):
 
 
 class RowPlace(Struct, frozen=True, array_like=True):
-    """Of a row in a list that is ordered by a moment and an id."""
+    """The position of a row in a list ordered by time and id."""
 
     at: int
     id: str
 
 
 class Span(Struct, frozen=True):
-    """A page of a list: behind a row of it, whatever was added or removed since. Newest first unless told."""
+    """A page of a list: after a row of it, whatever was added or removed since. Newest first by default."""
 
     limit: int
     behind: RowPlace | None = None
@@ -65,8 +65,9 @@ def iso(moment: int | None) -> str | None:
 
 
 def show_item(kind: type[Shown], item: Struct, /, **given: Any) -> Shown:
-    """An answer made of what is stored: fields of the same name, moments as text. `given` are those that
-    the item does not have, or has in another form."""
+    """An answer from a stored item: fields of the same name, times as text. `given` are fields that the item
+    does not have, or has in another form.
+    """
     same = (name for name in kind.__struct_fields__ if name not in given and hasattr(item, name))
     return kind(**{name: _written(name, getattr(item, name)) for name in same}, **given)
 

@@ -1,4 +1,4 @@
-"""What the first start creates: secrets of the server, an account with its key, the key that signs mail."""
+"""What the first start creates: secrets of the server, an account with its key, and the signing key."""
 
 from collections.abc import Callable
 

@@ -15,7 +15,7 @@ CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
 PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
-# Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.
+# Unique, not secret: an id is no use without a key. A system call for each would take much longer.
 _random = random.Random(secrets.randbits(256))  # noqa: S311
 _lock = Lock()
 _last_moment = 0
@@ -30,7 +30,7 @@ def new(prefix: str, now: int) -> str:
 
 
 def trace() -> str:
-    """Names a mail in the log, in its Received field and in the answer to its sender."""
+    """Identifies a mail in the log, in its Received field and in the answer to its sender."""
     return f"{_random.getrandbits(64):016x}"
 
 

@@ -1,6 +1,6 @@
 """One line for each movement and each fault, on standard error; never a body, a key or a secret.
 
-A line is `key=value` pairs (logfmt), or JSON. Our own, because structlog brings Rich into every start.
+A line is `key=value` pairs (logfmt), or JSON. Our own, because structlog would load Rich at every start.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ class Logger:
         _write("error", event, facts)
 
     def seldom(self, event: str, **facts: object) -> None:
-        """What comes with every mail while a fault lasts: it must not fill a disk that is full already."""
+        """For errors that repeat with every mail: they must not fill a disk that may be full already."""
         now = time.monotonic()
         if now - self._seldom.get(event, -SELDOM_SECONDS) >= SELDOM_SECONDS:
             self._seldom[event] = now
             _write("error", event, facts)
 
     def exception(self, event: str, error: Exception | None = None, /, **facts: object) -> None:
-        """With the traceback of the error, or inside an except block of the one that was raised."""
+        """With the traceback of the given error, or of the current one in an except block."""
         told = traceback.format_exc() if error is None else "".join(traceback.format_exception(error))
         _write("error", event, {**facts, "exception": told})
 
@@ -66,13 +66,13 @@ def _write(level: str, event: str, facts: dict[str, object]) -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # a log that cannot be written must not stop what it tells of
+    with contextlib.suppress(OSError):  # a log that cannot be written must not stop the server
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
 def _quoted(value: str) -> str:
-    """One line whatever is in it: a stranger's words cannot start a line of their own."""
+    """Always one line: untrusted text cannot start a new one."""
     if _PLAIN.fullmatch(value):
         return value
     escaped = value.encode("unicode_escape").decode().replace('"', '\\"')

@@ -1,6 +1,6 @@
-"""Takes mail in: workers, or this process; with a journal, or straight into the database.
+"""Receives mail: in workers, or in this process; through a journal, or directly into the database.
 
-And the doors of mail programs: IMAP to read, submission to send, each loaded where its setting says so.
+Also the servers for mail programs: IMAP and submission, each loaded only if its setting is on.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
 
 
 class ProgramPorts(Struct, frozen=True):
-    """Where they listen; None: nowhere."""
+    """Where they listen; None: not at all."""
 
     imap: int | None
     submission: int | None

@@ -17,7 +17,7 @@ __all__ = ["Blobs", "Overdue", "Resources", "Tx"]
 
 
 class WorkerCounts(Struct):
-    """The workers that take mail in: how many are expected and running, and how often one was replaced."""
+    """Workers that receive mail: how many are expected and running, and how often one was replaced."""
 
     expected: int = 0
     running: int = 0
@@ -25,25 +25,25 @@ class WorkerCounts(Struct):
 
 
 class Previews(Struct):
-    """Makes a small picture of a file within so many seconds; set while children run that can."""
+    """Makes a small picture of a file within a time limit; set while the child processes run."""
 
     make: Callable[[bytes, float], Awaitable[bytes | None]] | None = None
 
 
 class OpenPorts(Struct):
-    """On which ports the server listens, once it does: a setting may leave the choice to the system."""
+    """The ports in use, once the server listens: a setting may leave the choice to the system."""
 
     smtp: int = 0
 
 
-class OtherWords(Struct):
-    """Tells an event in those of another interface: pairs of an id and a body. Set by whoever has them."""
+class EventTranslation(Struct):
+    """Translates an event for another interface into pairs of id and body. Set by that interface."""
 
     tell: Callable[[Tx, Any, tuple[str, ...], str, int], list[tuple[str, bytes]]] | None = None
 
 
 class Damage(Struct):
-    """What was found damaged in the database, in the words of the engine; empty: nothing."""
+    """Damage found in the database, as the engine describes it; empty: none."""
 
     found: str = ""
 
@@ -62,7 +62,7 @@ class Resources(Struct, frozen=True):
     damage: Damage = field(default_factory=Damage)
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
-    other_words: OtherWords = field(default_factory=OtherWords)
+    event_translation: EventTranslation = field(default_factory=EventTranslation)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

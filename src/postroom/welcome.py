@@ -1,4 +1,4 @@
-"""The text that a start prints: the addresses of everything, and how to begin."""
+"""The text printed at the start: all addresses, and how to begin."""
 
 import shlex
 
@@ -42,7 +42,7 @@ def welcome(postroom: Postroom) -> str:
 
 
 def shown_key(postroom: Postroom) -> str:
-    """A key that the operator has set is not printed: a log may be read by many."""
+    """A key set by the operator is not printed: a log may be read by many."""
     if postroom.resources.config.api_key:
         return "as POSTROOM_API_KEY says"
     return f"{postroom.first_token}   (shown only now: keep it)"

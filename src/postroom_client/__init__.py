@@ -34,7 +34,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a name when it is first used: the command line starts without the libraries of the network."""
+    """Loads a name on first use: the command line starts without the network libraries."""
     import importlib
 
     if name == "errors":

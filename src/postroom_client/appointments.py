@@ -1,4 +1,4 @@
-"""What an appointment tells beyond its own fields, in words."""
+"""Describes an appointment in words."""
 
 from postroom_client.results import Appointment
 

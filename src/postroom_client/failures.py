@@ -1,4 +1,4 @@
-"""The exception that all others of this client are, and those that no server sends."""
+"""The base of all exceptions of this client, and those that no server sends."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Profiles: which server, which key, which inbox. One file in the configuration folder, its owner's alone."""
+"""Profiles: server, key and inbox. One file in the configuration folder, readable only by its owner."""
 
 import contextlib
 import itertools
@@ -57,7 +57,7 @@ def file_path() -> Path:
 
 
 def bridge_lock_path(name: str) -> Path:
-    """Locked by the bridge of this profile for as long as it runs; it writes its process id there."""
+    """Locked by the bridge of this profile while it runs; it writes its process id there."""
     return folder() / f"bridge-{name}.lock"
 
 
@@ -90,7 +90,7 @@ def save(profiles: Profiles) -> Path:
 
 
 def replace_file(place: Path, content: bytes) -> None:
-    """In one step, so that a reader never sees half of it; its owner's alone."""
+    """In one step, so that a reader never sees half of it; readable only by its owner."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}-")  # made with 0600
     try:
@@ -112,9 +112,9 @@ class SavedProfile(Struct, frozen=True):
 
 def save_local(base_url: str, api_key: str) -> SavedProfile:
     """Lets the next command here reach a server started here. The profile of another server stays as it is:
-    this one takes the next free name, and the place of the profile in use only at the same address.
 
-    Raises OSError when it cannot be kept, also when the file holds what is no profile: that one stays.
+    this one takes the next free name, and replaces the profile in use only at the same address.
+    Raises OSError if it cannot be stored, also if the file is no profile file: that one stays.
     """
     with _alone():
         try:
@@ -131,7 +131,7 @@ def save_local(base_url: str, api_key: str) -> SavedProfile:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Two servers that start together do not choose the same name."""
+    """Keeps two servers that start together from choosing the same name."""
     import fcntl
 
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)

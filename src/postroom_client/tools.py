@@ -30,7 +30,7 @@ P = ParamSpec("P")
 def _told(
     tool: "Callable[Concatenate[MailTools, P], str]",
 ) -> "Callable[Concatenate[MailTools, P], str]":
-    """A refusal is an answer that the model can read, and no end of its run."""
+    """A refusal is an answer that the model can read, and does not end its run."""
 
     @functools.wraps(tool)
     def run(self: "MailTools", /, *args: P.args, **kwargs: P.kwargs) -> str:
@@ -134,7 +134,7 @@ def _attend(client: Client, thread: Thread, run: Callable[[str], object]) -> boo
 
 
 def newest(client: Client, thread_id: str) -> list[Message]:
-    """The mail that came in last, in a list of one or none."""
+    """The last received mail, in a list of one or none."""
     page = client.list_thread_messages(thread_id, order="desc", limit=NEWEST_SHOWN)
     return [message for message in page.data if message.direction == "inbound"][:1]
 
@@ -145,7 +145,7 @@ def set_aside(client: Client, thread_id: str) -> None:
 
 
 def will_pass(error: PostroomError) -> bool:
-    """Whether the same may work later: the server is away or busy, or a limit ends by itself."""
+    """Whether a retry may work later: the server is unreachable or busy, or a limit ends by itself."""
     return error.status == 0 or error.status >= 500 or (error.status == 429 and error.code != "loop_detected")
 
 
@@ -171,5 +171,5 @@ def _fate(sent: Sent) -> str:
 
 
 def _key(*parts: str) -> str:
-    """The same answer to the same mail, by a model or a run that repeats itself, goes once."""
+    """The same answer to the same mail is sent once, even if a model or a run repeats itself."""
     return "tool-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -18,7 +18,7 @@ _HIDDEN = re.compile(rf"({_JOINED})|[{_INVISIBLE}\u2028\u2029]|(?<=[\ufe00-\ufe0
 
 
 class Delimiters:
-    """One for each answer. Its mark is random, so no mail can hold the line that ends it."""
+    """One for each answer. Its mark is random, so no mail can contain the line that ends it."""
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
@@ -31,13 +31,13 @@ class Delimiters:
         )
 
     def wrap(self, text: str, warning: str = "") -> str:
-        """The warning is ours, and stands before the delimiters."""
+        """The warning is ours, and comes before the delimiters."""
         wrapped = f"[untrusted {self._mark}]\n{visible(text)}\n[end {self._mark}]"
         return f"{warning}\n{wrapped}" if warning else wrapped
 
 
 def warning(verdict: str | None, reasons: Iterable[str]) -> str:
-    """One sentence for a mail that something speaks against; "" for any other."""
+    """One sentence for a suspicious mail; "" for any other."""
     if verdict not in FLAGGED:
         return ""
     why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
@@ -47,7 +47,7 @@ def warning(verdict: str | None, reasons: Iterable[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Without what a person would not see."""
+    """Without invisible characters."""
     return _HIDDEN.sub(lambda found: found[1] or "", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

@@ -72,7 +72,7 @@ async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbo
     await db.write(meet)
 
     async def ask(*cold: str, now: int = MIDNIGHT + HOUR) -> None:
-        await db.read(limits.require_warmth, inbox.id, START, Budget(), cold, now)
+        await db.read(limits.require_cold_limit, inbox.id, START, Budget(), cold, now)
 
     await ask("new@x.example")
     await ask("new@x.example", "0@x.example")

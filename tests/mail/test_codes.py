@@ -239,8 +239,8 @@ pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
 def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)
     everywhere = [found.span() for found in _ASCII_WORD.finditer(folded)]
-    tellers = Passage(folded).tellers()
-    assert [found.span() for found in _words(folded, folded, tellers)] == everywhere
+    cues = Passage(folded).cues()
+    assert [found.span() for found in _words(folded, folded, cues)] == everywhere
 
 
 CANDIDATES = [
@@ -260,10 +260,10 @@ far = st.sampled_from(["lorem ipsum " * 20, "x" * 1_990, "dolor "])
 @given(st.lists(st.one_of(pieces, far, st.sampled_from(CANDIDATES)), max_size=30))
 def test_looking_only_near_digits_and_capitals_finds_every_code(parts: list[str]) -> None:
     text = " ".join(parts)
-    assert codes(text) == codes(text, Passage(text, limit=len(text)).tellers())
+    assert codes(text) == codes(text, Passage(text, limit=len(text)).cues())
 
 
 @samples("word", PLAIN_WORDS)
 def test_every_word_in_plain_letters_is_found_alone(word: str) -> None:
     assert [found.group() for found in _words(f"{word} 482193", f"{word} 482193", None)] == [word]
-    assert [found.group() for found in _words(word, word, Passage(word).tellers())] == [word]
+    assert [found.group() for found in _words(word, word, Passage(word).cues())] == [word]

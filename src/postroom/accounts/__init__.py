@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Accounts, pods, keys and people, and what each may do."""

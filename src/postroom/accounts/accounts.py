@@ -1,4 +1,4 @@
-"""Accounts: who owns inboxes and keys, and on which plan."""
+"""Accounts: owners of inboxes and keys, with a plan."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
 from postroom.storage.database import LOCK_ROWS, Tx, insert, item_from_row, update, update_item
 
-FIRST = "default"  # what the first account is called, or was when it was made
+FIRST = "default"  # the name of the first account, or the one it was created with
 
-# Of a row of `accounts`: whether it has a quota and has used it up.
+# A condition on a row of `accounts`: it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
 
@@ -52,7 +52,7 @@ def get(tx: Tx, account_id: str) -> Account:
 
 
 def put(tx: Tx, account: Account) -> None:
-    """Stores what an account may change of itself."""
+    """Stores the fields that an account may change of itself."""
     require_free(tx, account.name, besides=account.id)
     update_item(tx, "accounts", account, ("name", "approval", "retention_days", "saved_searches"))
 
@@ -85,7 +85,7 @@ def set_limits(tx: Tx, account: Account, limits: str | None) -> Account:
 
 
 def count_stored(tx: Tx, changes: Mapping[str, int]) -> None:
-    """By how many bytes the mail of each account grows; in one order, as nodes may do it at the same time."""
+    """Adds stored bytes per account; always in the same order, as nodes may do it at the same time."""
     for account_id, by in sorted(changes.items()):
         if by:
             tx.run(
@@ -107,7 +107,7 @@ def require_room(is_full: bool) -> None:
 
 
 def find(tx: Tx, id_or_name: str) -> Account | None:
-    """By id, or by a name that only one account has. `default` is the first, also under another name."""
+    """By id, or by a name that only one account has. `default` is the first one, even if renamed."""
     if not names.is_clean(id_or_name):
         return None
     rows = tx.all(
@@ -130,7 +130,7 @@ def is_any(tx: Tx) -> bool:
 
 
 def lock(tx: Tx, account_id: str) -> None:
-    """Changes to one account wait for each other, so that what they count is exact."""
+    """Makes changes to one account wait for each other, so that counts are exact."""
     tx.one(f"select 1 as found from accounts where id = :id {LOCK_ROWS}", id=account_id)
 
 
@@ -140,7 +140,7 @@ def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
 
 
 def find_first(tx: Tx) -> Account | None:
-    """The account that the first start made, or the oldest that is left."""
+    """The account made at the first start, or the oldest that is left."""
     row = tx.one("select * from accounts order by id limit 1")
     return None if row is None else item_from_row(Account, row)
 

@@ -22,7 +22,7 @@ class Entry(Struct, frozen=True):
     pod_id: str | None
     inbox_id: str | None
     actor: Actor
-    address: str  # the network's, from which it was asked for
+    address: str  # the client's network address
     action: str
     target: str
     before: str | None
@@ -48,9 +48,9 @@ def record(
     after: object = None,
     minute: int | None = None,
 ) -> None:
-    """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox.
+    """Called in the transaction of the change. `within` is where it happened: an account, a pod or an inbox.
 
-    Of what has a `minute`, each further one in it is only counted.
+    With a `minute`, repeats within it are only counted.
     """
     tx.run(
         "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
@@ -87,7 +87,7 @@ def record_by(
     before: object = None,
     after: object = None,
 ) -> None:
-    """A decision of the caller, who reaches at least where it happened."""
+    """A decision of the caller, within the caller's reach."""
     where = within or caller.reach
     record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
 
@@ -95,7 +95,7 @@ def record_by(
 def record_refusal(
     tx: Tx, actor: Actor, target: str, within: Reach, now: int, *, address: str = "", after: object = None
 ) -> None:
-    """One row a minute for each actor and target, with a count: nobody fills the log by trying again."""
+    """One row per minute for each actor and target, with a count: repeated attempts cannot fill the log."""
     minute = now // MINUTE
     counted = tx.run(
         "update audit set count = count + 1 where account_id = :account_id and actor_id = :actor_id"
@@ -111,7 +111,7 @@ def record_refusal(
 
 
 def _encode(value: object) -> str | None:
-    """What is too long to keep is named by its length."""
+    """A value that is too long is replaced by its length."""
     if value is None:
         return None
     encoded = msgspec.json.encode(value).decode()
@@ -130,7 +130,7 @@ def list_within(
     limit: int,
     offset: int,
 ) -> tuple[list[Entry], int]:
-    """Newest first. The total stops counting at a thousand more than the page shows."""
+    """Newest first. The total is counted up to a thousand more than the page shows."""
     within = {"account_id": reach.account_id, "pod_id": reach.pod_id, "inbox_id": reach.inbox_id}
     rows, total = pages.newest(
         tx, "audit", limit, offset, since, until, **within, actor_id=actor_id, action=action

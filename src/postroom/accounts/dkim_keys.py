@@ -1,4 +1,4 @@
-"""DKIM keys of domains: RSA and Ed25519 side by side, and how new ones take over from old ones."""
+"""DKIM keys of domains, RSA and Ed25519 in parallel, and their rotation."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -11,14 +11,14 @@ from postroom.mail.proof import dkim
 from postroom.storage.database import Row, Tx, delete, insert_new, item_from_row
 
 FIRST_SELECTOR = "postroom"
-OVERLAP = 7 * DAY  # so long mail that an old key signed may be under way, and its record is needed
-REMEMBERED = 30 * DAY  # so long a complaint proves itself by the signature of an old key
+OVERLAP = 7 * DAY  # how long mail signed by an old key may be under way, and its record is needed
+REMEMBERED = 30 * DAY  # how long a complaint may be proven by the signature of an old key
 
 KeyState = Literal["waiting", "active", "retired"]
 
 
 class DkimKey(Struct, frozen=True):
-    """A key that was never told otherwise signs."""
+    """A key is active unless created otherwise."""
 
     selector: str
     private_key: bytes
@@ -39,7 +39,7 @@ class DkimKey(Struct, frozen=True):
 
     @property
     def removable_at(self) -> int | None:
-        """From then on nobody needs its record."""
+        """From then on its record is no longer needed."""
         return None if self.retired_at is None else self.retired_at + OVERLAP
 
     def name_below(self, domain: str) -> str:
@@ -47,7 +47,7 @@ class DkimKey(Struct, frozen=True):
 
 
 def add_first(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
-    """The RSA key signs at once; Ed25519 waits for its record, which fewer receivers ask for."""
+    """The RSA key signs at once; Ed25519 waits for its record, which fewer receivers check."""
     if list_of(tx, owner, domain):
         return
     add(tx, owner, domain, DkimKey(FIRST_SELECTOR, private_key, dkim.RSA, now, now))
@@ -84,7 +84,7 @@ def require_none_waiting(tx: Tx, owner: str, domain: str) -> None:
 
 
 def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
-    """New keys of both kinds wait for their records; what signs goes on until then."""
+    """New keys of both kinds wait for their records; the active ones sign until then."""
     require_none_waiting(tx, owner, domain)
     for key in list_waiting(tx, owner, domain):  # of Ed25519, never published
         remove(tx, owner, domain, key.selector)
@@ -95,7 +95,7 @@ def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int
 
 
 def activate(tx: Tx, owner: str, domain: str, selectors: Collection[str], now: int) -> list[str]:
-    """Those that wait sign from now on, and what signed of the same kind no more. Gives which those are."""
+    """Waiting keys become active and retire those of the same algorithm. Returns their selectors."""
     found = [key for key in list_waiting(tx, owner, domain) if key.selector in selectors]
     for key in found:
         tx.run(

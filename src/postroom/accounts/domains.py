@@ -1,4 +1,4 @@
-"""Domains: whose mail is taken and signed here. The service has one; accounts may prove their own."""
+"""Domains whose mail is received and signed here. The service has one; accounts may verify their own."""
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail.proof import dkim
 from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update
 
-SERVICE = "service"  # who owns the key of the service's own domain
+SERVICE = "service"  # the owner of the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
 
 
@@ -24,7 +24,7 @@ class Domain(Struct, frozen=True):
     created_at: int
     pod_id: str | None  # None: the service's own
     outbound: str | None = None  # its relays, with their passwords
-    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
+    client_id: str | None = None  # an id chosen by the client: the same one again returns this domain
 
 
 class DnsRecord(Struct, frozen=True):
@@ -40,7 +40,7 @@ class DnsRecord(Struct, frozen=True):
 def records(
     name: str, service_domain: str, keys: list[DkimKey], now: int, comes_by_mx: bool = True
 ) -> list[DnsRecord]:
-    """The key alone proves the domain where its mail comes by way of a service that posts it."""
+    """With a service that posts its mail, the key record alone verifies the domain."""
     signing = [_signing_record(name, key) for key in keys if now < (key.removable_at or now + 1)]
     return [
         DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
@@ -80,7 +80,7 @@ def spf_record(name: str, service_domain: str) -> str:
 def add(
     tx: Tx, account_id: str, name: str, private_key: bytes, now: int, pod_id: str | None = None
 ) -> Domain:
-    """In the default pod unless told otherwise."""
+    """In the default pod unless another is given."""
     if find_owner(tx, name) is not None:
         raise DomainTaken(f"{name} has been verified by another account, or by this one.")
     pod = pod_id or default_pod(account_id)
@@ -104,7 +104,7 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
 
 
 def require_within(tx: Tx, reach: Reach, domain_id: str) -> None:
-    """The server's own is within reach of every whole account."""
+    """The server's own domain is within reach of every whole account."""
     if domain_id != SERVICE_ID or not reach.is_account:
         get(tx, reach, domain_id)
 
@@ -131,7 +131,7 @@ def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:
 
 
 def of_service(tx: Tx, service_domain: str) -> Domain:
-    """It is there since the first account is, and belongs to no pod."""
+    """Exists since the first account, and belongs to no pod."""
     row = tx.one("select min(created_at) as since from accounts")
     since = int(row["since"] or 0) if row else 0
     return Domain(SERVICE_ID, SERVICE, service_domain, since, since, None)
@@ -160,7 +160,7 @@ def list_all(tx: Tx) -> list[Domain]:
 
 
 def lock_name(tx: Tx, name: str) -> None:
-    """Every claim to the name: of two accounts at the same moment the second must see the first."""
+    """Locks all claims to the name: of two accounts at the same moment the second must see the first."""
     tx.all(f"select id from domains where name = :name order by id {LOCK_ROWS}", name=name)
 
 
@@ -194,7 +194,7 @@ def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
 
 
 def require_usable(tx: Tx, reach: Reach, name: str | None, service_domain: str) -> str:
-    """The domain for a new inbox: the service's, or one within reach that was proved."""
+    """The domain for a new inbox: the service's, or a verified one within reach."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
     if wanted == service_domain or (can_exist and _is_proved_within(tx, reach, wanted)):
@@ -212,7 +212,7 @@ def _is_proved_within(tx: Tx, reach: Reach, name: str) -> bool:
 
 
 def find_owner(tx: Tx, name: str) -> str | None:
-    """The account that proved this domain."""
+    """The account that verified this domain."""
     row = tx.one("select account_id from domains where name = :name and verified_at is not null", name=name)
     return None if row is None else str(row["account_id"])
 
@@ -222,7 +222,7 @@ def is_served(tx: Tx, name: str, service_domain: str) -> bool:
 
 
 def keys_of(tx: Tx, name: str, service_domain: str) -> list[DkimKey]:
-    """Of whoever proved the domain, also those that no longer sign."""
+    """Keys of the verified owner, including retired ones."""
     owner = SERVICE if name == service_domain else find_owner(tx, name)
     return [] if owner is None else dkim_keys.list_of(tx, owner, name)
 

@@ -1,4 +1,4 @@
-"""What a key may make and is bound to, who may bind it, and that one which may manage stays."""
+"""What a key may create, its rules and limits, who may set them, and that one managing key stays."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ from postroom.storage.database import Tx
 
 
 def require_may_bind(caller: Caller) -> None:
-    """Whose sends are held or limited gives no key rules or limits of its own: they could be weaker."""
+    """A key that is held or limited may not set rules or limits: they could be weaker."""
     if caller.is_bound:
         raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
 
@@ -32,7 +32,7 @@ def make(
     expires_at: int | None,
     now: int,
 ) -> Key:
-    """By another key: the new one may not do more, reach further or live longer than its maker."""
+    """A key made by another may not do more, reach further or live longer."""
     if not caller.reach.includes(within):
         raise Forbidden("A key makes no key that reaches further than itself.")
     maker = keys.find(tx, caller.account_id, caller.key_id)
@@ -59,7 +59,7 @@ def make(
 
 
 def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
-    """Without an end of its own a key ends with its maker."""
+    """Without an end of its own a key expires with its maker."""
     if asked is not None and asked <= now:
         raise BadRequest("expiresAt must be in the future.", field="expiresAt")
     if asked is not None and makers is not None and asked > makers:
@@ -73,7 +73,7 @@ def bind(
     budget: Budget | UnsetType | None,
     allowed: AccountLimits,
 ) -> Key:
-    """With the rules and limits that are asked for; what is not asked for stays, None clears."""
+    """Sets the given rules and limits; UNSET keeps, None clears."""
     if approval is not UNSET:
         key = replace(key, approval=approvals.check_and_encode(approval))
     if budget is not UNSET:
@@ -83,7 +83,7 @@ def bind(
 
 
 def require_another_manager(tx: Tx, key: Key, now: int) -> None:
-    """The last key of an account that may manage stays: nobody could make another."""
+    """The last managing key of an account stays: else nobody could make another."""
     if not key.reach.is_account or permissions.MANAGE not in key.permissions:
         return
     rows = tx.all(

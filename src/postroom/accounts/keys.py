@@ -1,4 +1,4 @@
-"""API keys: random, stored only as a hash, for a whole account, a pod or one inbox of it."""
+"""API keys: random, stored only as a hash, for a whole account, a pod or one inbox."""
 
 import hashlib
 import hmac
@@ -24,10 +24,10 @@ SHOWN_PREFIX_CHARACTERS = 7
 KEYS_PER_INBOX = 20  # and a pod
 KEYS_OF_AN_ACCOUNT = 100
 ALL_OF_THEM = 2**31
-# What a key stands for: a program, a person, or a program that a person let in.
+# What a key represents: a program, a person, or a program that a person authorized.
 PROGRAM, USER, OAUTH = "key", "user", "oauth"
 IS_LISTED = "kind <> 'user'"
-SECOND_VOCABULARY = "/v0"  # the one address where a key is good whose permissions are words of its own
+V0_RESOURCE = "/v0"  # where a key with permissions of the /v0 interface is valid, and nowhere else
 
 
 class Key(Struct, frozen=True):
@@ -48,8 +48,8 @@ class Key(Struct, frozen=True):
     limits: str | None = None
     budget_id: str | None = None  # the key whose budget it shares
     kind: str = PROGRAM
-    resource: str | None = None  # the one address where its token is good
-    words: str | None = None  # permissions in the words of the second vocabulary; None: its own alone
+    resource: str | None = None  # the only resource where its token is valid
+    words: str | None = None  # permissions of the /v0 interface; None: only `permissions` count
 
     @property
     def reach(self) -> Reach:
@@ -62,7 +62,7 @@ class Key(Struct, frozen=True):
 
 
 class Caller(Struct, frozen=True):
-    """Who a request speaks for."""
+    """Who makes a request."""
 
     key_id: str
     account_id: str
@@ -71,25 +71,25 @@ class Caller(Struct, frozen=True):
     reach: Reach
     permissions: frozenset[str] = frozenset(permissions.ALL)
     key_name: str = ""
-    lineage: tuple[str, ...] = ()  # the keys it comes from, also those that are gone
+    lineage: tuple[str, ...] = ()  # the keys it descends from, also deleted ones
     approval: str | None = None
     limits: str | None = None
-    session_id: str | None = None  # set: somebody at the front office
-    is_person: bool = False  # who signed in with a link; a session opened with a key is that key
+    session_id: str | None = None  # set: a person on the dashboard
+    is_person: bool = False  # signed in with a link; a session opened with a key counts as that key
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
-    address: str = ""  # the network's, from which it was asked; known where something is changed
-    is_operator: bool = False  # signed in by a link made on the server's machine, or a command there
-    user_id: str | None = None  # set: a user of the account, at the front office
+    address: str = ""  # the client's network address; known for changes
+    is_operator: bool = False  # signed in by a link made on the server's machine, or by a command there
+    user_id: str | None = None  # set: a user of the account, on the dashboard
     role: str | None = None  # of that user
-    resource: str | None = None  # the one address where the token is good
+    resource: str | None = None  # the only resource where the token is valid
     account_limits: str | None = None  # what the operator set for this account
-    words: frozenset[str] | None = None  # all that it may, of what is known below /v0; None: its permissions
+    words: frozenset[str] | None = None  # its permissions of the /v0 interface; None: `permissions` count
 
     @property
     def budget_id(self) -> str:
-        """The key for which its sends are counted: the one from which it has its limits."""
+        """The key for which its sends are counted: the one whose limits it has."""
         return self.shared_budget_id or self.key_id
 
     @property
@@ -109,12 +109,12 @@ class Caller(Struct, frozen=True):
 
     @property
     def inbox_id(self) -> str | None:
-        """Set: the key reaches this inbox alone."""
+        """The only inbox that the key reaches, if any."""
         return self.reach.inbox_id
 
     @property
     def pod_id(self) -> str | None:
-        """Set: the key reaches this pod alone."""
+        """The only pod that the key reaches, if any."""
         return self.reach.pod_id
 
 
@@ -137,7 +137,7 @@ def add(
     kind: str = PROGRAM,
     resource: str | None = None,
 ) -> Key:
-    """`asked` are permissions; without, those that are usual for its reach."""
+    """`asked` are permissions; by default those usual for its reach."""
     names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
@@ -169,7 +169,7 @@ def add(
 
 
 def _bound_as(creator: Caller, key: Key) -> Key:
-    """A key that another made is held for approval and limited as that one is."""
+    """A key inherits approval and limits from the key that made it."""
     return replace(
         key,
         created_by=creator.key_id,
@@ -203,7 +203,7 @@ def get(tx: Tx, account_id: str, key_id: str) -> Key:
 
 
 def put(tx: Tx, key: Key) -> None:
-    """Stores what may change of a key. Those that share its budget are limited as it is."""
+    """Stores what may change of a key. Keys that share its budget get the same limits."""
     names.require_clean(key.name, "name")
     plain = ("name", "approval", "limits", "budget_id", "expires_at")
     update_item(tx, "keys", key, plain, permissions=" ".join(key.permissions))
@@ -211,13 +211,13 @@ def put(tx: Tx, key: Key) -> None:
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
 
 
-def set_words(tx: Tx, key_id: str, words: Iterable[str]) -> None:
-    """From now on the key may do these alone, and is good where they are known."""
-    update(tx, "keys", key_id, words=" ".join(sorted(words)), resource=SECOND_VOCABULARY)
+def set_v0_permissions(tx: Tx, key_id: str, words: Iterable[str]) -> None:
+    """Limits the key to these permissions, and to the /v0 interface."""
+    update(tx, "keys", key_id, words=" ".join(sorted(words)), resource=V0_RESOURCE)
 
 
 def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> Caller | None:
-    """A token that is bound to one address is good only where that address is asked for."""
+    """A token bound to one resource is valid only if `may_be_bound`."""
     token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
     caller = None if row is None else to_caller(row, token_hash, now)
@@ -225,18 +225,18 @@ def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> 
 
 
 def to_caller(row: Row, token_hash: str, now: int) -> Caller | None:
-    """None if the row is not that of the token after all, or the key has expired."""
+    """None if the row does not match the token, or the key has expired."""
     return _to_caller(row, now) if hmac.compare_digest(row["token_hash"], token_hash) else None
 
 
 def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
-    """For a person who proved before that the key is his."""
+    """For a person who has proven before to own the key."""
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where keys.id = :id", id=key_id)
     return None if row is None else _to_caller(row, now)
 
 
 def _to_caller(row: Row, now: int) -> Caller | None:
-    """None when it has expired."""
+    """None if it has expired."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
         return None
     who = row["id"], row["account_id"], row["name"], row["plan"]
@@ -257,7 +257,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
 
 
 def find_allowed(tx: Tx, key_ids: Sequence[str], either: Sequence[str], now: int) -> set[str]:
-    """Those that have been neither revoked nor have expired, and still have one of the permissions."""
+    """Keys that are neither revoked nor expired, and have one of the permissions."""
     found: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])
@@ -285,7 +285,7 @@ def count_of_account(tx: Tx, account_id: str) -> int:
 
 
 def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], int]:
-    """Those that reach exactly this far."""
+    """Keys with exactly this reach."""
     wanted, params = _exactly(within)
     rows = tx.all(
         f"select * from keys where {wanted} order by created_at, id limit :limit offset :offset",
@@ -324,7 +324,7 @@ def remove(tx: Tx, key_id: str) -> None:
 
 
 def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
-    """One that reaches exactly this far."""
+    """A key with exactly this reach."""
     wanted, params = _exactly(within)
     row = ids.is_id(ids.KEY, key_id) and tx.one(
         f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params
@@ -339,7 +339,7 @@ def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
 
 
 def is_any_used(tx: Tx, account_id: str) -> bool:
-    """Whether a program has ever called with a key of the account."""
+    """Whether a key of the account was ever used."""
     row = tx.one(
         "select 1 as found from keys where account_id = :id and last_used_at is not null limit 1",
         id=account_id,
@@ -353,7 +353,7 @@ def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
 
 
 def renew(tx: Tx, key_id: str, token: str, expires_at: int) -> None:
-    """Another token for the same key; the one before is no longer good."""
+    """A new token for the same key; the old one becomes invalid."""
     shown = {"token_prefix": token[:SHOWN_PREFIX_CHARACTERS], "last4": token[-4:]}
     update(tx, "keys", key_id, token_hash=hash_token(token), expires_at=expires_at, **shown)
 

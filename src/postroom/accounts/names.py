@@ -8,7 +8,7 @@ from msgspec import Meta
 from postroom.errors import BadRequest
 
 MAX_CHARACTERS = 200
-# With those that turn the direction of what follows: a name could show as another.
+# Includes characters that change the text direction: a name could look like another.
 _CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069"
 PATTERN = f"^[^{_CONTROLS}]*$"
 
@@ -23,7 +23,7 @@ Name = Annotated[
 ]
 GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 
-_clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # half a pair cannot come in JSON, but in an argument
+_clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # a lone surrogate can come in an argument
 
 
 def is_clean(name: str) -> bool:

@@ -18,20 +18,20 @@ MANAGING = (MANAGE,)
 
 
 def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
-    """What a permission forbids is said before any row is looked at."""
+    """Checked before any row is read."""
     wanted = tuple(needed)
     if wanted and held.isdisjoint(wanted):
         raise Forbidden(f"This key may not do that: it needs the permission {' or '.join(wanted)}.")
 
 
 def require_word(words: frozenset[str] | None, word: str) -> None:
-    """Of a key whose permissions are words of the second vocabulary."""
+    """Checks a key that has permissions of the /v0 interface."""
     if words is not None and word and word not in words:
         raise Forbidden(f"This key may not do that: it needs the permission {word}.")
 
 
 def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:
-    """The permissions of a new key, in their usual order; what is not asked for is what is usual."""
+    """The permissions of a new key, in their usual order; by default the usual ones."""
     possible = OF_AN_INBOX if is_of_an_inbox else ALL
     if asked is None:
         return possible

@@ -1,4 +1,4 @@
-"""Pods: the tenants of an account, each with inboxes, domains and keys of its own."""
+"""Pods: the tenants of an account, each with its own inboxes, domains and keys."""
 
 import re
 
@@ -44,7 +44,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
 
 
 def _count(tx: Tx, account_id: str, by: int) -> None:
-    """Locks the account: changes to its pods wait for each other."""
+    """Locks the account, so that changes to its pods wait for each other."""
     tx.run("update accounts set pod_count = pod_count + :by where id = :id", by=by, id=account_id)
 
 
@@ -69,7 +69,7 @@ def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
 
 
 def find(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod | None:
-    """Within reach; what is foreign is found as little as what does not exist, by the same look."""
+    """A pod out of reach is treated the same as one that does not exist."""
     if ids.is_id(ids.POD, id_or_client_id):
         column = "id"
     elif _client_id.fullmatch(id_or_client_id):
@@ -85,7 +85,7 @@ def find(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod | None:
 
 
 def choose(tx: Tx, reach: Reach, id_or_client_id: str | None) -> str:
-    """The pod for something new: the one that is named, else the key's own, else the default one."""
+    """The pod for something new: the named one, else the key's own, else the default."""
     if id_or_client_id is None:
         return reach.pod_id or default_pod(reach.account_id)
     pod = find(tx, reach, id_or_client_id)
@@ -124,7 +124,7 @@ def list_span(tx: Tx, reach: Reach, span: Span) -> list[Pod]:
 
 
 def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
-    """What stays as it is, is no other pod's."""
+    """An unchanged id needs no check against other pods."""
     require_client_id(client_id)
     _count(tx, pod.account_id, 0)
     if client_id != pod.client_id:
@@ -134,14 +134,14 @@ def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
 
 
 def change(tx: Tx, pod: Pod, **fields: str | None) -> Pod:
-    """Its name, the rules of approval or the relays."""
+    """Changes its name, approval rules or relays."""
     names.require_clean(fields.get("name") or "", "name")
     update(tx, "pods", pod.id, **fields)
     return replace(pod, **fields)
 
 
 def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
-    """Only when nothing lies in it; its keys go with it."""
+    """Only if it is empty; its keys are removed too."""
     _count(tx, reach.account_id, -1)
     pod = get(tx, reach, id_or_client_id)
     if pod.is_default:
@@ -160,7 +160,7 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
 
 
 def lock(tx: Tx, pod_id: str) -> None:
-    """Changes to one pod's inboxes and domains wait for each other, and for its deletion."""
+    """Makes changes to a pod's inboxes and domains wait for each other, and for its deletion."""
     if tx.one(f"select 1 as found from pods where id = :id {LOCK_ROWS}", id=pod_id) is None:
         raise NotFound("No such pod.")
 

@@ -1,4 +1,4 @@
-"""How far a key reaches: a whole account, one pod of it, or one inbox."""
+"""The reach of a key: a whole account, one pod of it, or one inbox."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ class Reach(Struct, frozen=True):
     inbox_id: str | None = None  # set: this inbox alone
 
     def covers(self, account_id: str, pod_id: str, inbox_id: str) -> bool:
-        """Whether an inbox, with what is in it, lies within."""
+        """Whether an inbox, with its contents, is within reach."""
         return (
             self.account_id == account_id
             and self.pod_id in (None, pod_id)
@@ -17,7 +17,7 @@ class Reach(Struct, frozen=True):
         )
 
     def includes(self, other: "Reach") -> bool:
-        """Whether all that the other reaches lies within."""
+        """Whether the whole other reach is within this one."""
         return (
             self.account_id == other.account_id
             and self.pod_id in (None, other.pod_id)
@@ -29,14 +29,14 @@ class Reach(Struct, frozen=True):
 
     @property
     def owner(self) -> tuple[str, str]:
-        """The column that names what it reaches, and its id."""
+        """The column and the id that limit it."""
         if self.inbox_id is not None:
             return "inbox_id", self.inbox_id
         return ("account_id", self.account_id) if self.pod_id is None else ("pod_id", self.pod_id)
 
     @property
     def owner_of_inboxes(self) -> tuple[str, str]:
-        """The column of `inboxes` that names what it reaches, and its id."""
+        """The column of `inboxes` and the id that limit it."""
         return ("id", self.inbox_id) if self.inbox_id is not None else self.owner
 
     @property
@@ -45,5 +45,5 @@ class Reach(Struct, frozen=True):
 
 
 def default_pod(account_id: str) -> str:
-    """The id of the pod where inboxes go unless told otherwise."""
+    """The id of the pod where inboxes go by default."""
     return f"pod_{account_id[4:]}"

@@ -1,10 +1,10 @@
-"""Secrets that the server makes for itself once and all its nodes share."""
+"""Secrets that the server creates once and all its nodes share."""
 
 import secrets
 
 from postroom.storage.database import Tx, insert_new
 
-RETURN_PATH = "return-path"  # signs the envelope senders of mail that leaves
+RETURN_PATH = "return-path"  # signs the envelope senders of outgoing mail
 
 
 def make_missing(tx: Tx, *names: str) -> None:

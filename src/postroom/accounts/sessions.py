@@ -1,4 +1,4 @@
-"""Sessions: a person at the front office, signed in with a key or a link that works once."""
+"""Sessions: a person on the dashboard, signed in with a key or a one-time link."""
 
 import secrets
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ class Session(Struct, frozen=True):
     key_id: str
     name: str
     is_operator: bool
-    by_key: bool  # opened with the key itself: it is that key, not a person
+    by_key: bool  # opened with the key itself: it counts as that key, not as a person
     address: str
     user_agent: str
     created_at: int
     last_used_at: int
     expires_at: int
     user_id: str | None = None
-    pod_id: str | None = None  # where somebody of several pods works
+    pod_id: str | None = None  # where a user with several pods works
 
     @classmethod
     def from_row(cls, row: Row) -> "Session":
@@ -43,14 +43,14 @@ class Session(Struct, frozen=True):
 
 
 class SignInOrigin(Struct, frozen=True):
-    """Where somebody signs in from, as far as it is known."""
+    """Where a sign-in comes from, as far as known."""
 
     address: str
     user_agent: str
 
 
 class SignInProof(Struct, frozen=True):
-    """A link that works once, a key, or what a user has shown."""
+    """A one-time link, a key, or how a user was authenticated."""
 
     account_id: str
     key_id: str
@@ -65,7 +65,7 @@ def new_token() -> str:
 
 
 def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
-    """For whoever proved to hold the key, or the link made for it."""
+    """For someone who has proven to hold the key, or the link made for it."""
     names.require_clean(name, "name")
     session = Session(
         id=ids.new(ids.SESSION, now),
@@ -94,12 +94,12 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
 
 
 def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
-    """A session ends with its key, and speaks with the permissions that the key has now."""
+    """A session ends with its key, and has the permissions that the key has now."""
     return _find(tx, "token_hash", keys.hash_token(token), now)
 
 
 def find_by_id(tx: Tx, session_id: str, now: int) -> tuple[Session, Caller] | None:
-    """For what its person asked for a moment ago, as things are now."""
+    """For what its person asked for a moment ago, with the permissions of now."""
     return _find(tx, "id", session_id, now)
 
 
@@ -127,7 +127,7 @@ def _find(tx: Tx, column: str, value: str, now: int) -> tuple[Session, Caller] |
 
 
 def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Caller] | None:
-    """Who has pods of his own works in one of them at a time."""
+    """A user with pods works in one of them at a time."""
     pod_ids = (row["pod_ids"] or "").split()
     has_place = session.pod_id in pod_ids if pod_ids else session.pod_id is None
     if row["state"] != "active" or not has_place:
@@ -143,7 +143,7 @@ def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Calle
 
 
 def choose_pod(tx: Tx, session_id: str, pod_id: str) -> None:
-    """One of those that the user has."""
+    """Must be one of the user's pods."""
     tx.run("update sessions set pod_id = :pod_id where id = :id", pod_id=pod_id, id=session_id)
 
 
@@ -157,7 +157,7 @@ def mark_used(tx: Tx, session_id: str, now: int) -> None:
 
 
 def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
-    """Those that have neither been ended nor have expired, and whose key is still good."""
+    """Sessions that have neither ended nor expired, and whose key is still valid."""
     rows = all_of(
         tx,
         "select sessions.id from sessions join keys on keys.id = sessions.key_id"
@@ -197,7 +197,7 @@ def remove(tx: Tx, reach: Reach, session_id: str) -> None:
 
 
 def remove_others(tx: Tx, user_id: str, session_id: str) -> int:
-    """All of a user but this one."""
+    """All sessions of a user except this one."""
     return tx.run(
         "delete from sessions where user_id = :user_id and id <> :id", user_id=user_id, id=session_id
     )
@@ -234,7 +234,7 @@ def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
 
 
 def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
-    """It works once: whoever takes it, nobody else does."""
+    """Works only once."""
     row = tx.one(
         "delete from login_links where token_hash = :token_hash"
         " returning account_id, key_id, is_operator, user_id, expires_at",
@@ -245,7 +245,7 @@ def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
 
 
 def find_link(tx: Tx, token: str, now: int) -> SignInProof | None:
-    """Looking at it uses nothing up."""
+    """Does not use the link up."""
     row = tx.one(
         "select * from login_links where token_hash = :token_hash", token_hash=keys.hash_token(token)
     )

@@ -1,4 +1,4 @@
-"""Opens the database that the settings name, for one command. Only `postroom serve` makes a new one."""
+"""Opens the configured database for one command. Only `postroom serve` creates a new one."""
 
 import os
 from collections.abc import Awaitable, Callable, Coroutine

@@ -1,4 +1,4 @@
-"""All commands of the server's machine: the operator's, added to the client's."""
+"""All commands on the server's machine: the operator's, added to the client's."""
 
 import os
 from typing import TYPE_CHECKING, Annotated

@@ -26,7 +26,7 @@ def run(environment: Mapping[str, str]) -> None:
     if unknown := unknown_settings(os.environ):
         print(f"postroom: no such setting: {', '.join(unknown)}", file=sys.stderr)
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.disable()  # while all is loaded: there is nothing to collect
+    gc.disable()  # while everything is loaded: there is nothing to collect
     run_in_loop(_serve(config))
 
 
@@ -58,7 +58,7 @@ async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -
 
 
 async def _note_key(postroom: "Postroom") -> None:
-    """The first key becomes a profile, so that the next command here works without any setting."""
+    """Saves the first key as a profile, so that the next command here works without settings."""
     from postroom_client import profiles
 
     config = postroom.resources.config
@@ -74,7 +74,7 @@ async def _note_key(postroom: "Postroom") -> None:
 
 
 async def _say_if_it_is_no_key(resources: "Resources", api_key: str) -> None:
-    """Only a warning: a database that goes away at this moment does not stop the server."""
+    """Only a warning: if the database fails at this moment, the server starts anyway."""
     from postroom.accounts import keys
     from postroom.errors import Unavailable
 

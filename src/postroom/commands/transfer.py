@@ -1,4 +1,4 @@
-"""`postroom import` and `postroom accounts export`: mail from elsewhere, and into files."""
+"""`postroom import` and `postroom accounts export`: mail from other places, and into files."""
 
 import gc
 import sys
@@ -162,7 +162,7 @@ def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
 
 
 def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
-    """From each into its inbox. Mails are read by as many processes as there are cores."""
+    """From each source into its inbox. Mails are parsed by one process per core."""
     from postroom.extraction.pool import ExtractionPool
     from postroom.processes.pools import ProcessPool
 
@@ -212,7 +212,7 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
 
 def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | None = None) -> T:
-    """The storage of these settings, or of those in the environment, beside a server that may be running."""
+    """Opens the storage of these settings, or of the environment, beside a server that may be running."""
 
     async def opened(db: "Database", config: Config) -> T:
         import asyncio
@@ -234,7 +234,7 @@ def with_resources(work: "Callable[[Resources], Awaitable[T]]", of: Config | Non
 
 @contextmanager
 def progress(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar for a person at a terminal, nothing for a program."""
+    """A progress bar on a terminal, nothing for a program."""
     if not sys.stderr.isatty():
         yield lambda by: None
         return

@@ -1,4 +1,4 @@
-"""`postroom verify`: everything that is stored, looked at once, on the server's machine."""
+"""`postroom verify`: checks everything that is stored, on the server's machine."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated

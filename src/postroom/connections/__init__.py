@@ -1,1 +1,1 @@
-"""Mail from and to elsewhere: mailboxes read by IMAP, and what mail services post."""
+"""External mailboxes read by IMAP, and posts of mail services."""

@@ -1,4 +1,4 @@
-"""Connections: a mailbox elsewhere, or a mail service that posts to a URL of its own."""
+"""Connections: an external mailbox, or a mail service that posts to its own URL."""
 
 import hashlib
 import secrets
@@ -26,7 +26,7 @@ LIMIT = 1_000  # of an account
 
 Json = dict[str, Any]
 
-# Of the inbox that sends, by what way its mail leaves.
+# Columns of the sending inbox that decide how its mail leaves.
 OF_SENDER = (
     "inboxes.external_address, inboxes.connection_id, (select outbound from domains"
     " where name = inboxes.domain and verified_at is not null) as of_domain,"
@@ -35,14 +35,14 @@ OF_SENDER = (
 
 
 class WayOut(Struct, frozen=True):
-    """The relays by which mail of an inbox leaves, "" for the server's own way.
+    """The relays for mail of an inbox, "" for the server's own route.
 
-    With a connection they are those of its mailbox elsewhere.
+    With a connection they are those of its external mailbox.
     """
 
     outbound: str = ""
     connection_id: str | None = None
-    needs_token: bool = False  # by OAuth: the relay is known once there is one
+    needs_token: bool = False  # with OAuth: the relay is known once there is a token
 
 
 class Connection(Struct, frozen=True):
@@ -78,7 +78,7 @@ class Connection(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """Of a mailbox elsewhere."""
+        """The address of an external mailbox."""
         return str(self.settings.get("address", ""))
 
     @property
@@ -86,7 +86,7 @@ class Connection(Struct, frozen=True):
         return bool(self.settings.get("smtp"))
 
     def smtp_url(self, token: str = "") -> str:
-        """Of its own server for sending, with the password or a token of OAuth."""
+        """The URL of its SMTP server, with the password or an OAuth token."""
         smtp, secret = self.settings["smtp"], token or self.hidden.get("password", "")
         scheme = "smtps" if smtp["port"] == SMTP_TLS_PORT else "smtp"
         scheme += OAUTH_SUFFIX if token else ""
@@ -95,7 +95,7 @@ class Connection(Struct, frozen=True):
 
     @property
     def tagged(self) -> dict[str, str]:
-        """Further inboxes, by the address with a tag that each has there."""
+        """Further inboxes, by their tagged address."""
         local, _, domain = self.address.rpartition("@")
         tags: dict[str, str] = self.settings.get("plusAddresses", {})
         return {f"{local}+{tag}@{domain}": inbox_id for tag, inbox_id in tags.items()}
@@ -129,7 +129,7 @@ def add(tx: Tx, connection: Connection, token: str | None = None) -> Connection:
 
 
 def put(tx: Tx, connection: Connection) -> None:
-    """Stores what its owner may change of it; it is tried anew."""
+    """Stores what its owner may change; it is then tried again."""
     tx.run(
         "update connections set settings = :settings, secrets = :secrets, state = :state, last_error = null,"
         " leased_until = 0 where id = :id",
@@ -180,7 +180,7 @@ def count(tx: Tx, column: str, owner: str) -> int:
 
 
 def has_posts(tx: Tx, account_id: str) -> bool:
-    """Whether mail of the account comes by HTTP: its domains need no MX record here then."""
+    """Whether mail of the account comes by HTTP: then its domains need no MX record here."""
     return (
         tx.one(
             "select 1 as found from connections where account_id = :account_id and kind = 'http' limit 1",
@@ -221,7 +221,7 @@ def note_state(tx: Tx, connection: Connection, state: str, error: str | None) ->
 
 
 def note_mail(tx: Tx, connection_id: str, now: int) -> None:
-    """A mail came: whatever was wrong before is over."""
+    """After a mail was received: clears earlier errors."""
     tx.run(
         "update connections set state = :live, last_error = null, last_mail_at = :now where id = :id",
         live=LIVE,
@@ -231,7 +231,7 @@ def note_mail(tx: Tx, connection_id: str, now: int) -> None:
 
 
 def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
-    """The one topic whose posts count from then on."""
+    """From now on only posts of this topic count."""
     connection = lock(tx, connection_id)
     if connection is not None:
         tx.run(
@@ -254,11 +254,10 @@ def set_position(tx: Tx, connection: Connection, uid_validity: int, uid: int) ->
 
 
 def lease_mailboxes(tx: Tx, node: str, now: int, lease: int, is_alone: bool) -> dict[str, Connection]:
-    """Those that this node reads from now on: nobody else's, or of one that has fallen silent.
+    """Takes the mailboxes that no other live node reads.
 
-    Who is alone takes them all: the data may have been another machine's before.
-
-    A lease is written anew when half of it is over: of a thousand mailboxes that is a megabyte each time.
+    A node that is alone takes all: the data may have been another machine's before.
+    A lease is renewed only when half of it is over: for a thousand mailboxes each renewal writes a megabyte.
     """
     tx.run(
         "update connections set leased_by = :node, leased_until = :until where kind = 'imap'"
@@ -275,7 +274,7 @@ def lease_mailboxes(tx: Tx, node: str, now: int, lease: int, is_alone: bool) -> 
 
 
 def find_way_out(tx: Tx, row: Row) -> WayOut:
-    """Of a row with OF_SENDER: through its mailbox, else by the relay of its domain, else of its pod."""
+    """From a row with OF_SENDER: through its mailbox, else the relay of its domain, else of its pod."""
     connection = find(tx, row["connection_id"]) if row["connection_id"] else None
     if connection is not None and connection.has_smtp:
         if "oauth" in connection.hidden:

@@ -1,4 +1,4 @@
-"""What is asked of servers outside by HTTP: a certificate, a mail, a token."""
+"""HTTP requests to external servers: for a certificate, a mail, a token."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -15,12 +15,12 @@ class Fetcher(Protocol):
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
     ) -> Fetched:
-        """Only to an address that was checked, without redirects; raises FetchError."""
+        """Only to a checked address, without redirects; raises FetchError."""
         ...
 
 
 class FetchError(Exception):
-    """Nothing was answered, or too much; `is_unproved` where the certificate does not prove the server."""
+    """No answer, or too long a one; `is_unproved` if the certificate does not prove the server."""
 
     def __init__(self, reason: str, is_unproved: bool = False) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Every mailbox elsewhere is followed, each by one node and by one connection to its server."""
+"""Follows every external mailbox, each by one node over one connection."""
 
 import asyncio
 
@@ -18,9 +18,9 @@ STEADY_SECONDS = 300.0
 
 
 async def follow_all(follower: Follower) -> None:
-    """Looks which there are, whenever one is made or changed and every few seconds."""
+    """Checks which there are, whenever one is created or changed, and every few seconds."""
     resources = follower.resources
-    node = holder_of(resources.config.data_dir)  # after a crash its mailboxes are its own at once
+    node = holder_of(resources.config.data_dir)  # after a crash it regains its mailboxes at once
     is_alone = not resources.config.database_url
     lease = LEASE_ALONE if is_alone else LEASE
     ear = resources.db.listen(connections.BELL)
@@ -54,7 +54,7 @@ def is_same(known: Connection, found: Connection | None) -> bool:
 
 
 async def keep_following(follower: Follower, connection: Connection) -> None:
-    """Signs in again after a break, ever more rarely while it does not work."""
+    """Signs in again after a failure, at growing intervals."""
     resources, failures = follower.resources, 0
     while True:
         started = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Follows one folder of a mailbox elsewhere: each new mail into its inbox, once."""
+"""Follows one folder of an external mailbox: delivers each new mail to its inbox, once."""
 
 import asyncio
 import random
@@ -24,11 +24,11 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-IDLE_SECONDS = 9 * 60.0  # many firewalls forget a connection after ten minutes
+IDLE_SECONDS = 9 * 60.0  # many firewalls drop a connection after ten minutes
 POLL_SECONDS = 60.0
 BATCH_MAILS = 25
 BATCH_BYTES = 2 * 1024 * 1024
-BATCHES_AT_ONCE = 16  # of all mailboxes together: each is in memory as a whole
+BATCHES_AT_ONCE = 16  # of all mailboxes together: each is completely in memory
 MAX_MAIL_BYTES = 40 * 1024 * 1024
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 300.0
@@ -36,7 +36,7 @@ NOW = "now"
 
 
 class Follower(Struct, frozen=True):
-    """What it takes to follow mailboxes."""
+    """What following mailboxes needs."""
 
     resources: Resources
     reader: Reader
@@ -45,7 +45,7 @@ class Follower(Struct, frozen=True):
 
 
 def pause_seconds(failures: int, is_refused: bool) -> float:
-    """Who is refused asks seldom: servers lock out whoever guesses."""
+    """After a refused login the pause is long: servers lock out repeated failures."""
     if is_refused:
         return LONGEST_PAUSE_SECONDS
     longest = min(FIRST_PAUSE_SECONDS * 2.0 ** min(failures, 10), LONGEST_PAUSE_SECONDS)
@@ -53,7 +53,7 @@ def pause_seconds(failures: int, is_refused: bool) -> float:
 
 
 async def follow_once(follower: Follower, connection: Connection) -> None:
-    """Until the connection breaks or is refused: ImapError."""
+    """Runs until the connection breaks or is refused: ImapError."""
     resources = follower.resources
     client = await sign_in(resources, follower.tokens, connection)
     try:
@@ -79,7 +79,10 @@ async def wait_for_more(client: ImapClient) -> None:
 async def find_start(
     resources: Resources, client: ImapClient, folder: OpenFolder, connection: Connection
 ) -> Connection:
-    """Where reading goes on: where it stood, or, when the numbers begin anew, before the first."""
+    """Where to continue: the stored position, or before the first mail if UIDVALIDITY changed.
+
+    A new connection that starts now begins after the newest mail.
+    """
     if connection.uid_validity == folder.uid_validity:
         return connection
     start = 0
@@ -89,7 +92,7 @@ async def find_start(
 
 
 async def take_new(follower: Follower, client: ImapClient, connection: Connection) -> Connection:
-    """All that stands behind the place reached, in the order of its numbers."""
+    """Takes all mails after the position, ordered by UID."""
     async for listed in client.list_behind(connection.last_uid):
         for batch in in_batches(listed):
             connection = await take_batch(follower, client, connection, batch)
@@ -97,7 +100,7 @@ async def take_new(follower: Follower, client: ImapClient, connection: Connectio
 
 
 def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
-    """Neither many mails in one, nor many bytes, but for a mail that is large by itself."""
+    """Limits the number and size of a batch; a large mail is a batch by itself."""
     batch: list[ListedMail] = []
     for mail in listed:
         size = sum(each.size_bytes for each in batch) + mail.size_bytes
@@ -112,7 +115,7 @@ def in_batches(listed: Sequence[ListedMail]) -> Iterator[list[ListedMail]]:
 async def take_batch(
     follower: Follower, client: ImapClient, connection: Connection, batch: list[ListedMail]
 ) -> Connection:
-    """Whatever breaks before the place is noted: the next time each is known by its content."""
+    """If it fails before the position is stored, the mails are fetched again and recognised by content."""
     db, floor = follower.resources.db, earliest(connection)
     wanted = [mail for mail in batch if mail.arrived_at >= floor or not mail.arrived_at]
     if wanted:
@@ -125,7 +128,7 @@ async def take_batch(
 
 
 def earliest(connection: Connection) -> int:
-    """Mail from before is never taken, also when all numbers are new. 0: all of it."""
+    """Older mail is never fetched, even if all UIDs change. 0: all of it."""
     since = connection.settings.get("since", NOW)
     if since == NOW:
         return connection.created_at - DAY if connection.last_uid else connection.created_at
@@ -135,7 +138,7 @@ def earliest(connection: Connection) -> int:
 async def take_mails(
     follower: Follower, client: ImapClient, connection: Connection, wanted: list[ListedMail]
 ) -> list[int]:
-    """The numbers of those that are here now: fetched by one command, stored by as few commits as may be."""
+    """The UIDs of those that are stored here now: fetched by one command, stored in few commits."""
     fitting = [mail.uid for mail in wanted if mail.size_bytes <= MAX_MAIL_BYTES]
     raws = await client.fetch_all(fitting, MAX_MAIL_BYTES + BATCH_BYTES) if fitting else {}
     for mail in wanted:
@@ -150,7 +153,7 @@ async def take_mails(
 
 
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
-    """Durable on return. A mail that goes in circles is left there."""
+    """Durable on return. A mail in a loop is left there."""
     resources = follower.resources
     named = await pools.READING.run(named_addresses, raw) if connection.tagged else []
     destination = await resources.db.read(find_destination, connection, named)
@@ -175,7 +178,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
 
 
 async def finish(client: ImapClient, after: str, uids: list[int]) -> None:
-    """What was asked for, once the mails are durable here: all by one command."""
+    """The configured action once the mails are durable here: one command for all."""
     if after == "seen":
         await client.mark_seen(uids)
     elif after.startswith("move:"):

@@ -1,4 +1,4 @@
-"""A small IMAP client (RFC 3501, IDLE, MOVE, UIDPLUS, SPECIAL-USE): what following one folder takes."""
+"""A small IMAP client (RFC 3501, IDLE, MOVE, UIDPLUS, SPECIAL-USE) for following one folder."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ COMMAND_SECONDS = 60.0
 FETCH_SECONDS = 300.0
 RESPONSES = 200_000  # to one command
 LISTED_AT_ONCE = 2_000
-MOST_LISTS = 500  # of one folder, however few mails are among its numbers
+MOST_LISTS = 500  # of one folder, however sparse its UIDs are
 ID_BYTES = 4 * 1024 * 1024  # for the Message-IDs of one list
 _CODE = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d{1,10})\]", re.I)
 _FOLDER_SIZE = re.compile(rb"(\d{1,10}) (EXISTS|EXPUNGE)", re.I)
@@ -33,7 +33,7 @@ SENT_NAMES = ("Sent", "Sent Items", "Sent Messages", "INBOX.Sent", "[Gmail]/Sent
 
 
 class MailServerAddress(Struct, frozen=True):
-    """Where the mailbox is: a host, and the only addresses that a connection may be made to."""
+    """The server of a mailbox: its host, and the only addresses that may be connected to."""
 
     host: str
     ips: tuple[str, ...]
@@ -51,7 +51,7 @@ class ListedMail(Struct, frozen=True):
 
     uid: int
     size_bytes: int
-    arrived_at: int  # milliseconds; 0 where the server does not say
+    arrived_at: int  # milliseconds; 0 if the server does not say
     message_id: str = ""  # where it was asked for
 
 
@@ -61,15 +61,15 @@ class ImapClient:
         self._number = 0
         self._heard = 0  # responses to the last command
         self._size = 0  # of the folder, in mails
-        self._has_grown = False  # since the last look to its end: told in the answer to any command
+        self._has_grown = False  # since the last complete listing: any answer may report it
         self._features: frozenset[str] = frozenset()
-        self._uid_next = 0  # of the open folder, when it was opened; 0 where the server does not say
+        self._uid_next = 0  # of the open folder, when it was opened; 0 if the server does not say
 
     def offers(self, feature: str) -> bool:
         return feature in self._features
 
     async def greet(self, address: MailServerAddress, trusted: Callable[[], ssl.SSLContext]) -> None:
-        """STARTTLS wherever TLS did not begin with the first byte; in the clear only on this machine."""
+        """STARTTLS unless the connection has TLS already; in the clear only on this machine."""
         greeting = await self._wire.read(CONNECT_SECONDS)
         if greeting.tag != b"*" or greeting.status != "OK":
             raise ImapError("The server did not greet as an IMAP server does.")
@@ -81,7 +81,7 @@ class ImapClient:
         if not address.is_loopback:
             await self.run("STARTTLS")
             await self._wire.start_tls(await pools.ONCE.run(trusted), address.host)
-            await self._ask_features()  # what was said in the clear no longer counts
+            await self._ask_features()  # what was said before TLS no longer counts
 
     async def _ask_features(self) -> None:
         found = await self.run("CAPABILITY")
@@ -112,7 +112,7 @@ class ImapClient:
         await self._ask_features()
 
     async def select(self, folder: str, is_changed: bool) -> OpenFolder:
-        """For reading alone unless it is to be changed."""
+        """Read-only unless `is_changed`."""
         found = await self.run((b"SELECT " if is_changed else b"EXAMINE ") + quoted(folder))
         codes: dict[bytes, bytes] = {
             match[1].upper(): match[2] for each in found if (match := _CODE.search(each.text))
@@ -124,7 +124,7 @@ class ImapClient:
         return OpenFolder(int(codes[b"UIDVALIDITY"]), None if uid_next is None else int(uid_next))
 
     async def list_behind(self, last_uid: int, with_ids: bool = False) -> AsyncIterator[list[ListedMail]]:
-        """All that stands behind a number, part by part: those of a large folder are no line to read."""
+        """All mails after a UID, in parts: a large folder does not fit into one answer."""
         start, step = last_uid + 1, max(LISTED_AT_ONCE, self._uid_next // MOST_LISTS)
         while start + step < self._uid_next:
             yield await self._describe(start, start + step - 1, with_ids)
@@ -137,7 +137,7 @@ class ImapClient:
         return max((each.uid for each in map(_listed, found) if each is not None), default=0)
 
     async def _describe(self, first: int, last: int | None, with_ids: bool) -> list[ListedMail]:
-        """In the order of their numbers; only those that were asked for, whatever else the server says."""
+        """Ordered by UID; only those asked for, whatever else the server sends."""
         wanted = "UID INTERNALDATE RFC822.SIZE"
         if with_ids:
             wanted += " BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"
@@ -148,7 +148,7 @@ class ImapClient:
         return sorted(inside, key=lambda each: each.uid)
 
     async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
-        """Whole mails by one command; those that are gone are left out."""
+        """Whole mails by one command; deleted ones are left out."""
         wanted = set(uids)
         found: dict[int, bytes] = {}
         for each in await self.run(f"UID FETCH {_set_of(uids)} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):
@@ -172,7 +172,7 @@ class ImapClient:
         await self.run(f"UID EXPUNGE {moved}")
 
     async def find_sent_folder(self) -> str | None:
-        """By its use (RFC 6154), else by a name that it mostly has."""
+        """By its special use (RFC 6154), else by a common name."""
         folders: dict[str, bytes] = {}
         for each in await self.run('LIST "" "*"'):
             if (match := _LIST.match(each.text)) is not None:
@@ -191,7 +191,7 @@ class ImapClient:
         _require_ok(found, tag)
 
     async def wait_for_mail(self, seconds: float) -> None:
-        """Until the folder has grown since it was listed to its end, or so long (RFC 2177)."""
+        """Until the folder has grown since it was listed, or the time is over (RFC 2177)."""
         if self._has_grown:
             return
         tag = await self._send(b"IDLE")
@@ -221,7 +221,7 @@ class ImapClient:
             if each.tag == b"+":
                 await self._wire.send(
                     b"\r\n", COMMAND_SECONDS
-                )  # a refusal of XOAUTH2 is told behind an empty answer
+                )  # a refusal of XOAUTH2 comes after an empty answer
                 continue
             left -= sum(map(len, each.literals))
             found.append(each)
@@ -244,7 +244,7 @@ class ImapClient:
         return found
 
     def _note_size(self, text: bytes) -> None:
-        """Some servers repeat the size without need: only another one is news."""
+        """Some servers repeat the size needlessly: only a change counts."""
         if (match := _FOLDER_SIZE.fullmatch(text)) is None:
             return
         if match[2].upper() == b"EXPUNGE":
@@ -304,7 +304,7 @@ def quoted(text: str) -> bytes:
 async def open_client(
     address: MailServerAddress, trusted: Callable[[], ssl.SSLContext] = trusted_authorities
 ) -> ImapClient:
-    """Greeted and encrypted, to the first address that answers."""
+    """Connected and encrypted, to the first address that answers."""
     context = await pools.ONCE.run(trusted) if address.port == TLS_PORT else None
     failure = "it has no address"
     for ip in address.ips:

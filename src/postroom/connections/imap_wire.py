@@ -1,4 +1,4 @@
-"""Responses of an IMAP server off the wire (RFC 3501 section 7), bounded: the server may be hostile."""
+"""Responses of an IMAP server (RFC 3501 section 7), within limits: the server may be hostile."""
 
 import asyncio
 import re
@@ -12,15 +12,15 @@ _LITERAL = re.compile(rb"\{(\d{1,10})\}$")
 
 
 class ImapError(Exception):
-    """What went wrong, in words for whoever made the connection."""
+    """What went wrong, in words for the owner of the connection."""
 
     def __init__(self, reason: str, is_refused: bool = False) -> None:
         super().__init__(reason)
-        self.is_refused = is_refused  # by the server, for this user: to ask again soon is pointless
+        self.is_refused = is_refused  # by the server, for this user: a retry soon is pointless
 
 
 class ImapResponse(Struct, frozen=True):
-    """A line with its literals, which stand in `literals` in their order and in `text` as {}."""
+    """A line with its literals: in order in `literals`, and as {} in `text`."""
 
     tag: bytes
     text: bytes
@@ -33,7 +33,7 @@ class ImapResponse(Struct, frozen=True):
 
 
 class ImapWire:
-    """Reads one response at a time; nothing that a server says makes it hold more than one mail."""
+    """Reads one response at a time; never holds more than one mail."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""Signing in to a mailbox elsewhere: its address checked, by password or by an OAuth token."""
+"""Signs in to an external mailbox: its address checked, by password or OAuth token."""
 
 from ipaddress import ip_address
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ TOKEN_MARGIN = 60_000  # of its life, in milliseconds
 
 
 class OAuthTokens:
-    """Access tokens, each asked for once in its life."""
+    """Access tokens, each requested once and cached until it expires."""
 
     def __init__(self, resources: Resources, fetcher: Fetcher) -> None:
         self._resources = resources
@@ -51,7 +51,7 @@ class OAuthTokens:
 async def ask_for_tokens(
     fetcher: Fetcher, token_url: str, form: dict[str, str]
 ) -> tuple[int, dict[str, object]]:
-    """The status of the answer and what it says (RFC 6749 section 5); raises ImapError."""
+    """The status and content of the answer (RFC 6749 section 5); raises ImapError."""
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     try:
         answer = await fetcher.fetch("POST", token_url, headers, urlencode(form).encode())

@@ -1,4 +1,4 @@
-"""A post of a mail service to its effects: a mail in its inboxes, a bounce, a complaint, or a handshake."""
+"""Applies a post of a mail service: a mail into its inboxes, a bounce, a complaint, or a handshake."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ _READERS: dict[str, Callable[[Post, str], Posted]] = {
 
 
 class PostIntake:
-    """Takes posts in, each only once it is proved, and answers when what it says is durable."""
+    """Takes verified posts, and answers when their content is durable."""
 
     def __init__(self, resources: Resources, reader: Reader, fetcher: Fetcher) -> None:
         self._resources = resources
@@ -113,7 +113,7 @@ class PostIntake:
             await self._take_mail(connection, posted.mail)
 
     async def _fetch_mail(self, connection: Connection, email_id: str) -> bytes:
-        """Resend names the mail: it is asked for it, and then for its bytes."""
+        """Resend posts the id of a mail: asks for its URL, and then for its bytes."""
         api_url = str(connection.settings.get("apiUrl") or RESEND_URL).rstrip("/")
         key = {"Authorization": f"Bearer {connection.hidden.get('apiKey', '')}"}
         answer = await self._fetch(f"{api_url}/emails/receiving/{email_id}", key, 8 * 1024 * 1024)
@@ -159,7 +159,7 @@ def header_recipients(raw: bytes) -> tuple[str, ...]:
 def find_destinations(
     tx: Tx, connection: Connection, named: tuple[str, ...], service_domain: str, now: int
 ) -> tuple[Destination, ...]:
-    """The connection's inbox, or those of the recipients that it reaches; others are not told of."""
+    """The connection's inbox, or those of the recipients within its reach; others are ignored."""
     if connection.inbox_id is not None:
         accounts.require_room(accounts.is_full(tx, connection.account_id))
         return (Destination(connection.inbox_id),)
@@ -213,7 +213,7 @@ def note_post(tx: Tx, connection: Connection, post_id: str, content_hash: str, n
 
 
 def apply_notice(tx: Tx, connection: Connection, report: Report, base_url: str, now: int) -> None:
-    """As a report by mail, but proved by the service itself. If the mail is not found, the address counts."""
+    """Like a report by mail, but proven by the service. If the mail is not found, the address counts."""
     sent = messages.find_sent_within(
         tx, connection.reach, report.original_message_id or "", now - bounces.MAX_AGE
     )

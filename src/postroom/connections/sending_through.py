@@ -1,4 +1,4 @@
-"""Mail that leaves through a mailbox elsewhere: signed in to as it asks, a copy in its Sent folder."""
+"""Sends mail through an external mailbox: signed in as it requires, with a copy in its Sent folder."""
 
 from postroom import log
 from postroom.connections import connections
@@ -7,7 +7,7 @@ from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.resources import Resources
 
-# These keep a copy of all that is sent through them.
+# These keep a copy of all mail sent through them.
 KEEP_THEIR_OWN = ("gmail.com", "googlemail.com", "office365.com", "outlook.com")
 
 
@@ -17,7 +17,7 @@ class SendingThrough:
         self._tokens = tokens
 
     async def relay_of(self, way: WayOut) -> str:
-        """With a token where the mailbox is signed in to by OAuth. Raises ImapError without one."""
+        """With a token if the mailbox uses OAuth. Raises ImapError without one."""
         if not way.needs_token or way.connection_id is None:
             return way.outbound
         connection = await self._resources.db.read(connections.find, way.connection_id)
@@ -26,7 +26,7 @@ class SendingThrough:
         return connection.smtp_url(await self._tokens.get(connection))
 
     async def keep_copy(self, connection_id: str, raw: bytes) -> None:
-        """The mail has left: whatever goes wrong here is told, and changes nothing."""
+        """The mail has left: errors here are only logged."""
         connection = await self._resources.db.read(connections.find, connection_id)
         if connection is None or str(connection.settings["smtp"]["host"]).endswith(KEEP_THEIR_OWN):
             return

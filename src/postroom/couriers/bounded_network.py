@@ -1,4 +1,4 @@
-"""The network below a webhook: bounds on how much a target may send before and within its answer."""
+"""The network layer of webhooks: limits how much a target may send before and within its answer."""
 
 import asyncio
 import re
@@ -9,10 +9,10 @@ from typing import Any
 import httpcore2
 from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
-# Of the head: 100 Continue and its kin may come before the answer, but not for ever (RFC 9110 section 15.2).
+# For the head: 100 Continue and similar may come before the answer, but not for ever (RFC 9110 section 15.2).
 BEFORE_ANSWER_BYTES = 4 * 1024
-ANSWER_BYTES = 96 * 1024  # as it comes over the wire: chunks of a byte are six times their content
-READ_BYTES = 1024  # a thousand small answers are read in pieces, and others have their turn
+ANSWER_BYTES = 96 * 1024  # as transferred: chunks of one byte are six times their content
+READ_BYTES = 1024  # a thousand small answers are read in pieces, so that others have their turn
 
 _FINAL_STATUS = re.compile(rb"HTTP/1\.[01] [2-9]")
 _LONGEST_STATUS = 10

@@ -1,4 +1,4 @@
-"""SMTP sessions: opened with TLS and sign-in as needed, and kept for a moment to be used again."""
+"""SMTP sessions: opened with TLS and login as needed, and kept for a moment for reuse."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ from postroom.outward.courier import DeliveryError
 
 
 class Dialer(Struct, frozen=True):
-    """Opens sessions: the name to introduce ourselves by, the patience, and the certificates to trust."""
+    """Opens sessions, with our host name, the timeouts, and the certificates to trust."""
 
     own_name: str
     timeouts: Timeouts
@@ -25,7 +25,7 @@ class Dialer(Struct, frozen=True):
     opportunistic: ssl.SSLContext  # encrypts to any certificate (RFC 7435)
 
     async def open_mx(self, hop: Hop, port: int) -> SmtpSession:
-        """With TLS when it works, else in the clear: for a stranger's server that is better than no mail."""
+        """With TLS if possible, else in the clear: for an unknown server that is better than no mail."""
         session = await self._greeted(hop.host, hop.ip, port)
         try:
             await self._upgrade(session, self.opportunistic)
@@ -36,7 +36,7 @@ class Dialer(Struct, frozen=True):
         return session
 
     async def open_tested_mx(self, hop: Hop, port: int) -> SmtpSession:
-        """As if nothing had been asked for, but told what a policy that is tested would have refused."""
+        """Opens it without demands, but records what a policy in testing mode would have refused."""
         try:
             session = await self.open_verified_mx(hop, port)
             session.proof = "opportunistic"
@@ -46,13 +46,13 @@ class Dialer(Struct, frozen=True):
         return session
 
     async def open_verified_mx(self, hop: Hop, port: int) -> SmtpSession:
-        """With a certificate that proves the host, or not at all (RFC 8461 section 4.2)."""
+        """Requires a certificate that proves the host (RFC 8461 section 4.2)."""
         session = await self._open_encrypted(hop, port, self.trusted())
         session.proof = "mta-sts"
         return session
 
     async def open_dane_mx(self, hop: Hop, port: int, need: DaneNeed) -> SmtpSession:
-        """With a certificate that the usable records name; without any such, with whatever certificate."""
+        """Requires a certificate that the usable records name; without such records, any certificate."""
         session = await self._open_encrypted(hop, port, self.opportunistic, need)
         if need.usable:
             session.proof = "dane"
@@ -109,7 +109,7 @@ class Dialer(Struct, frozen=True):
             with _aborting(session):
                 if await session.start_tls(context):
                     _require_met(need, session)
-                    await session.introduce(self.own_name)  # what was said in the clear no longer counts
+                    await session.introduce(self.own_name)  # what was said before TLS no longer counts
 
     async def _connect(self, host: str, address: str, port: int, context: ssl.SSLContext | None) -> Wire:
         loop = asyncio.get_running_loop()
@@ -124,7 +124,7 @@ class Dialer(Struct, frozen=True):
 
 
 class RestingSessions:
-    """Sessions between two mails, by destination. Each ends itself when nobody comes for it in time."""
+    """Idle sessions by destination. Each is closed when not reused in time."""
 
     def __init__(self, *, idle_seconds: float, max_idle: int, mails_per_session: int) -> None:
         self._idle_seconds = idle_seconds
@@ -134,7 +134,7 @@ class RestingSessions:
         self._goodbyes: set[asyncio.Task[None]] = set()
 
     def take(self, key: str) -> SmtpSession | None:
-        """The session used last, for it is the least likely to have been closed over there."""
+        """The session used last, which is the least likely to have been closed by the server."""
         while (session := self._newest(key)) is not None:
             self._resting.pop(session)[1].cancel()
             if session.is_reusable:
@@ -175,7 +175,7 @@ class RestingSessions:
 
 
 def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
-    """Before anything is said that another must not hear."""
+    """Checked before anything confidential is sent."""
     if need is not None and need.usable and not need.is_met_by(session.certificates()):
         reason = f"the certificate of {session.host} is none of those that its TLSA records (DANE) name"
         raise TlsFailed(reason)
@@ -183,7 +183,7 @@ def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
 
 @contextmanager
 def _aborting(session: SmtpSession) -> Iterator[None]:
-    """A session that could not be made ready leaves no connection behind, whatever ended the attempt."""
+    """Drops the connection of a session that could not be made ready, whatever the cause."""
     try:
         yield
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""An outgoing mail and the two commands that announce it, fitted to what the server can do."""
+"""An outgoing mail and its MAIL and RCPT commands, fitted to the server's extensions."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class OutgoingEnvelope(Struct, frozen=True):
 
 
 def require_sendable(mail: OutgoingMail) -> None:
-    """Nothing in the mail may be read as a command by any server, however it takes line ends."""
+    """Nothing in the mail may be read as a command by any server, however it treats line ends."""
     for address in (mail.mail_from, mail.recipient):
         if _UNSAFE.search(address) or len(address) > _MAX_ADDRESS_CHARACTERS:
             raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")
@@ -30,7 +30,7 @@ def require_sendable(mail: OutgoingMail) -> None:
 
 
 def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> OutgoingEnvelope:
-    """Raises DeliveryError where this server can never take this mail."""
+    """Raises DeliveryError if this server can never take this mail."""
     _require_size(mail, host, features)
     sender, recipient = _with_ascii_domain(mail.mail_from), _with_ascii_domain(mail.recipient)
     parameters = f" SIZE={len(mail.raw)}" if "SIZE" in features else ""

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 
 class Lanes:
-    """At most `per_key` at a time for one key and `overall` for all; who waits is served in order of arrival.
+    """At most `per_key` at a time for one key and `overall` for all, in order of arrival.
 
-    The key's own lane comes first: however many wait for a slow key, at most `per_key` of them stand in the
-    common line before the others.
+    The key's own lane comes first: however many wait for a slow key, at most `per_key` of them are in the
+    common queue before others.
     """
 
     def __init__(self, *, per_key: int, overall: int) -> None:

@@ -1,4 +1,4 @@
-"""The SMTP courier: one recipient's copy to the servers of its domain, or to the relay."""
+"""The SMTP courier: delivers one recipient's copy to the servers of its domain, or to the relay."""
 
 import functools
 import random
@@ -35,7 +35,7 @@ class MailLimits(Struct, frozen=True):
 
 
 class RelayAway(DeliveryError):
-    """The relay took no connection, or not ours: it has not seen the mail, and another may take it."""
+    """The relay accepted no connection or not ours: it has not seen the mail, and another may take it."""
 
 
 class SmtpCourier:
@@ -77,7 +77,7 @@ class SmtpCourier:
         )
 
     async def deliver(self, mail: OutgoingMail) -> Receipt:
-        """Raises DeliveryError. It may be cancelled at any time; what was under way is dropped."""
+        """Raises DeliveryError. It may be cancelled at any time; an attempt under way is dropped."""
         require_sendable(mail)
         host = self._destination(mail.domain)
         async with self._lanes.enter(host):
@@ -94,14 +94,14 @@ class SmtpCourier:
                 return await self._deliver_afresh(destination, mail)
 
     async def close(self) -> None:
-        """Say goodbye to the servers; call it after the last delivery."""
+        """Closes idle sessions; call it after the last delivery."""
         await self._resting.close()
 
     def _destination(self, domain: str) -> str:
         return self._relay.host if self._relay else domain.lower()
 
     async def _find_policy(self, domain: str, mail: OutgoingMail) -> PolicedDestination:
-        """A relay has its own rules; a report about TLS goes whatever TLS comes to."""
+        """No policy for a relay, which has its own, or for a TLS report, which goes even if TLS fails."""
         if self._relay is not None or mail.is_tls_report:
             return PolicedDestination(domain, None, is_free=True)
         policy = None if self._policies is None else await self._policies.find(domain)
@@ -135,7 +135,7 @@ class SmtpCourier:
         raise failure
 
     async def _open(self, destination: PolicedDestination, hop: Hop, seen: list[TlsSession]) -> SmtpSession:
-        """Notes how it began, where TLS decided it."""
+        """Records how the session began, as far as TLS decided it."""
         need: DaneNeed | None = None
         fault, reason, own_ip = "", "", ""
         try:
@@ -156,7 +156,7 @@ class SmtpCourier:
     async def _open_as_asked(
         self, destination: PolicedDestination, hop: Hop, need: DaneNeed | None
     ) -> SmtpSession:
-        """DANE counts before MTA-STS, which must not make up for it (RFC 8461 section 2)."""
+        """DANE comes before MTA-STS, which must not replace it (RFC 8461 section 2)."""
         policy = destination.policy
         if need is not None and (need.usable or not destination.is_enforced):
             session = await self._dialer.open_dane_mx(hop, self._port, need)
@@ -173,7 +173,7 @@ class SmtpCourier:
         return session
 
     async def _find_need(self, domain: str, host: str) -> DaneNeed | None:
-        """Where no valid answer comes a record may be kept from us: then the host is left alone."""
+        """Without a valid answer a record may be withheld from us: then the host is not used."""
         try:
             return await find_need(self._resolver, domain, host, self._port)
         except DnsTemporary as error:
@@ -214,7 +214,7 @@ class SmtpCourier:
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:
-    """The same failure, kept from ending the delivery: the relay has not yet judged the mail."""
+    """The same failure as a temporary one: the relay has not yet judged the mail."""
     return DeliveryError(error.reason, permanent=False, code=error.code, enhanced=error.enhanced)
 
 

@@ -1,4 +1,4 @@
-"""SMTP replies as values: made with bounds from lines as they come in, and fit to be shown."""
+"""SMTP replies as values: read from incoming lines within limits, and safe to show."""
 
 import re
 
@@ -13,7 +13,7 @@ _WHITE = re.compile(r"\s+")
 
 
 class BadReply(Exception):
-    """What came is no SMTP reply."""
+    """The server sent something that is no SMTP reply."""
 
 
 class Reply(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Reply(Struct, frozen=True):
 
     @property
     def is_permanent(self) -> bool:
-        """A refusal that another attempt would meet again."""
+        """Whether a retry would be refused again."""
         return self.code >= 500
 
     @property
@@ -41,18 +41,18 @@ class Reply(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """On one line and short enough to be kept."""
+        """On one line and short enough to store."""
         return _WHITE.sub(" ", " ".join(self.lines)).strip()[:_MAX_SHOWN_CHARACTERS]
 
 
 class ReplyLines:
-    """The lines of one reply after another, as they come in."""
+    """Collects the lines of one reply after another."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
     def add(self, line: bytes) -> Reply | None:
-        """The reply that ends with this line, if it ends one. The code of its last line counts."""
+        """Returns the reply that ends with this line, if any. The code of its last line counts."""
         match = _LINE.fullmatch(line)
         if match is None:
             raise BadReply("sent something that is no SMTP reply")

@@ -30,7 +30,7 @@ async def find_hops(
     allow_private: bool = False,
     shuffle: Callable[[list[str]], None] = random.shuffle,
 ) -> list[Hop]:
-    """At least one hop, at most MAX_ADDRESSES. Raises DeliveryError where there is no way."""
+    """At least one hop, at most MAX_ADDRESSES. Raises DeliveryError if there is none."""
     hosts = (await _hosts(resolver, domain, shuffle))[:_MAX_HOSTS]
     answers = await asyncio.gather(*(resolver.addresses(host) for host in hosts), return_exceptions=True)
     found: list[Hop] = []
@@ -76,7 +76,7 @@ def _no_way(domain: str, has_addresses: bool, unanswered: DnsTemporary | None) -
     if unanswered is not None:
         return _unanswered(domain)
     if has_addresses:
-        # Whoever publishes such an address wants no mail from outside; days of trying would not change it.
+        # A domain with such an address wants no mail from outside; days of retries would not change that.
         reason = f"the mail servers of {domain} have no public address"
     else:
         reason = f"the domain {domain} has no mail server"

@@ -27,7 +27,7 @@ _CERTIFICATE_FAULTS: dict[int | None, str] = {
 
 
 class Timeouts(Struct, frozen=True):
-    """Per stage, in seconds, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of a mail."""
+    """Seconds per stage, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of a mail."""
 
     connect: float = 30
     tls: float = 60
@@ -41,8 +41,8 @@ class Timeouts(Struct, frozen=True):
     quit: float = 5
 
 
-# A relay is the operator's own: one that says nothing for so long hangs, and mail is better tried again.
-# Behind the final dot it has the same time as any other: a mail that is given up there may go twice.
+# A relay is the operator's own: if it is silent for so long it hangs, and a retry is better.
+# After the final dot it has the same time as any other: a mail given up there may be sent twice.
 RELAY_TIMEOUTS = Timeouts(connect=10, tls=20, greeting=20, command=20, mail=20, rcpt=20, data=30)
 
 
@@ -56,12 +56,12 @@ class _Step(Struct, frozen=True):
 
 
 class TlsFailed(DeliveryError):
-    """No TLS came about, or none that proves the server. `result` says it in a word of RFC 8460."""
+    """No TLS, or none that proves the server. `result` is a term of RFC 8460."""
 
     def __init__(self, reason: str, result: str = "validation-failure") -> None:
         super().__init__(reason, permanent=False, enhanced="4.7.5")
         self.result = result
-        self.own_ip = ""  # from which it was tried, if a connection came about
+        self.own_ip = ""  # from which it was tried, if there was a connection
 
 
 class SmtpSession:
@@ -69,10 +69,10 @@ class SmtpSession:
 
     def __init__(self, wire: Wire, host: str, timeouts: Timeouts) -> None:
         self.host = host
-        self.has_sent_whole_mail = False  # of the last mail: from here on a lost answer may mean success
+        self.has_sent_whole_mail = False  # of the last mail: from then on a lost answer may mean success
         self.mails_tried = 0
         self.proof: Proof = "opportunistic"  # of the host, where there is TLS
-        self.fault = ""  # what was wrong with TLS although the session goes on, in a word of RFC 8460
+        self.fault = ""  # what was wrong with TLS although the session continues, as a term of RFC 8460
         self._wire = wire
         self._timeouts = timeouts
         self._steps = (
@@ -124,7 +124,7 @@ class SmtpSession:
         self._is_at_rest = True
 
     async def start_tls(self, context: ssl.SSLContext) -> bool:
-        """Whether TLS began; False when the server declines. A failed handshake is a DeliveryError."""
+        """False if the server declines. A failed handshake is a DeliveryError."""
         self._is_at_rest = False
         reply = await self._ask("STARTTLS", b"STARTTLS")
         if not reply.is_accepting:
@@ -150,7 +150,7 @@ class SmtpSession:
         self._require(reply, "AUTH")
 
     async def sign_in_with_token(self, username: str, token: str) -> None:
-        """By OAuth: OAUTHBEARER (RFC 7628), or XOAUTH2, which is older and does the same."""
+        """Login by OAuth: OAUTHBEARER (RFC 7628), or the older XOAUTH2."""
         mechanisms = self._features.get("AUTH", "").upper().split()
         if "XOAUTH2" in mechanisms:
             name, first = b"XOAUTH2", f"user={username}\1auth=Bearer {token}\1\1"
@@ -221,7 +221,7 @@ class SmtpSession:
             for step in self._steps:
                 replies.append(await self._read(step.name, step.seconds))
             if replies[-1].code == _START_INPUT and not self._are_accepted(replies):
-                # The server waits for content although nobody would get it; an empty one ends that.
+                # The server waits for content although no recipient is left; an empty one ends that.
                 await self._ask("DATA", b".")
         except DeliveryError:
             if self._are_accepted(replies):
@@ -292,7 +292,7 @@ class SmtpSession:
         return reply
 
     def _take_reply(self) -> Reply | None:
-        """The next reply, if all of it is here."""
+        """The next reply, if it is complete."""
         while (line := self._wire.take_line()) is not None:
             reply = self._lines.add(line)
             if reply is not None:
@@ -323,15 +323,16 @@ class SmtpSession:
 
 
 def result_of(error: BaseException) -> str:
-    """Why a certificate was refused, in the words of RFC 8460 section 4.3.2."""
+    """Why a certificate was refused, as a term of RFC 8460 section 4.3.2."""
     code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else None
     return _CERTIFICATE_FAULTS.get(code, "validation-failure")
 
 
 def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
-    """The content with its dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear.
+    """The content with dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear time.
 
-    There is always a block."""
+    There is always a block.
+    """
     start = 0
     while start < len(raw):
         cut = raw.find(b"\r\n", start + _BLOCK_BYTES)
@@ -350,5 +351,5 @@ def _features(reply: Reply) -> dict[str, str]:
 
 
 def _ends_in_peace(reply: Reply) -> bool:
-    """Whether both sides now agree that no mail is under way and the session goes on."""
+    """Whether both sides agree that no mail is under way and the session goes on."""
     return (reply.is_accepting or reply.is_refusing) and reply.code != _SERVICE_CLOSING

@@ -1,4 +1,4 @@
-"""The way of each mail: the server's own, or the relay of whoever sends it; the next where one is away."""
+"""The route of each mail: the server's own or the sender's relay; the next one if a relay is unreachable."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ KEPT_COURIERS = 200
 
 
 class WaysOut:
-    """`own` are the ways of the server, in the order in which they are tried."""
+    """`own` are the routes of the server, in the order in which they are tried."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class WaysOut:
         return courier
 
     async def _check(self, relay: Relay) -> Relay:
-        """A tenant names it: it is checked like a webhook, and connected to as it was checked."""
+        """A tenant chose the relay: it is checked like a webhook, and connected at the checked address."""
         try:
             found = await resolve_target(self._resolver, f"https://{relay.host}/", self._allow_private)
         except ForbiddenTarget as error:
@@ -73,7 +73,7 @@ class CapturingCourier:
     """POSTROOM_OUTBOUND=capture: mail for other servers is signed and kept, and nothing is sent."""
 
     async def deliver(self, mail: OutgoingMail) -> Receipt:
-        """Refuses mail that no server could be given, as the SMTP courier does."""
+        """Refuses mail that could be given to no server, as the SMTP courier does."""
         require_sendable(mail)
         return Receipt(250, "2.0.0 Captured: kept here, not sent.", captured=mail.raw[: mail.signature_bytes])
 

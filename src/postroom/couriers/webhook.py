@@ -1,4 +1,4 @@
-"""The webhook courier: one POST to a customer's endpoint, only ever to an address that was checked."""
+"""The webhook courier: one POST to a customer's endpoint, only to a checked address."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.processes import pools
 
 if TYPE_CHECKING:
-    import httpx2  # loaded with the first webhook: most of a start would be spent on it and its like
+    import httpx2  # loaded with the first webhook: it would take most of a start
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048
@@ -38,7 +38,7 @@ class WebhookLimits(Struct, frozen=True):
 
 
 class HttpCourier:
-    """Every post resolves, checks and connects anew: endpoints share no connection, cookie or proxy."""
+    """Every post resolves, checks and connects again: endpoints share no connection, cookie or proxy."""
 
     def __init__(
         self,
@@ -59,15 +59,16 @@ class HttpCourier:
         self._opening = asyncio.Lock()
 
     async def _open_transport(self) -> "httpx2.AsyncHTTPTransport":
-        """Made when it is first needed, by a thread: the authorities of the machine take a while to load."""
+        """Made on first use, in a thread: loading the system's authorities takes a while."""
         async with self._opening:
             if self._transport is None:
                 self._transport = await pools.ONCE.run(self._make_transport)
             return self._transport
 
     def _make_transport(self) -> "httpx2.AsyncHTTPTransport":
-        """A kept connection would be found by its address alone, and so be lent to another host behind the
-        same one without a look at that host's certificate."""
+        """Keeps no connection: it would be found by its address alone, and be reused for another host there
+        without checking that host's certificate.
+        """
         import httpcore2
         import httpx2
 
@@ -84,7 +85,7 @@ class HttpCourier:
         return transport
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
-        """Raises DeliveryError when there is no answer. The deadline runs from the moment there is room."""
+        """Raises DeliveryError without an answer. The deadline runs from when a slot is free."""
         async with self._lanes.enter(url):
             started_at = asyncio.get_running_loop().time()
             ends_at = started_at + self._limits.deadline_seconds
@@ -105,7 +106,7 @@ class HttpCourier:
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
     ) -> Fetched:
-        """A question to a server outside, checked like a webhook; its whole answer, or FetchError."""
+        """A request to an external server, checked like a webhook. Its whole answer, or FetchError."""
         ends_at = asyncio.get_running_loop().time() + self._limits.deadline_seconds
         try:
             async with asyncio.timeout_at(ends_at):
@@ -151,7 +152,7 @@ class HttpCourier:
     def _make_request(
         self, target: Target, ip: str, body: bytes, headers: Mapping[str, str], method: str
     ) -> "httpx2.Request":
-        """To the checked address, in the name of the host: no second lookup can lead it elsewhere."""
+        """Connects to the checked address with the name of the host: no second look-up can redirect it."""
         import httpx2
 
         timeouts = {"connect": self._limits.connect_seconds, "read": None, "write": None, "pool": None}
@@ -196,7 +197,7 @@ def parse_retry_after(value: str, now: float) -> int | None:
 
 
 async def _read_beginning(response: "httpx2.Response", ends_at: float) -> bytes:
-    """As much of the body as comes in time. The status is known: a body that breaks off changes nothing."""
+    """As much of the body as comes in time. The status is known, so a truncated body does not matter."""
     import httpx2
 
     beginning = bytearray()

@@ -1,4 +1,4 @@
-"""One TCP connection to an SMTP server: bounded lines in, bytes with back pressure out."""
+"""One TCP connection to an SMTP server: limited lines in, bytes with back pressure out."""
 
 import asyncio
 import ssl
@@ -6,13 +6,13 @@ from ipaddress import ip_address
 from typing import cast
 
 _MAX_LINE_BYTES = 4096
-# More than any reply may hold: a server that says this much unasked is not listened to any longer.
+# More than any reply may be: a server that sends this much unasked is disconnected.
 _MAX_UNREAD_BYTES = 64 * 1024
 _DER = 2  # of Python's own numbers
 
 
 class WireBroken(Exception):
-    """The connection cannot be used any more; the text says why."""
+    """The connection is unusable; the text says why."""
 
 
 class Wire(asyncio.Protocol):
@@ -28,7 +28,7 @@ class Wire(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Open, and nothing was said that nobody asked for."""
+        """Whether it is open and has no unexpected input."""
         return self._ending is None and not self._received and not self._transport.is_closing()
 
     @property
@@ -37,7 +37,7 @@ class Wire(asyncio.Protocol):
 
     @property
     def own_ip(self) -> str:
-        """As the other side sees it; "" behind a NAT, where what we see means nothing to it."""
+        """Our address as the other side sees it; "" behind a NAT, where it means nothing to it."""
         name = self._transport.get_extra_info("sockname") or ("",)
         try:
             address = ip_address(name[0])
@@ -46,7 +46,7 @@ class Wire(asyncio.Protocol):
         return "" if address.is_private and not address.is_loopback else str(address)
 
     def certificates(self) -> list[bytes]:
-        """That the other side showed, its own first, as DER; of no authority and unverified."""
+        """The certificates shown by the other side, its own first, as DER, not verified."""
         shown = self._transport.get_extra_info("ssl_object")
         if shown is None:
             return []
@@ -60,7 +60,7 @@ class Wire(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the other side has taken enough of what was written."""
+        """Waits until the other side has taken enough of what was written."""
         if self._is_paused and self._ending is None:
             self._writer = asyncio.get_running_loop().create_future()
             await self._writer
@@ -68,7 +68,7 @@ class Wire(asyncio.Protocol):
             raise WireBroken(self._ending)
 
     def take_line(self) -> bytes | None:
-        """The next line without its end; None while it is not all here."""
+        """The next line without its end; None while it is incomplete."""
         end = self._received.find(b"\n")
         if end < 0:
             return None
@@ -79,7 +79,7 @@ class Wire(asyncio.Protocol):
         return line.removesuffix(b"\r")
 
     async def wait(self) -> None:
-        """For more of the line that is not all here."""
+        """Waits for more of an incomplete line."""
         if len(self._received) > _MAX_LINE_BYTES:
             raise WireBroken("sent a line without end")
         if self._ending is not None:
@@ -88,7 +88,7 @@ class Wire(asyncio.Protocol):
         await self._reader
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        # What is here came in the clear and must not be read as if it were protected (RFC 3207 section 6).
+        # This came in the clear and must not be read as if it were protected (RFC 3207 section 6).
         if self._received:
             raise WireBroken("spoke before TLS had begun")
         loop = asyncio.get_running_loop()
@@ -98,7 +98,7 @@ class Wire(asyncio.Protocol):
         self._transport = transport
 
     def abort(self) -> None:
-        """Drop the connection without waiting for anything that is still to be written."""
+        """Drops the connection without waiting for pending writes."""
         self._end("the connection was given up")
         self._transport.abort()
 

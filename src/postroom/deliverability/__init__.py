@@ -1,1 +1,1 @@
-"""Whether mail arrives: the records of a domain, and what the world can see of this server."""
+"""Whether mail arrives: the records of a domain, and how other servers see this one."""

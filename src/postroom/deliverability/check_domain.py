@@ -1,4 +1,4 @@
-"""The health of a domain: all checks side by side, none of which can fail the others."""
+"""The health of a domain: all checks run concurrently, and none can fail the others."""
 
 import asyncio
 
@@ -61,10 +61,10 @@ async def check_server(resources: Resources, addresses: tuple[str, ...]) -> list
 
 
 def problems(found: list[HealthCheck]) -> tuple[str, ...]:
-    """What breaks the domain; of what nobody knows, nothing does."""
+    """Checks that fail the domain; unknown ones do not."""
     return tuple(each.name for each in found if each.name in NEEDED and each.state in ("missing", "wrong"))
 
 
 def unanswered(found: list[HealthCheck]) -> tuple[str, ...]:
-    """What might break the domain, while nobody can say."""
+    """Checks that could fail the domain but have no answer."""
     return tuple(each.name for each in found if each.name in NEEDED and each.state == "unknown")

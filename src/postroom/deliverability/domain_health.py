@@ -1,4 +1,4 @@
-"""Domain health: what the daily look at a domain found last, and who is told when that turns."""
+"""Domain health: the last result of the daily check, and events when it changes."""
 
 from msgspec import Struct
 
@@ -27,7 +27,7 @@ def find(tx: Tx, domain_id: str) -> LastLook | None:
 
 
 def list_due(tx: Tx, service_domain: str, now: int, limit: int) -> list[Domain]:
-    """Verified domains that nobody has looked at for a day; the server's own belongs to the first account."""
+    """Verified domains not checked for a day; the server's own belongs to the first account."""
     rows = tx.all(
         "select domains.* from domains left join domain_health on domain_id = domains.id"
         " where verified_at is not null and coalesce(checked_at, 0) <= :before order by domains.id"
@@ -51,8 +51,9 @@ def _service_if_due(tx: Tx, service_domain: str, now: int) -> list[Domain]:
 def note(
     tx: Tx, domain: Domain, seen: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
-    """With its turn for the worse, or back, told in the same transaction. A fault of which the DNS says
-    nothing now is still one."""
+    """Records an event in the same transaction if the health changed. A fault that DNS gives no answer about
+    now still counts.
+    """
     last = find(tx, domain.id)
     lasting = () if last is None else tuple(each for each in last.problems if each in unanswered)
     problems = (*seen, *lasting)

@@ -1,4 +1,4 @@
-"""Domain reports: what other servers said of mail in the name of a domain, and of encryption towards it."""
+"""Domain reports: what other servers reported about mail in the name of a domain, and about TLS to it."""
 
 import hashlib
 from typing import Final, Literal
@@ -24,12 +24,12 @@ Kind = Literal["dmarc", "tls"]
 DMARC: Final = "dmarc"
 TLS: Final = "tls"
 LIFETIME = 400 * DAY
-ROWS_A_DAY = 20_000  # of one domain: whoever floods it with reports fills no disk
+ROWS_A_DAY = 20_000  # of one domain: a flood of reports must not fill the disk
 SHOWN_ROWS = 1_000
 
 
 class ReportedRow(Struct, frozen=True):
-    """Of TLS, `source` is who reports, `spf` the policy and `dkim` the result."""
+    """For TLS, `source` is the reporter, `spf` the policy and `dkim` the result."""
 
     source: str
     spf: str
@@ -51,7 +51,7 @@ class DayCount(Struct, frozen=True):
 
 
 async def read_mail(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
-    """What came to the server itself."""
+    """Reads mail to the server itself."""
     if received.is_check:
         await answer_check(resources, lookup, received)
     else:
@@ -59,7 +59,7 @@ async def read_mail(resources: Resources, lookup: Lookup, received: ReceivedRepo
 
 
 async def read_report(resources: Resources, received: ReceivedReport) -> None:
-    """Read beside the loop: what is packed may be a thousand times as large."""
+    """Runs in a thread: unpacked it may be a thousand times as large."""
     try:
         mail = await pools.READING.run(parse_mail, received.content)
         report = await pools.READING.run(find_report, mail)
@@ -72,7 +72,7 @@ async def read_report(resources: Resources, received: ReceivedReport) -> None:
 def store(
     tx: Tx, received: ReceivedReport, report: AggregateReport | TlsReport | None, service: str, now: int
 ) -> None:
-    """Once, by whichever node was first; and of each report once, however often it is sent."""
+    """Once, by whichever node is first; and each report once, however often it is sent."""
     owner = domains.SERVICE if received.domain == service else domains.find_owner(tx, received.domain)
     if not received_reports.remove(tx, received.id) or report is None or owner is None:
         return
@@ -109,7 +109,7 @@ def store(
 
 
 def _rows_about(report: AggregateReport | TlsReport, domain: str) -> list[ReportedRow]:
-    """What a report says of another domain than that which it was sent to is nobody's here."""
+    """Leaves out what a report says of other domains."""
     if isinstance(report, TlsReport):
         return [
             ReportedRow(report.reporter, row.policy, row.result, "", row.count)
@@ -137,7 +137,7 @@ def _count_of_today(tx: Tx, owner: str, domain: str, now: int) -> int:
 
 
 def list_rows(tx: Tx, owner: str, domain: str, kind: Kind, first: int, last: int) -> list[ReportedRow]:
-    """Of these days, what is most first."""
+    """For these days, highest count first."""
     rows = tx.all(
         "select source, spf, dkim, disposition, sum(count) as total from domain_reports"
         " where owner = :owner and domain = :domain and kind = :kind and day between :first and :last"
@@ -154,7 +154,7 @@ def list_rows(tx: Tx, owner: str, domain: str, kind: Kind, first: int, last: int
 
 
 def count_days(tx: Tx, owner: str, domain: str, first: int, last: int) -> list[DayCount]:
-    """Every day, also those of which nobody reported."""
+    """Every day, including those without reports."""
     rows = tx.all(
         "select day, sum(case when spf = 'pass' or dkim = 'pass' then count else 0 end) as passed,"
         " sum(count) as total from domain_reports"

@@ -1,4 +1,4 @@
-"""What one check of a domain found, and the line of a zone file that mends it."""
+"""The result of one check of a domain, and the zone file line that fixes it."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ class HealthCheck(Struct, frozen=True):
 
 
 def shown(values: "list[str] | tuple[str, ...]") -> str:
-    """What was found, a line each, in bounds: it comes from outside."""
+    """One line each, limited in length: it comes from outside."""
     return "\n".join(values)[:SHOWN_CHARACTERS]
 
 

@@ -1,4 +1,4 @@
-"""Where mail programs find the server: its doors, autoconfiguration and SRV records (RFC 6186 and 8314)."""
+"""How mail programs find the server: its ports, autoconfiguration and SRV records (RFC 6186 and 8314)."""
 
 from html import escape
 
@@ -28,7 +28,7 @@ SERVER = """    <{kind}Server type="{protocol}">
 
 
 class ProgramDoor(Struct, frozen=True):
-    """One of the two servers that a mail program asks for; `security` as autoconfiguration names it."""
+    """One of the two servers for mail programs; `security` as autoconfiguration names it."""
 
     protocol: str  # imap or smtp
     host: str
@@ -43,7 +43,7 @@ class ProgramDoor(Struct, frozen=True):
 
 
 def doors(config: Config) -> list[ProgramDoor]:
-    """Those that are open, to read first."""
+    """Those that are enabled, IMAP first."""
     found = []
     if config.imap is not None:
         found.append(_door("imap", config.domain, config.imap.port, IMAPS_PORT))
@@ -57,7 +57,7 @@ def _door(protocol: str, host: str, port: int, tls_port: int) -> ProgramDoor:
 
 
 def autoconfig(config: Config) -> str:
-    """As Thunderbird and others read it."""
+    """The format of Thunderbird and others."""
     kinds = {"imap": "incoming", "smtp": "outgoing"}
     servers = [
         SERVER.format(

@@ -1,4 +1,4 @@
-"""Reputation of an inbox: how much of its mail came back or was complained about, and when that stops it."""
+"""Reputation of an inbox: how much of its mail bounced or had complaints, and when it is suspended."""
 
 from msgspec import Struct
 
@@ -24,8 +24,10 @@ INBOXES_AT_ONCE = 100
 
 
 class Reputation(Struct, frozen=True):
-    """Of the mails that were tried since a moment: how many a server refused, at once or later, and about how
-    many somebody complained. What went to the simulator alone harms nobody, and does not count."""
+    """Mails tried since a moment: how many were refused, at once or later, and how many had complaints.
+
+    Mail only to the simulator does not count.
+    """
 
     tried: int
     bounced: int
@@ -33,7 +35,7 @@ class Reputation(Struct, frozen=True):
 
 
 def list_harmed(tx: Tx, since: int) -> list[str]:
-    """Inboxes of which a mail came back, failed or was complained about since a moment."""
+    """Inboxes with mail that bounced, failed or had complaints since a moment."""
     rows = tx.all(
         "select distinct inbox_id from events where created_at >= :since"
         " and kind in (:bounced, :failed, :complained) order by inbox_id limit :limit",
@@ -71,7 +73,7 @@ def _count(tx: Tx, inbox_id: str, kind: str, since: int, simulated: str) -> int:
 
 
 def _count_refused(tx: Tx, inbox_id: str, since: int, simulated: str) -> int:
-    """Refused by a server: what failed because nobody answered says nothing about the inbox."""
+    """Refused by a server: failures without an answer say nothing about the inbox."""
     row = tx.one(
         "select count(*) as number from (select distinct message_id from events where inbox_id = :inbox_id"
         " and kind = :kind and created_at >= :since limit :most) as told"
@@ -88,7 +90,7 @@ def _count_refused(tx: Tx, inbox_id: str, since: int, simulated: str) -> int:
 
 
 def find_fault(found: Reputation, config: Config) -> str | None:
-    """Why an inbox should stop, in words; None while it may go on."""
+    """Why an inbox should be suspended; None if it may go on."""
     if found.tried < config.suspend_after:
         return None
     shares = (
@@ -102,7 +104,7 @@ def find_fault(found: Reputation, config: Config) -> str | None:
 
 
 def judge_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
-    """Suspends it where its mail does harm, once, until a person lifts that."""
+    """Suspends it if its mail does harm, once, until a person ends that."""
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None or pauses.find(tx, inbox.id) is not None:
         return
@@ -128,7 +130,7 @@ def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
 
 
 def reactivate(tx: Tx, within: Reach, reason: str, actor: Actor, now: int) -> None:
-    """A person has ended the pause that the server began: from now on it is counted anew."""
+    """A person has ended the pause that the server began: counting starts again."""
     assert within.inbox_id is not None
     tx.run("update inboxes set reactivated_at = :now where id = :id", now=now, id=within.inbox_id)
     _tell(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)

@@ -1,4 +1,4 @@
-"""What the world sees of this server: its reverse name, port 25 in and out, and block lists."""
+"""How other servers see this one: its reverse name, port 25 in and out, and block lists."""
 
 import asyncio
 from ipaddress import ip_address
@@ -11,7 +11,7 @@ from postroom.queue.statistics import OutsideAnswers
 
 SMTP_PORT = 25
 ADDRESSES = 4
-# By convention an answer of a list is in 127.0.0.0/8; these say that it does not answer this resolver.
+# By convention an answer of a list is in 127.0.0.0/8; these mean that it refuses this resolver.
 REFUSALS = "127.255.255."
 
 
@@ -38,7 +38,7 @@ async def check_reverse_names(resolver: Resolver, host: str, addresses: tuple[st
 
 
 async def leads_back(resolver: Resolver, address: str, names: tuple[str, ...]) -> bool:
-    """A name that anybody may claim counts only if it leads to the address (RFC 8601 section 3)."""
+    """Anybody may claim a name: it counts only if it leads back to the address (RFC 8601 section 3)."""
     for name in names[:ADDRESSES]:
         if address in await resolver.addresses(name):
             return True
@@ -65,7 +65,7 @@ def _told(answer: ProbeResult) -> str:
 
 
 def check_port_out(leaves_by_mx: bool, answers: OutsideAnswers) -> HealthCheck:
-    """By what became of mail: no server of others is asked for this alone."""
+    """Judged by results of real mail: no other server is contacted just for this."""
     why = "Many networks close port 25 to the outside; then mail leaves through a relay (POSTROOM_OUTBOUND)."
     if not leaves_by_mx:
         return HealthCheck("port 25 out", "ok", "", "", "Mail does not leave by port 25 of this server.")
@@ -91,7 +91,7 @@ async def check_block_list(resolver: Resolver, zone: str, addresses: tuple[str, 
 
 
 def listed_name(address: str, zone: str) -> str:
-    """RFC 5782 sections 2.1 and 2.4: the address backwards, by bytes or by hexadecimal digits."""
+    """RFC 5782 sections 2.1 and 2.4: the address reversed, by bytes or by hexadecimal digits."""
     ip = ip_address(address)
     parts = address.split(".") if ip.version == 4 else list(ip.exploded.replace(":", ""))
     return ".".join([*reversed(parts), zone])

@@ -1,4 +1,4 @@
-"""New DKIM keys of a domain sign as soon as their records are found; the old ones stop then."""
+"""New DKIM keys of a domain sign as soon as their records are found; the old ones then stop."""
 
 from postroom.accounts import audit, dkim_keys
 from postroom.accounts.actors import Actor
@@ -16,7 +16,7 @@ SWITCHED = "domain.dkim_switched"
 
 
 async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where: Reach) -> None:
-    """`domain` belongs to who owns its keys; `where` is the account that is told."""
+    """`domain` belongs to the owner of its keys; `where` is the account that is notified."""
     waiting = await resources.db.read(dkim_keys.list_waiting, domain.account_id, domain.name)
     found = [key.selector for key in waiting if await is_published(resources.resolver, domain.name, key)]
     if found:

@@ -1,4 +1,4 @@
-"""A recipient who wants no more mail, by the link in one: his address is suppressed, once."""
+"""A recipient unsubscribes by the link in a mail: the address is suppressed, once."""
 
 from postroom.accounts import accounts, secret_values
 from postroom.errors import NotFound

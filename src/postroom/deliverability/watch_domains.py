@@ -1,4 +1,4 @@
-"""The daily look at every verified domain, by one node at a time."""
+"""The daily check of every verified domain, by one node at a time."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ async def watch_domains(resources: Resources) -> None:
 
 
 async def look_at_some(resources: Resources) -> int:
-    """Gives how many were due, of as many as are looked at together."""
+    """Returns how many were due, up to a limit."""
     config, now = resources.config, resources.now()
     due = await resources.db.read(domain_health.list_due, config.domain, now, AT_ONCE)
     await asyncio.gather(*(look_at(resources, domain) for domain in due))
@@ -50,7 +50,7 @@ async def look_at(resources: Resources, domain: Domain) -> None:
 
 
 def owned(domain: Domain) -> Domain:
-    """The server's own domain is told to the first account, and its key is the service's."""
+    """The server's own domain is shown to the first account, but its key is the service's."""
     if domain.id != SERVICE_ID:
         return domain
     return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)
@@ -59,7 +59,7 @@ def owned(domain: Domain) -> Domain:
 def note_if_there(
     tx: Tx, domain: Domain, problems: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
-    """It may have been deleted while the DNS was asked."""
+    """It may have been deleted while DNS was queried."""
     is_there = tx.one("select 1 as found from domains where id = :id", id=domain.id)
     if is_there or domain.id == SERVICE_ID:
         domain_health.note(tx, domain, problems, unanswered, base_url, now)

@@ -1,4 +1,4 @@
-"""Looks at inboxes whose mail came back or was complained about, by one node at a time."""
+"""Checks inboxes whose mail bounced or had complaints, by one node at a time."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ DUTY_HELD = 2 * MINUTE
 
 
 async def watch_reputation(resources: Resources) -> None:
-    """Runs until cancelled. What happened while no server ran is looked at first."""
+    """Runs until cancelled. Begins with what happened while no server ran."""
     me, since = ids.trace(), resources.now() - HOUR
     while True:
         await asyncio.sleep(PAUSE_SECONDS)

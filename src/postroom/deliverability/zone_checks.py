@@ -1,4 +1,4 @@
-"""The records of a domain, each as it is wanted and as the DNS has it."""
+"""The DNS records of a domain, as wanted and as found."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -20,8 +20,9 @@ NO_ANSWER = "The DNS gave no answer. Look again later."
 
 
 class WantedRecords(Struct, frozen=True):
-    """What the zone of a domain should hold. `dkim` has name and value of the record of each key that signs;
-    it is empty while the first is being made."""
+    """What the zone of a domain should hold. `dkim` has name and value of the record of each signing key;
+    it is empty while the first is being made.
+    """
 
     domain: str
     host: str  # of this server
@@ -34,7 +35,7 @@ class WantedRecords(Struct, frozen=True):
 
 
 class Questions(Struct, frozen=True):
-    """The DNS, for code that waits and for code that blocks, and the addresses of this server."""
+    """DNS for async and for blocking code, and the addresses of this server."""
 
     resolver: Resolver
     lookup: Lookup
@@ -173,7 +174,7 @@ ZONE_CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 async def answered(name: str, check: Awaitable[HealthCheck]) -> HealthCheck:
-    """A DNS that does not answer breaks nothing: nobody knows then."""
+    """If DNS does not answer, the result is unknown, not a failure."""
     try:
         return await check
     except DnsTemporary:

@@ -1,4 +1,4 @@
-"""An event and the webhook deliveries of it, recorded together in whatever transaction changes the state."""
+"""Records an event and its webhook deliveries, in the transaction that changes the state."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ COUNTED = {
 
 
 def announce(tx: Tx, news: News, base_url: str) -> list[str]:
-    """Also rings the bells of who listens, after the commit; gives their names."""
+    """Rings the bells of its listeners after the commit; returns their names."""
     return announce_all(tx, [news], base_url)[0]
 
 
 def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
-    """Also rings the bells of who listens, after the commit; gives for each their names."""
+    """Rings the bells of all listeners after the commit; returns their names for each event."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
     for news in told:

@@ -44,7 +44,6 @@ class NewEvent(_EventFields, frozen=True):
 
 
 def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
-    """In their order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
     _insert(tx, recorded)
@@ -60,7 +59,7 @@ def _insert(tx: Tx, recorded: Sequence[NewEvent]) -> None:
 
 
 def _packed(stub: bytes) -> bytes:
-    """A long one stays as it is: the database has to know how much of a page it takes."""
+    """A long stub stays unpacked: the database must know how much of a page it takes."""
     return stub if len(stub) > PACKED_STUB_BYTES else packing.pack(stub) or stub
 
 
@@ -122,7 +121,7 @@ def bell(account_id: str) -> str:
 
 
 class EventChoice(Struct, frozen=True):
-    """Which events within reach somebody wants; an empty set wants all."""
+    """Which events are wanted within a reach; an empty set wants all."""
 
     reach: Reach
     inbox_ids: frozenset[str] = frozenset()
@@ -130,12 +129,12 @@ class EventChoice(Struct, frozen=True):
 
     @property
     def is_for_all(self) -> bool:
-        """Of an account, without a filter."""
+        """Whether it wants all events of an account."""
         return self.reach.is_account and not self.inbox_ids and not self.kinds
 
 
 def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
-    """Of any event of the account: whoever knows an id, of another inbox too, may go on behind it."""
+    """Takes any event of the account, also of other inboxes: an id is enough to continue behind it."""
     row = ids.is_id(ids.EVENT, event_id) and tx.one(
         "select position from events where id = :id and account_id = :account_id",
         id=event_id,
@@ -164,7 +163,7 @@ _COLUMNS = (
 _TABLES = "events left join messages on messages.id = events.message_id"
 ID_ALONE = "events.id, position"
 BEHIND_ALL = 2**62
-# An event has the text and the reply text, which the document mostly has once.
+# An event contains the text and the reply text, which the document usually stores once.
 _SIZES = f"position, length(payload) + 2 * coalesce({documents.SIZE}, 0) as {pages.SIZE}"
 
 
@@ -183,7 +182,7 @@ def find(tx: Tx, event_id: str) -> Event | None:
 
 
 def kinds_of(tx: Tx, event_ids: Sequence[str]) -> dict[str, str]:
-    """By the id of the event, of those that are still kept."""
+    """Kinds by event id, for events that still exist."""
     if not event_ids:
         return {}
     is_wanted, wanted = one_of("id", event_ids)
@@ -197,13 +196,13 @@ def last_position(tx: Tx, account_id: str) -> int:
 
 
 def last_id(tx: Tx, reach: Reach, below: int = BEHIND_ALL) -> str | None:
-    """Of the newest event within reach, or of the newest before a position."""
+    """The id of the newest event within reach, or of the newest before a position."""
     rows = _read(tx, reach, NEWEST_FIRST, _choose(tx, EventChoice(reach), NEWEST_FIRST, below, 1), ID_ALONE)
     return str(rows[0]["id"]) if rows else None
 
 
 class EventSlice(Struct, frozen=True):
-    """Events of the log. With more behind it, what follows its last one was not looked at."""
+    """Part of the log. If `has_more`, nothing after its last event was read."""
 
     events: list[Event]
     has_more: bool
@@ -226,7 +225,7 @@ def list_before(tx: Tx, wanted: EventChoice, position: int | None, limit: int) -
 
 
 def _list(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> EventSlice:
-    """First the sizes, so that what does not fit into a page is never read."""
+    """Reads the sizes first, so that events that do not fit into the page are never read."""
     positions = _choose(tx, wanted, order, position, limit)
     sized = _read(tx, wanted.reach, order, positions, _SIZES)
     fitting = [row["position"] for row in sized[: pages.fitting([row[pages.SIZE] for row in sized])]]
@@ -248,7 +247,7 @@ def _read(tx: Tx, reach: Reach, order: LogOrder, positions: Sequence[int], colum
 
 
 def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
-    """One look into an index for each place and kind: a filter over the log would walk through all of it."""
+    """One index look-up for each place and kind: a filter over the log would scan all of it."""
     if wanted.is_for_all:
         return _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
     found: list[int] = []
@@ -259,7 +258,7 @@ def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: 
 
 
 def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
-    """Those that are there, also such as this version does not know, each by one look into the index."""
+    """All kinds there, also unknown ones, each by one index look-up."""
     where = " and ".join(f"{column} = :{column}" for column in place)
     kind = ""
     while row := tx.one(
@@ -270,7 +269,7 @@ def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
 
 
 def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
-    """Columns and their values: inboxes that are asked for and within reach, or a pod, or the account."""
+    """Columns and values to look for: the wanted inboxes within reach, or a pod, or the account."""
     reach = wanted.reach
     if reach.inbox_id is not None and not wanted.inbox_ids:
         return [{"inbox_id": reach.inbox_id}]
@@ -283,7 +282,7 @@ def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
 
 
 def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
-    """An inbox has one owner, whom any of its events names, also when it is gone."""
+    """An inbox has one owner, which all its events name, even after it was deleted."""
     row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
         "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
         id=inbox_id,
@@ -305,7 +304,7 @@ def _positions_of(tx: Tx, place: dict[str, str], order: LogOrder, position: int,
 
 
 def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
-    """Oldest first; whoever asks has seen that the message is within reach."""
+    """Oldest first. The caller has checked that the message is within reach."""
     rows = tx.all(
         f"select {_COLUMNS} from {_TABLES} where events.message_id = :id order by position limit :limit",
         id=message_id,
@@ -315,7 +314,7 @@ def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
 
 
 def pods_of(reach: Reach) -> list[str]:
-    """As they stand in the rows; none for an account, whose pods are all of them."""
+    """Pod ids as stored in the rows; none for an account, whose pods are all included."""
     if reach.pod_id is None:
         return []
     return [reach.pod_id, ""] if reach.pod_id == default_pod(reach.account_id) else [reach.pod_id]
@@ -363,7 +362,7 @@ class ToldMessage(Struct, frozen=True):
 
 
 def list_told(tx: Tx, kind: str, since: int, limit: int) -> list[ToldMessage]:
-    """Of all accounts, the newest first: the messages that events of a kind have told of."""
+    """Messages with an event of this kind, from all accounts, newest first."""
     rows = tx.all(
         "select message_id, created_at from events where created_at >= :since and kind = :kind"
         " order by created_at desc limit :limit",

@@ -18,10 +18,10 @@ MESSAGE_EXPIRED = "message.expired"
 MESSAGE_SCHEDULED = "message.scheduled"
 MESSAGE_CANCELLED = "message.cancelled"
 MESSAGE_RELEASED = "message.released"
-MESSAGE_JUDGED = "message.judged"  # a judge of the operator's own speaks against it
-DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is gone, by the daily look
+MESSAGE_JUDGED = "message.judged"  # the operator's judge objects to it
+DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is missing, by the daily check
 DOMAIN_MENDED = "domain.mended"
-INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail came back or was complained about
+INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail bounced or had complaints
 INBOX_REACTIVATED = "inbox.reactivated"
 
 KINDS = (
@@ -49,7 +49,7 @@ INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 
 
 def require_known(asked: Iterable[str], field: str) -> None:
-    """A kind that does not exist would be waited for in vain."""
+    """Refuses unknown kinds: waiting for one would never end."""
     for kind in asked:
         if kind not in KINDS:
             raise BadRequest(

@@ -1,4 +1,4 @@
-"""Notifications: a short word to people elsewhere that something waits, grouped when much happens at once."""
+"""Notifications: short messages to people outside that something waits, grouped when many come at once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS)
 SLACK, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "discord", "ntfy", "email", "webhook"
 KINDS = (SLACK, DISCORD, NTFY, EMAIL, WEBHOOK)
 TARGETS_LIMIT = 20
-GATHERED = 5 * SECOND  # what happens within so long is told together
+GATHERED = 5 * SECOND  # events within this time share one notification
 SUBJECT_CHARACTERS = 200
 FLAGGED = ("suspicious", "malicious")
 
@@ -62,7 +62,7 @@ def list_targets(tx: Tx, account_id: str) -> list[NotificationTarget]:
 
 
 def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) -> None:
-    """In place of those that were there. One that stays keeps its failures, and what still has to be told."""
+    """Replaces the targets. One that stays keeps its failures and its pending notifications."""
     before = {(each.kind, each.target): each for each in list_targets(tx, account_id)}
     tx.run("delete from notification_targets where account_id = :id", id=account_id)
     for position, asked in enumerate(targets):
@@ -83,7 +83,7 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
 
 
 def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
-    """Of all events only those that somebody may have to look at."""
+    """Notifies about held mail and suspicious mail; other events are ignored."""
     for news in told:
         document = news.document
         link = f"{base_url}/app/messages/{document.id}"
@@ -97,7 +97,7 @@ def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
 
 
 def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
-    """One for each target that wants it; joined to the one that is about to leave."""
+    """Notifies each target that wants it, or adds to the notification that already waits."""
     for target in list_targets(tx, account_id):
         if occasion in target.wanted:
             _tell(tx, target, target.target, occasion, subject, link, now)
@@ -171,7 +171,7 @@ def _find_told(tx: Tx, target_id: str) -> Told | None:
 
 
 def note_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:
-    """A failure is shown beside its target until something was told again."""
+    """A failure is shown beside its target until a notification succeeds."""
     tx.run(
         "update notification_targets set last_error = :error, failed_at = :failed_at,"
         " told_at = coalesce(:told_at, told_at) where id = :id",

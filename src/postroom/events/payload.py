@@ -1,6 +1,6 @@
 """The JSON of an event, the same on the stream, in webhooks and in the log.
 
-A stub is built once, as bytes: all but the texts, which are put in from the message whenever it is read.
+A stub has everything but the texts, built once as bytes; each read inserts the texts from the message.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class EventCalendar(Struct, frozen=True, kw_only=True):
 class EventMessage(Struct, frozen=True):
     """The message that an event is about."""
 
-    # A new field stands behind `reply_text`, so that nothing from outside names a field before the texts.
+    # New fields go after `reply_text`, so that no outside text comes before the keys of the texts.
     id: str
     sender: str = field(name="from")
     to: str
@@ -124,19 +124,19 @@ class Payload(Struct, frozen=True):
     hold: EventHold | UnsetType = UNSET
     actor: Actor | UnsetType = UNSET
     note: str | UnsetType | None = UNSET
-    deleted: bool | UnsetType = UNSET  # the message is gone, and its texts with it
+    deleted: bool | UnsetType = UNSET  # the message is deleted, with its texts
     domain: EventDomain | UnsetType = UNSET
 
 
 class Fate(Struct, frozen=True):
-    """What became of a sent mail for one recipient."""
+    """The outcome of a sent mail for one recipient."""
 
     recipient: str
     reason: str
 
 
 class News(Struct, frozen=True):
-    """What an event will tell."""
+    """The content of an event about a message."""
 
     account_id: str
     pod_id: str
@@ -150,7 +150,7 @@ class News(Struct, frozen=True):
 
 
 class SystemNotice(Struct, frozen=True):
-    """What an event will tell that is about no message; its `message` is empty."""
+    """The content of an event that is about no message; its `message` is empty."""
 
     account_id: str
     pod_id: str
@@ -179,7 +179,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
 
 
 def _no_message(now: int) -> EventMessage:
-    """Whoever reads a message of every event finds one, without an id."""
+    """A placeholder with an empty id, so that every event has a message."""
     return EventMessage(
         id="",
         sender="",
@@ -221,7 +221,7 @@ def _to_hold(hold: Hold) -> EventHold:
 
 
 def complete(stub: bytes, texts: Texts, file_texts: Sequence[bytes]) -> bytes:
-    """Texts as they stand in JSON. No string of a stub has an unescaped quote, so a key is found for sure."""
+    """Inserts texts, encoded as JSON. No string of a stub has an unescaped quote, so each key is found."""
     pieces: list[bytes] = []
     end = 0
     keyed = [(BODY, texts.body), *((FILE, text) for text in file_texts), (REPLY, texts.reply)]
@@ -236,12 +236,12 @@ def without_message(stub: bytes) -> bytes:
 
 
 def files_with_text(files: Sequence[Attachment]) -> list[int]:
-    """Numbers of files, in their order."""
+    """The indexes of files that have text."""
     return [number for number, file in enumerate(files) if file.parsed_text is not None]
 
 
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
-    """`to` is the inbox for mail that came in, and whom it was addressed to for mail that went out."""
+    """`to` is the inbox for received mail, and the recipients for sent mail."""
     return EventMessage(
         id=document.id,
         sender=document.from_addr,

@@ -1,4 +1,4 @@
-"""Push subscriptions: browsers of users that ring when something waits (RFC 8030)."""
+"""Push subscriptions: browsers of users to notify when something waits (RFC 8030)."""
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class PushSubscription(Struct, frozen=True):
 
 
 def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, now: int) -> PushSubscription:
-    """In place of the one that this browser had, also as another user."""
+    """Replaces the subscription of this browser, also one of another user."""
     tx.run("delete from push_subscriptions where endpoint = :endpoint", endpoint=endpoint)
     if len(list_of_user(tx, user.id)) >= DEVICES_OF_A_USER:
         raise BadRequest(f"A user has at most {DEVICES_OF_A_USER} devices that ring. Remove one first.")
@@ -54,7 +54,7 @@ def list_of_user(tx: Tx, user_id: str) -> list[PushSubscription]:
 
 
 def list_ringing(tx: Tx, account_id: str, pod_id: str) -> list[PushSubscription]:
-    """Of people who may decide what waits in this pod."""
+    """Devices of people who may decide what waits in this pod."""
     rows = tx.all(
         "select * from push_subscriptions where account_id = :id and ended_at is null"
         " order by created_at limit :limit",
@@ -90,7 +90,7 @@ def remove(tx: Tx, user_id: str, subscription_id: str) -> None:
 
 
 def note_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:
-    """A failure is shown beside its device until it rang again."""
+    """A failure is shown beside its device until a push succeeds."""
     tx.run(
         "update push_subscriptions set last_error = :error, failed_at = :failed_at,"
         " told_at = coalesce(:told_at, told_at), ended_at = :ended_at where id = :id",

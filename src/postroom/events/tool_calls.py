@@ -1,4 +1,4 @@
-"""Tool calls: the tools of MCP that keys called, and what came of it; like ones are a row a minute."""
+"""Tool calls: which MCP tools keys called, and with what result; equal calls share one row per minute."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ class CalledTools(Struct, frozen=True):
 
 
 def note(tx: Tx, calls: Mapping[ToolCall, tuple[int, int]]) -> None:
-    """How often each was made, and when last."""
+    """Stores how often each was made, and when last."""
     for call, (count, called_at) in sorted(calls.items(), key=lambda each: each[1]):
         tx.run(
             "insert into tool_calls (key_id, minute, tool, inbox_id, outcome, account_id, count, called_at)"

@@ -1,4 +1,4 @@
-"""Web Push: a message that only the browser can read (RFC 8291), from a server that it knows (RFC 8292)."""
+"""Web Push: a message that only the browser can decrypt (RFC 8291), from a known server (RFC 8292)."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from postroom.clock import HOUR, SECOND
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-OWN = "web-push"  # its name among the secrets of the server; VAPID keys are made of it
+OWN = "web-push"  # its name among the server's secrets; VAPID keys are derived from it
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
 POINT_BYTES, AUTH_BYTES = 65, 16
 RECORD_BYTES = 4096
@@ -20,7 +20,7 @@ TTL_SECONDS = 3600
 
 
 def own_key(secret: bytes) -> "EllipticCurvePrivateKey":
-    """The same on every node and after every start: browsers are bound to it."""
+    """The same on every node and after every start: subscriptions are bound to it."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.derive_private_key(int.from_bytes(secret, "big") % (ORDER - 1) + 1, ec.SECP256R1())
@@ -33,12 +33,12 @@ def public_point(key: "EllipticCurvePrivateKey") -> bytes:
 
 
 def public_text(secret: bytes) -> str:
-    """What the page hands to the browser."""
+    """The public key in the form that the page gives the browser."""
     return to_base64(public_point(own_key(secret)))
 
 
 def is_browser_key(p256dh: str, auth: str) -> bool:
-    """A point on the curve, and a secret of the right length."""
+    """Whether it is a point on the curve, and a secret of the right length."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     try:
@@ -52,7 +52,7 @@ def is_browser_key(p256dh: str, auth: str) -> bool:
 def to_request(
     content: bytes, endpoint: str, p256dh: str, auth: str, secret: bytes, contact: str, now: int
 ) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of the POST to the browser's maker, who learns nothing but that it came."""
+    """Body and headers of the POST to the push service, which cannot read the content."""
     headers = {
         "Authorization": vapid(endpoint, secret, contact, now),
         "Content-Encoding": "aes128gcm",
@@ -71,7 +71,7 @@ def encrypt(
     sender: "EllipticCurvePrivateKey | None" = None,
     salt: bytes | None = None,
 ) -> bytes:
-    """RFC 8291 section 3.4. Sender's key and salt are random, but in a test."""
+    """RFC 8291 section 3.4. Sender's key and salt are random, except in tests."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -95,7 +95,7 @@ def derive(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 
 def vapid(endpoint: str, secret: bytes, contact: str, now: int) -> str:
-    """RFC 8292 section 3: who asks, for this one service, for half a day."""
+    """The Authorization header of RFC 8292 section 3, for this one service and half a day."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature

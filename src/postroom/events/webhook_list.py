@@ -1,4 +1,4 @@
-"""The list of webhooks of an account, beside its first one and those of inboxes."""
+"""The list of webhooks of an account, in addition to its first one and those of inboxes."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ HEADERS_LIMIT = 20
 VALUE_CHARACTERS = 1000
 NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 VALUE = re.compile(r"[\x20-\x7e]*")
-# What we say ourselves, and what the connection is made of.
+# Headers that we set ourselves, and those of the connection.
 OURS = frozenset(
     """
     content-type content-length content-encoding transfer-encoding host connection
@@ -36,7 +36,7 @@ def require_headers(headers: Mapping[str, str]) -> None:
 
 
 def add(tx: Tx, webhook: Webhook) -> None:
-    """The row of the account is locked, so that two at once are counted one after the other."""
+    """Locks the account's row, so that two added at once are both counted."""
     row = tx.one(
         "select count(*) as webhooks from webhooks where account_id = :id and is_listed = 1",
         id=webhook.account_id,
@@ -60,7 +60,6 @@ def _require_free(tx: Tx, webhook: Webhook) -> None:
 
 
 def put(tx: Tx, webhook: Webhook) -> None:
-    """What is enabled again begins anew."""
     _require_free(tx, webhook)
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)

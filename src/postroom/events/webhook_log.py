@@ -10,7 +10,7 @@ from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
 
 COUNTED_BEYOND_PAGE = 1000
-LOOKED_AT = 5000  # deliveries at most: an overview never walks a table
+LOOKED_AT = 5000  # deliveries at most: an overview never scans a table
 ROWS_AT_ONCE = 500
 
 
@@ -20,7 +20,7 @@ class Attempt(Struct, frozen=True):
     milliseconds: int | None
     code: int | None
     answer: str | None
-    host: str | None  # that took a mail over; None where no server outside did
+    host: str | None  # the server that took a mail over; None if none outside did
     has_tls: bool
 
     @classmethod
@@ -66,7 +66,7 @@ def list_attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
 
 
 def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
-    """Whatever its state: by hand any delivery can go again."""
+    """Any delivery can be sent again, whatever its state."""
     delivery = get(tx, account_id, delivery_id)
     tx.run(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null,"
@@ -77,7 +77,7 @@ def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
 
 
 def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
-    """Some of them, and how many: 0 when none is left."""
+    """Requeues a batch. Returns how many; 0 when none is left."""
     return tx.run(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null,"
         " is_replay = 1 where id in (select id from deliveries where account_id = :account_id"
@@ -91,7 +91,7 @@ def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
 
 
 def count_failed(tx: Tx, account_id: str, since: int) -> int:
-    """How many would be sent again; it stops counting somewhere."""
+    """How many would be sent again, counted up to a limit."""
     wanted = "account_id = :account_id and kind = 'webhook' and created_at >= :since and state = 'failed'"
     most = COUNTED_BEYOND_PAGE
     return pages.count_up_to(tx, most, f"deliveries where {wanted}", account_id=account_id, since=since)

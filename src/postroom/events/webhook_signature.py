@@ -16,12 +16,12 @@ def sign(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def new_secret() -> str:
-    """Serves both signatures."""
+    """A secret that works for both signatures."""
     return STANDARD_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def standard_headers(secret: str, event_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """None for a secret that has another form: its libraries could not read it."""
+    """Empty for a secret in another form: Standard Webhooks libraries could not read it."""
     key = _standard_key(secret)
     if not key:
         return {}

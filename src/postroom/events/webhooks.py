@@ -1,4 +1,4 @@
-"""Webhooks: where an account's events are posted, and with which secret they are signed."""
+"""Webhooks: where an account's events are posted, and the secret that signs them."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
 
 
 class Webhook(Struct, frozen=True):
-    """`owner` is the account, the inbox whose own webhook this is, or the id of one of the list."""
+    """`owner` is the account, the inbox whose own webhook this is, or the webhook's id in the list."""
 
     owner: str
     account_id: str
@@ -42,7 +42,7 @@ class Webhook(Struct, frozen=True):
     pod_ids: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     is_listed: bool = False
-    vocabulary: tuple[str, ...] = ()  # kinds of events in other words: those are told instead of ours
+    vocabulary: tuple[str, ...] = ()  # kinds of events of the /v0 interface, sent instead of ours
 
     @classmethod
     def from_row(cls, row: Row) -> "Webhook":
@@ -64,7 +64,7 @@ class Webhook(Struct, frozen=True):
         return self.enabled and event.kind in self.event_types and is_meant
 
     def secrets_at(self, now: int) -> list[str]:
-        """The one to sign with, then the one that a receiver may still have."""
+        """The current secret, then the previous one that receivers may still have."""
         is_kept = self.previous_secret is not None and self.previous_until is not None
         if is_kept and self.previous_until is not None and now < self.previous_until:
             return [self.secret, self.previous_secret or ""]
@@ -77,7 +77,7 @@ def find(tx: Tx, owner: str) -> Webhook | None:
 
 
 def list_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> list[Webhook]:
-    """The inbox's own webhook, else the account's; and all of the list."""
+    """The inbox's own webhook, else the account's; plus all of the list."""
     rows = tx.all(
         "select * from webhooks where owner in (:inbox_id, :account_id)"
         " union all select * from webhooks where account_id = :account_id and is_listed = 1",
@@ -117,11 +117,11 @@ def put(
     secret: str | None,
     now: int,
 ) -> tuple[Webhook, bool]:
-    """Sets it, and enables it again. True when a secret was made just now. What is not given stays."""
+    """Sets and enables it. Fields not given stay. True if a secret was just made."""
     kinds.require_known(event_types or (), "eventTypes")
     known = find(tx, owner)
     kept = known.secret if known else None
-    rotated = known if secret is None else None  # only a secret that is given ends the time of the one before
+    rotated = known if secret is None else None  # only a given secret ends the validity of the previous one
     webhook = Webhook(
         owner=owner,
         account_id=account_id,
@@ -141,7 +141,7 @@ def put(
 
 
 def add(tx: Tx, webhook: Webhook) -> None:
-    """Where lists are kept, they are words with a blank between them."""
+    """Lists are stored as words separated by blanks."""
     insert_item(
         tx,
         "webhooks",
@@ -153,7 +153,7 @@ def add(tx: Tx, webhook: Webhook) -> None:
 
 
 def changeable(webhook: Webhook) -> dict[str, object]:
-    """The columns of what its owner may change."""
+    """The columns that its owner may change."""
     return {
         "url": webhook.url,
         "event_types": " ".join(webhook.event_types),
@@ -170,7 +170,7 @@ def remove(tx: Tx, owner: str) -> bool:
 
 
 def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
-    """For a day the old one is valid too."""
+    """The old secret stays valid for a day."""
     webhook = get(tx, owner)
     renewed = replace(
         webhook,
@@ -190,7 +190,7 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
 
 
 def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
-    """For every webhook that wants it. Gives the ids of those that somebody wants."""
+    """Adds a delivery for every webhook that wants an event. Returns the ids of events that are wanted."""
     owners = {event.inbox_id: event.account_id for event in recorded}
     found = {inbox_id: list_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
     wanted = [
@@ -204,7 +204,6 @@ def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
 
 
 def _posted(event: Event | NewEvent, owner: str, url: str, at: int, is_replay: int = 0) -> NewDelivery:
-    """An event for the webhook of an owner."""
     return NewDelivery(
         id=ids.new(ids.WEBHOOK_DELIVERY, at),
         account_id=event.account_id,
@@ -222,7 +221,7 @@ def _posted(event: Event | NewEvent, owner: str, url: str, at: int, is_replay: i
 
 
 def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
-    """Posts an event once more, to a webhook that a person chose. Gives the new delivery's id."""
+    """Posts an event again, to a chosen webhook. Returns the new delivery's id."""
     new = _posted(event, webhook.owner, webhook.url, now, is_replay=1)
     deliveries.add_all(tx, [new])
     return new.id
@@ -236,9 +235,9 @@ def note_success(tx: Tx, webhook: Webhook) -> None:
 
 
 def note_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
-    """410 or five days without one success: the endpoint is disabled, with a reason that is shown.
+    """After a 410, or five days without a success, the webhook is disabled, with a reason that is shown.
 
-    `webhook` is from before the attempt; what other attempts found meanwhile counts.
+    `webhook` is from before the attempt; results of other attempts since then count.
     """
     current = find(tx, webhook.owner)
     if current is None or current.url != webhook.url:

@@ -39,7 +39,7 @@ def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
 
 
 def _private_output() -> BinaryIO:
-    """Only answers go to the pool: whatever a library prints must not get between them."""
+    """Only answers go to the pool: output of libraries must not get between them."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -48,7 +48,7 @@ def _private_output() -> BinaryIO:
 
 
 def _next_job(stream: BinaryIO) -> ReadingJob | None:
-    """The next job; None when the pool has closed its end."""
+    """The next job; None if the pool has closed its end."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         return None

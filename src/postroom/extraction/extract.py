@@ -1,4 +1,4 @@
-"""Text of an attachment, whatever it claims to be. Meant for a child process: hostile files may be slow.
+"""Extracts the text of an attachment, whatever it claims to be, in a child process: files may be hostile.
 
 A reader is loaded with the first file of its kind.
 """
@@ -21,7 +21,7 @@ from postroom.mail.html.text import html_to_text, visible
 
 # A zip in a zip, a mail in a mail: deeper ones are named but not opened.
 MAX_DEPTH = 3
-# What a message shows of a file is worth a wait, what is behind it only a short one.
+# The part of a text that a message shows is worth a wait, the rest only a short one.
 REST_SECONDS = 3.0
 UNREAD_REST = "[The rest of this file could not be read]"
 
@@ -48,7 +48,7 @@ _LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BLANK_RUN = re.compile(r"\n{3,}")
 
-# Reads the letters of a picture. Given by the caller, since it needs a program of its own.
+# Reads text in a picture. Passed by the caller, since it needs another program.
 PictureReader = Callable[[bytes], str]
 # The method, and the pieces of text to come.
 Readable = tuple[str, Iterator[str]]
@@ -70,7 +70,7 @@ def extract(
     except Encrypted:
         return Extraction("encrypted", None)
     except Exception:
-        # Readers of a dozen formats fail in as many ways on broken files; each means the same here.
+        # Readers of a dozen formats fail in many ways on broken files; all mean the same here.
         return Extraction("failed", None)
     except BaseException as error:
         if not _is_panic(error):
@@ -79,7 +79,7 @@ def extract(
 
 
 def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extraction:
-    """A PDF whose pages are pictures: what can be read of them, or that there is nothing but pictures."""
+    """A PDF of scanned pages: the text read from them, or that there are only pictures."""
     if read_picture is None:
         return Extraction("image_only", None)
     from postroom.extraction.formats.pdf import pages
@@ -91,12 +91,12 @@ def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extractio
 
 
 def _is_panic(error: BaseException) -> bool:
-    """Rust code that gives up raises an exception that is no Exception, and cannot be imported."""
+    """A panic in Rust code raises an exception that is no Exception, and cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 
 def _gathered(pieces: Iterator[str]) -> str:
-    """Clean text up to the limit. What a broken file gave is kept, and says that it is not all."""
+    """Clean text up to the limit. The text of a broken file is kept, with a note that it is incomplete."""
     parts: list[str] = []
     room = MAX_WHOLE_CHARS
     late = time.monotonic() + REST_SECONDS
@@ -114,7 +114,7 @@ def _gathered(pieces: Iterator[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without NUL, control characters, lone surrogates, or characters that show nothing."""
+    """Text without NUL, control characters, lone surrogates or invisible characters."""
     return visible(_UNPRINTABLE.sub("", _LINE_END.sub("\n", text)))
 
 
@@ -128,14 +128,14 @@ def _ending(filename: str) -> str:
 
 
 class _Opener(Struct, frozen=True):
-    """Opens a file, and the files inside it, which share one budget."""
+    """Opens a file, and the files inside it, with one budget."""
 
     read_picture: PictureReader | None
     depth: int = 0
     budget: UnpackingBudget = field(default_factory=UnpackingBudget)
 
     def open(self, content_type: str, filename: str, content: bytes) -> Readable:
-        """What the bytes say outweighs the name and the type."""
+        """The bytes decide rather than the name and the type."""
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
         if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):
@@ -155,7 +155,7 @@ class _Opener(Struct, frozen=True):
         return self._text(kind, content_type, ending, content)
 
     def read_inside(self, content_type: str, filename: str, content: bytes) -> Iterator[str]:
-        """The text of a file inside, if it has one; whatever is wrong with it is its own affair."""
+        """The text of a file inside, if it has any; its errors are ignored."""
         if not content or self.depth >= MAX_DEPTH or not self.budget.takes_one_more():
             return
         try:

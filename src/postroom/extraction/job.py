@@ -1,4 +1,4 @@
-"""What passes between the pool and a child, and how large it may be."""
+"""Messages between the pool and a child, and their size limits."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from postroom.processes.message_framing import encode_frame
 MAX_NAME_CHARS = 1_000
 MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
 MAX_PREVIEW_BYTES = 800 * 800 * 3 + 100_000
-# A character takes at most four bytes. A child that says more has been taken over.
+# A character takes at most four bytes. A child that sends more has been compromised.
 MAX_ANSWER_BYTES = max(MAX_WHOLE_CHARS * 4 + 1_000, MAX_PREVIEW_BYTES + 1_000)
 
 
@@ -28,5 +28,5 @@ def job_frame(content_type: str, filename: str, content: bytes, *, is_preview: b
 
 
 def _encodable(name: str) -> str:
-    """Names of attachments come from strangers and may hold lone surrogates. The end counts: `.pdf`."""
+    """Names of attachments are untrusted and may have lone surrogates. The end matters: `.pdf`."""
     return name[-MAX_NAME_CHARS:].encode("utf-8", "replace").decode()

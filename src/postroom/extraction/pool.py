@@ -1,4 +1,4 @@
-"""Extraction in child processes, so that a hostile file costs its own text and nothing else."""
+"""Extraction in child processes, so that a hostile file costs only its own text."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ FAILED = Extraction("failed", None)
 
 
 class Limits(Struct, frozen=True):
-    """Bounds of the pool and of each child."""
+    """Limits of the pool and of each child."""
 
     children: int = 2
     jobs_per_child: int = 200
@@ -63,7 +63,7 @@ class ExtractionPool:
             return TIMED_OUT if loss.is_out_of_time else FAILED
 
     async def preview(self, content: bytes, deadline_seconds: float) -> bytes | None:
-        """A small picture of a file, as PNG; None where there is none, or none in time."""
+        """A small picture of a file, as PNG; None if there is none, or none in time."""
         if len(content) > MAX_CONTENT_BYTES:
             return None
         frame = job_frame("", "", content, is_preview=True)

@@ -1,4 +1,4 @@
-"""APPEND: a mail that a program hands over becomes a message, or a draft; no event tells of it."""
+"""APPEND: a mail uploaded by a program becomes a message or a draft; no event is recorded."""
 
 from collections.abc import Sequence
 
@@ -80,7 +80,7 @@ def _put_files(resources: Resources, given: Sequence[DraftAttachment]) -> list[K
 
 
 async def _find_sent(client: ImapState, folder: str, raw: bytes) -> int | None:
-    """A program files its own copy of what it has just sent: that is in Sent already."""
+    """A program stores its own copy of what it has just sent: that is already in Sent."""
     if folder != places.SENT:
         return None
     fields = headers.split(raw[:HEADER_BYTES], 0).headers

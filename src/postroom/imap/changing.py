@@ -1,4 +1,4 @@
-"""STORE, COPY, MOVE, EXPUNGE, CLOSE, and folders that are made, renamed and removed."""
+"""STORE, COPY, MOVE, EXPUNGE, CLOSE, and creating, renaming and removing folders."""
 
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import (

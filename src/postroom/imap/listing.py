@@ -1,4 +1,4 @@
-"""LIST, STATUS, SELECT, and what a client is told of its folder as things change."""
+"""LIST, STATUS, SELECT, and notifying a client of changes in its folder."""
 
 from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
@@ -40,7 +40,7 @@ async def list_folders(client: ImapState, request: ListFolders) -> bytes:
 
 
 def is_meant(name: str, pattern: str) -> bool:
-    """Names hold no slash, so that * and % mean the same. To go back to the last of them is enough."""
+    """Names hold no slash, so * and % mean the same. Backtracking to the last of them is enough."""
     at, wild, resumed = 0, -1, 0
     place = 0
     while at < len(name):
@@ -91,7 +91,7 @@ async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[s
 
 
 def _look(tx: Tx, inbox_id: str, name: str) -> tuple[str, FolderState, list[int], int | None]:
-    """The folder, its state, its UIDs, and the first that was not seen."""
+    """The folder, its state, its UIDs, and the first unseen one."""
     folder = names.require_folder(tx, inbox_id, name)
     first = views.first_unseen(tx, inbox_id, folder)
     return folder, views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder), first
@@ -123,7 +123,7 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
 async def tell_changes(
     client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
 ) -> None:
-    """All that has changed since the client was told last. Flags of `untold` it knows already."""
+    """All changes since the last report. Changed flags of `untold` are left out: the client knows them."""
     view, (_, inbox_id) = client.selected, client.who
     compares = view.must_compare and may_expunge
     seen = await client.resources.db.read(

@@ -1,4 +1,4 @@
-"""Carries out what one client asks for."""
+"""Performs the requests of one client."""
 
 from postroom.accounts.permissions import READING
 from postroom.errors import ApiError, Forbidden
@@ -33,7 +33,7 @@ WORDS = {401: "AUTHENTICATIONFAILED", 403: "NOPERM", 404: "NONEXISTENT", 413: "T
 
 
 class ImapSession:
-    """Carries out what a client asks for, one request at a time."""
+    """Performs requests, one at a time."""
 
     def __init__(self, state: ImapState) -> None:
         self.state = state

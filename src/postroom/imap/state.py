@@ -1,4 +1,4 @@
-"""What is known of one client: who it is, which folder it has selected, and what it understands."""
+"""The state of one client: its login, its selected folder, and its capabilities."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from postroom.resources import Resources
 
 
 class ImapState(Struct, eq=False):
-    """`idle_ended` ends an IDLE; `wake` is set when something in the inbox has changed."""
+    """`idle_ended` ends an IDLE; `wake` is set when the inbox has changed."""
 
     resources: Resources
     extractor: Extractor
@@ -32,7 +32,7 @@ class ImapState(Struct, eq=False):
 
     @property
     def who(self) -> tuple[Caller, str]:
-        """Whoever logged in, and the inbox."""
+        """The logged-in caller and the inbox."""
         assert self.caller is not None, "the dialogue asks only after a login"
         assert self.inbox is not None
         return self.caller, self.inbox.id

@@ -1,4 +1,4 @@
-"""What a client knows of the folder it has selected: which UID each number stands for."""
+"""What a client knows of its selected folder: the UID of each message number."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -11,21 +11,21 @@ T = TypeVar("T")
 
 
 class FolderView:
-    """Four bytes a message."""
+    """Takes four bytes per message."""
 
     def __init__(self, folder: str, is_read_only: bool, uids: Iterable[int], modseq: int) -> None:
         self.folder = folder
         self.is_read_only = is_read_only
         self.uids = array("I", uids)
         self.modseq = modseq
-        self.must_compare = False  # some have gone of which the client was not told yet
+        self.must_compare = False  # some are gone that the client was not told of yet
 
     def number_of(self, uid: int) -> int | None:
         at = bisect_left(self.uids, uid)
         return at + 1 if at < len(self.uids) and self.uids[at] == uid else None
 
     def select(self, which: NumberSet, by_uid: bool) -> list[int]:
-        """The UIDs that are meant, in their order, each once. Numbers without a message are left out."""
+        """The UIDs that are meant, in order, each once. Numbers without a message are left out."""
         places: set[int] = set()
         count = len(self.uids)
         for low, high in which.ranges(self.last_uid if by_uid else count):
@@ -36,11 +36,11 @@ class FolderView:
         return [self.uids[place] for place in sorted(places)]
 
     def has_all(self, which: NumberSet) -> bool:
-        """Whether each of these numbers stands for a message."""
+        """Whether each of these numbers has a message."""
         return all(high <= len(self.uids) for pair in which.pairs for high in pair if high != STAR)
 
     def drop(self, kept: Iterable[int]) -> list[int]:
-        """Keeps these; gives the numbers of the others, from the last to the first, as they are told."""
+        """Keeps these; returns the numbers of the others, last to first, as EXPUNGE reports them."""
         there = set(kept)
         gone = [place for place, uid in enumerate(self.uids) if uid not in there]
         self.uids = array("I", (uid for uid in self.uids if uid in there))

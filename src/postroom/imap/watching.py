@@ -1,4 +1,4 @@
-"""IDLE, and who is told when something in an inbox changes: one reader for all that wait."""
+"""IDLE, and waking sessions when an inbox changes: one reader for all that wait."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ from postroom.mailbox.folders import views
 from postroom.resources import Resources
 
 WAIT_SECONDS = 1.0
-RESTS_AS_LONG = 4  # as it looked: it takes a fifth of the loop at most
+RESTS_AS_LONG = 4  # times the duration of a look: it takes a fifth of the loop at most
 
 
 async def idle(client: ImapState) -> bytes:
-    """Until the client says DONE. What it does not read it is not told twice."""
+    """Until the client sends DONE. Nothing is reported twice."""
     client.idle_ended.clear()
     while not client.idle_ended.is_set():
         client.wake.clear()

@@ -1,16 +1,16 @@
-"""Whom a mail names: the part of its inbox in it, and everybody who takes part."""
+"""Which addresses a mail names: the role of its inbox, and all participants."""
 
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.parse import ParsedMail
 
 PARTICIPANTS_PER_MAIL = 200
-NOBODYS_NAME = "noreply"  # the server's own mail comes from it; a reserved name, which no tenant can take
+NOBODYS_NAME = "noreply"  # the sender of the server's own mail; a reserved name, which no tenant can take
 
 
-REPORT_NAMES = ("dmarc", "tls-rpt")  # where reports about a domain come, unless an inbox has the name
+REPORT_NAMES = ("dmarc", "tls-rpt")  # addresses for reports about a domain, unless an inbox has the name
 
 
-CHECK_NAME = "check"  # who writes there gets an answer: what was seen of the letter
+CHECK_NAME = "check"  # letters to it are answered with what was seen of them
 
 
 def is_check(mailbox: str) -> bool:
@@ -22,12 +22,12 @@ def takes_reports(mailbox: str) -> bool:
 
 
 def is_nobodys(mailbox: str) -> bool:
-    """Of an address here that is no inbox: what comes there is taken and dropped, never bounced."""
+    """Whether mail to this address is accepted and dropped, never bounced."""
     return mailbox.rpartition("@")[0] == NOBODYS_NAME
 
 
 def delivery_role(address: str, mail: ParsedMail) -> str:
-    """`to` unless the inbox stands in Cc alone: mail by Bcc or from a list is for it too."""
+    """`to` unless the inbox is only in Cc: mail by Bcc or from a list is addressed to it too."""
     return "cc" if _is_among(address, mail.cc) and not _is_among(address, mail.to) else "to"
 
 

@@ -19,11 +19,11 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing, removals
 from postroom.storage.database import Tx
 
-FORGED = "fail"  # what DMARC says of mail that is not from whom it says
+FORGED = "fail"  # the DMARC result of a forged mail
 
 
 def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
-    """Pairs of message and names."""
+    """Stores pairs of message id and names."""
     tx.many(
         "insert into blocked_mails (message_id, names) values :rows",
         [(message_id, msgspec.json.encode(names).decode()) for message_id, names in kept],
@@ -31,7 +31,7 @@ def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
 
 
 def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> PolicyRefusal | None:
-    """Every From address must pass; mail without any passes no list, and mail with too many nothing."""
+    """Every From address must pass. Mail without one passes no allow list; mail with too many is refused."""
     if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.reach]):
         return PolicyRefusal(inbox.reach, senders[0], None)
     asked = [(inbox.reach, senders or [""])]
@@ -44,7 +44,7 @@ def is_genuine(document: Document) -> bool:
 
 
 def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url: str, now: int) -> list[str]:
-    """Lets a blocked mail in, or leaves it blocked. Gives the bells to ring."""
+    """Lets a blocked mail in, or leaves it blocked. Returns the bells to ring."""
     names = get_names(tx, message.id)
     refusal = find_refusal(tx, inbox, document, names.senders)
     if refusal is None:
@@ -56,7 +56,7 @@ def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url:
 
 
 def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> list[str]:
-    """As if it came now, whatever the policy says. Gives the bells to ring."""
+    """Lets it in as if it came now, whatever the policy says. Returns the bells to ring."""
     names = get_names(tx, message.id)
     inboxes.count(tx, inbox.id, blocked=-1)
     refusal = PolicyRefusal(inbox.reach, names.from_address, None)
@@ -68,7 +68,7 @@ def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> 
 def let_in(
     tx: Tx, inbox: Inbox, document: Document, names: Names, came_at: int, base_url: str, now: int
 ) -> list[str]:
-    """Into its thread, counted and announced like any other mail."""
+    """Puts it into its thread, counted and announced like any other mail."""
     inboxes.count(tx, inbox.id, inbound=1)
     tx.run("delete from blocked_mails where message_id = :id", id=document.id)
     place = into_thread.find_place(tx, inbox, names, document.subject, came_at)

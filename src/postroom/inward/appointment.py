@@ -10,7 +10,7 @@ MAX_CALENDARS = 3
 
 
 def read_appointment(mail: ParsedMail) -> Appointment | None:
-    """That of the first calendar that has one: a part of its own, a file, or the whole mail."""
+    """The first appointment found in its calendars: a part of its own, a file, or the whole mail."""
     for content in calendars_of(mail):
         found = read_calendar(content[:MAX_CALENDAR_BYTES])
         if found is not None:

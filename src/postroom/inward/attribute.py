@@ -1,5 +1,5 @@
-"""A report to the sent mail that it proves to be about: by a signed return path that it names, or, for a
-complaint, by our own signature on the mail inside it. Who merely knows a Message-ID proves nothing.
+"""Finds the sent mail that a report is proven to be about: by a signed return path that it names, or, for a
+complaint, by our own signature on the mail inside it. Knowing a Message-ID proves nothing.
 """
 
 import time
@@ -27,7 +27,7 @@ VERIFY_SECONDS = 60.0  # nothing is asked over the network
 
 
 class About(Struct, frozen=True):
-    """A sent mail, and the place of the recipient among its recipients where that is known."""
+    """A sent mail, and the position of the recipient if known."""
 
     message_id: str
     position: int | None = None
@@ -52,7 +52,7 @@ def by_return_path(tx: Tx, paths: tuple[str, ...], now: int) -> About | None:
 
 
 async def by_signature(resources: Resources, original: bytes) -> About | None:
-    """Verified with the keys that are stored here: what others publish has no say in it."""
+    """Verified only with keys stored here, not with published ones."""
     mail = await pools.READING.run(split_mail, original)
     keys = await resources.db.read(find_keys, claimed_domains(mail), resources.config.domain)
     signed_by = await pools.READING.run(verified_domains, mail, keys) if keys else set()
@@ -63,7 +63,7 @@ async def by_signature(resources: Resources, original: bytes) -> About | None:
 
 
 def find_keys(tx: Tx, names: list[str], service_domain: str) -> dict[str, list[DkimKey]]:
-    """Also those that no longer sign: the mail may be older."""
+    """Includes retired keys: the mail may be older."""
     found = {name: domains.keys_of(tx, name, service_domain) for name in names}
     return {name: keys for name, keys in found.items() if keys}
 
@@ -103,7 +103,7 @@ class OwnRecords:
 
 
 def find_sent(tx: Tx, original: ParsedMail, signed_by: set[str], now: int) -> About | None:
-    """From and Message-ID are signed, so the mail is the one that they name."""
+    """From and Message-ID are signed, so they identify the mail."""
     if original.from_address.rpartition("@")[2] not in signed_by or not original.message_id:
         return None
     inbox = inboxes.find_by_address(tx, mailbox_of(original.from_address))

@@ -1,4 +1,4 @@
-"""A bounce or a complaint to its effects, if it is about a mail that was really sent."""
+"""Applies a bounce or a complaint, if it is about a mail that was really sent."""
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ class SentMail(Struct, frozen=True):
 def apply_report(
     tx: Tx, inbox: Inbox, report: Report, about: About | None, base_url: str, now: int
 ) -> list[str]:
-    """Gives the bells to ring. What proves to be about no mail of ours has no effect: it may be forged."""
+    """Returns the bells to ring. A report not proven for a mail of ours has no effect: it may be forged."""
     sent = find_sent(tx, inbox, report, about, now)
     if sent is None or report.kind == "other":
         return []
@@ -48,7 +48,7 @@ def apply_report(
 
 
 def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: int) -> SentMail | None:
-    """By what the report proves, in the same account; a bounce also by our Message-ID, of this inbox."""
+    """Found by what the report proves, in the same account; a bounce also by Message-ID, in this inbox."""
     if about is not None:
         message = messages.find(tx, about.message_id)
         owner = None if message is None else inboxes.find(tx, message.inbox_id)
@@ -64,7 +64,7 @@ def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: in
 def match(
     sent: list[Delivery], report: Report, about: About | None
 ) -> list[tuple[Delivery, RecipientReport]]:
-    """Each recipient of the mail with what is said of it; the failed first, since what they say counts."""
+    """Pairs each recipient of the mail with what is reported of it; failures first, since they count."""
     reported = sorted(report.recipients, key=lambda each: not each.is_failed)
     if about is not None and about.position is not None:
         return [(each, said_of(each, reported)) for each in at_position(sent, about.position) if reported]
@@ -84,7 +84,7 @@ def find_named(sent: list[Delivery], reported: RecipientReport) -> Delivery | No
 
 
 def said_of(delivery: Delivery, reported: list[RecipientReport]) -> RecipientReport:
-    """What names the address itself; else the first, since the mail may have been forwarded."""
+    """The report that names this address; else the first one, since the mail may have been forwarded."""
     return next((each for each in reported if find_named([delivery], each) is not None), reported[0])
 
 
@@ -93,7 +93,7 @@ def at_position(sent: list[Delivery], position: int) -> list[Delivery]:
 
 
 def find_blamed(sent: list[Delivery], report: Report, about: About | None) -> list[Delivery]:
-    """Who complains: whom the path names, whom the report names, or the only one who got the mail."""
+    """Who complained: the recipient named by the path or the report, or the only one who got the mail."""
     if about is not None and about.position is not None:
         return at_position(sent, about.position)
     if report.recipients:
@@ -115,7 +115,7 @@ def apply_complaint(
 def apply_to_recipient(
     tx: Tx, sent: SentMail, delivery: Delivery, reported: RecipientReport, base_url: str, now: int
 ) -> list[str]:
-    """What failed has bounced, whatever its status; a delay is only told to who asks."""
+    """A failure is a bounce, whatever the delivery's status; a delay is only recorded."""
     if not reported.is_failed:
         if reported.action == "delayed":
             deliveries.note_last_word(tx, delivery, reported.last_word)
@@ -130,7 +130,7 @@ def apply_to_recipient(
 
 
 def _count(tx: Tx, sent: SentMail, delivery: Delivery, counted: ProviderCount, now: int) -> None:
-    """After the event, whose lock comes first everywhere."""
+    """Called after the event, whose lock is taken first everywhere."""
     if delivery.provider:
         place = CountedHour.of(sent.inbox.account_id, sent.inbox.pod_id, delivery.provider, now)
         counts.add_all(tx, [(place, counted)])

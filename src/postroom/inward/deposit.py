@@ -1,4 +1,4 @@
-"""Mails that were read, put into their inboxes: threads, messages, events; many mails by few statements."""
+"""Puts mails that were read into their inboxes: threads, messages, events; many mails in few statements."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ PART_MAX_SIZE = 1024 * 1024
 
 
 def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
-    """Gives for each mail the bells to ring after the commit."""
+    """Returns for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     addressed = set_reports_aside(tx, set_answers_aside(tx, mails, bells), bells)
     new = without_taken(tx, without_known(tx, addressed))
@@ -50,9 +50,9 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
 
 
 def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
-    """Not where the inbox has the same mail already.
+    """Leaves out inboxes that already have the mail.
 
-    Without a Message-ID every handover is a mail of its own: devices repeat themselves, and mean it.
+    Without a Message-ID every handover is new: devices repeat mails on purpose.
     """
     hashed = [each for each in addressed if each.read.content_hash]
     are_new = idempotency.note_handovers(
@@ -63,7 +63,7 @@ def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
 
 
 def without_taken(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
-    """Not what was taken from its mailbox before, however long ago and under whichever number."""
+    """Leaves out mails fetched from their mailbox before, however long ago and under whichever number."""
     taken = [(each, source) for each in addressed if (source := each.read.origin.taken) is not None]
     are_new = idempotency.note_taken(
         tx,
@@ -77,9 +77,9 @@ def without_taken(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
 
 
 def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]]) -> list[AddressedMail]:
-    """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes.
+    """Stores answers of reviewers until their author is verified. Returns the mails that go into inboxes.
 
-    The same mail may go to an inbox as well, or answer for several mails: it is no second handover then.
+    The same mail may also go to an inbox, or answer several mails: that is no second handover.
     """
     addressed = [each for number, mail in enumerate(mails) for each in to_each_inbox(mail, number)]
     answers = [to_answer(each.mail, reviewed) for each in addressed if (reviewed := each.destination.review)]
@@ -91,7 +91,7 @@ def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]])
 
 
 def set_reports_aside(tx: Tx, addressed: list[AddressedMail], bells: list[list[str]]) -> list[AddressedMail]:
-    """Reports about domains wait until they are read. Gives what goes into inboxes."""
+    """Stores reports about domains until they are read. Returns the mails that go into inboxes."""
     reports = [each for each in addressed if each.destination.report_domain]
     received_reports.add_all(tx, [to_report(each) for each in reports])
     for each in reports:
@@ -115,7 +115,7 @@ def to_report(addressed: AddressedMail) -> ReceivedReport:
 
 
 def came_by_tls(trace: bytes) -> bool:
-    """By the name of the protocol in our own trace field (RFC 3848)."""
+    """Whether our own trace field names a protocol with TLS (RFC 3848)."""
     return b"SMTPS id " in trace
 
 
@@ -125,7 +125,6 @@ def content_of(read: ReadMail) -> bytes:
 
 
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
-    """To each of its destinations."""
     return [AddressedMail(number, mail, destination) for destination in mail.read.origin.destinations]
 
 
@@ -148,9 +147,9 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
 
 
 def count_mails(tx: Tx, addressed: list[AddressedMail], under_policy: frozenset[str]) -> dict[str, Inbox]:
-    """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
+    """Runs first and in the order of ids, so that nodes take the locks in one order.
 
-    A mail that names no other starts a thread for sure. What is blocked is counted when it is let in.
+    A mail that names no other always starts a thread. Blocked mail is counted when it is let in.
     """
     let_in = [each for each in addressed if not each.destination.is_blocked(under_policy)]
     counts = Counter(each.inbox_id for each in let_in)
@@ -176,9 +175,9 @@ def names_others(mail: ParsedMail) -> bool:
 
 
 def in_parts(addressed: list[AddressedMail]) -> Iterator[list[AddressedMail]]:
-    """Parts in which no mail answers another, so that each finds what it answers in the database.
+    """Splits into parts in which no mail answers another, so that each finds in the database what it answers.
 
-    They are small as well, since all rows of a part are in memory together.
+    Parts are also small, since all rows of a part are in memory together.
     """
     part: list[AddressedMail] = []
     known: set[str] = set()
@@ -231,7 +230,7 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
 
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
-    """Notes who wrote. One who is new may pass for another; of mail to be examined that is said later."""
+    """Records senders, and checks whether a new one resembles a known one; examined mail is checked later."""
     new = correspondents.add(
         tx,
         [
@@ -260,7 +259,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
 
 
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
-    """Threads that mails start because what they name is not here."""
+    """Counts threads that start because the mails they name are not here."""
     late = Counter(
         copy.inbox.id
         for copy in copies
@@ -271,7 +270,7 @@ def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
 
 
 def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
-    """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
+    """Records the events, or the examinations that will do so. Yields numbers of mails with bells to ring."""
     waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
@@ -362,12 +361,12 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
 
 
 def shown_sender(mail: ParsedMail) -> str:
-    """One of whom no address could be read is a text like any other."""
+    """A sender without a readable address is shown as plain text."""
     if mail.from_addr.isascii():
         return mail.from_addr
     return str(shown(parse_list(mail.from_addr)[0])) if mail.from_address else visible(mail.from_addr)
 
 
 def is_calendar_answer(read: ReadMail) -> bool:
-    """Accepted, declined: nothing is asked that a program could answer."""
+    """Whether it only accepts or declines an invitation: nothing that a program could answer."""
     return read.calendar is not None and (read.calendar.method or "").lower() == "reply"

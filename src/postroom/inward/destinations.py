@@ -1,4 +1,4 @@
-"""The one finder from an address to who receives there: an inbox, or what a signed address is about."""
+"""Finds who receives mail at an address: an inbox, or what a signed address is about."""
 
 from msgspec import Struct
 
@@ -23,12 +23,12 @@ class LocalRecipient(Struct, frozen=True):
 
     @property
     def is_inbox(self) -> bool:
-        """And neither what a signed address is about, nor nobody."""
+        """Whether it is a plain inbox: no signed address, and not the address whose mail is dropped."""
         return self.destination == Destination(self.destination.inbox_id) and self.destination != NOBODY
 
 
 def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalRecipient | None:
-    """Of an address of a domain that is served here."""
+    """`address` is of a domain that is served here."""
     local_part = address.rpartition("@")[0]
     if return_path.is_return_path(local_part):
         return _find_return_path(tx, local_part, return_path_secret, now)
@@ -50,7 +50,7 @@ def _find_without_inbox(mailbox: str) -> LocalRecipient | None:
 
 
 def _find_return_path(tx: Tx, local_part: str, secret: bytes, now: int) -> LocalRecipient | None:
-    """Never an inbox that happens to have the name before the plus: the report is not for its owner."""
+    """Never an inbox with the name before the plus: the report is not for its owner."""
     path = return_path.decode(secret, local_part, now // DAY, BOUNCE_MAX_AGE_DAYS)
     message = None if path is None else messages.find(tx, path.message_id)
     if message is None or inboxes.find(tx, message.inbox_id) is None:

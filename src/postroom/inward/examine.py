@@ -1,4 +1,4 @@
-"""Examinations: a stored message to its event. Judge the sender, read the files, then record all at once."""
+"""Examines a stored message before its event: checks the sender, reads the files, records all at once."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ def is_waiting(tx: Tx, message_id: str) -> bool:
 
 
 def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
-    """How many wait, as far as they are counted, and since when the first is due."""
+    """How many wait, counted up to `most`, and since when the first is due."""
     counted = tx.one(
         "select count(*) as waiting from (select 1 from examinations limit :most) as counted", most=most
     )
@@ -82,12 +82,12 @@ def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
 
 
 def remove(tx: Tx, message_id: str) -> bool:
-    """False when another node was first."""
+    """False if another node removed it first."""
     return leases.remove(tx, EXAMINATIONS, message_id)
 
 
 class Extractor(Protocol):
-    """Reads the text of a file within the deadline, in a process of its own."""
+    """Reads the text of a file within the deadline, in another process."""
 
     async def extract(
         self, content_type: str, filename: str, content: bytes, deadline_seconds: float
@@ -149,7 +149,7 @@ def look_for_signals(
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
-    """SPF says something of public addresses only; a signature can be verified wherever it came from."""
+    """SPF is only checked for public addresses; a signature can be verified wherever the mail came from."""
     return mail.has_dkim_signature or (peer_ip != "" and public_addresses.is_public(peer_ip))
 
 
@@ -170,7 +170,7 @@ async def judge(
         return unjudged(mail, examination.peer_ip)
     from postroom.mail.proof import authenticity
 
-    # SPF has nothing to say of a private peer: it is not asked.
+    # SPF is not defined for a private peer: it is not checked.
     is_public = public_addresses.is_public(examination.peer_ip)
     found = await pools.DNS.run(
         authenticity.check,
@@ -189,7 +189,7 @@ async def judge(
 
 
 def sender_of(document: Document) -> str:
-    """In the form in which addresses are compared."""
+    """The sender in the normalized form used for comparing addresses."""
     senders = parse_list(document.from_addr)
     return normalize(senders[0].address) if senders else ""
 
@@ -207,7 +207,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
 
 
 def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:
-    """Texts, verdicts and event in one transaction; the examination is gone with it, so it happens once."""
+    """Stores texts, verdicts and the event, and removes the examination, in one transaction."""
     inbox = inboxes.find(tx, message.inbox_id)
     if not remove(tx, message.id) or inbox is None:
         return []

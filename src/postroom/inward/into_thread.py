@@ -1,4 +1,4 @@
-"""The one way into a thread, which what a mail answers decides: when it comes, or when it is let in later."""
+"""Puts a mail into its thread, decided by what it answers: on arrival, or when it is let in later."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from postroom.storage.database import Tx
 
 
 class Names(Struct, frozen=True):
-    """What a mail answers and who takes part in it."""
+    """Which mails a mail answers, and its participants."""
 
     in_reply_to: list[str]
     references: list[str]
@@ -24,7 +24,7 @@ class Names(Struct, frozen=True):
 
 
 class ThreadPlace(Struct, frozen=True):
-    """A thread of an inbox for one more mail. One that is new has to be stored."""
+    """The thread for one more mail. A new thread has to be stored."""
 
     inbox: Inbox
     names: Names
@@ -44,7 +44,7 @@ def names_of(mail: ParsedMail) -> Names:
 
 
 def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> ThreadPlace:
-    """Counts the mail in the thread that it joins."""
+    """Finds the thread that the mail joins or starts, and counts the mail in it."""
     joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
     if joined is None:
         thread = threads.new(inbox, subject, is_read=False, now=now)
@@ -56,7 +56,7 @@ def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> Th
 
 
 def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
-    """Whoever calls counts them in their inboxes."""
+    """The caller counts them in their inboxes."""
     started = [place for place in places if place.starts_thread]
     threads.add_all(tx, [place.thread for place in started])
     threads.add_participants(
@@ -65,7 +65,7 @@ def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
 
 
 def note_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
-    """What the mails, which are stored now, mean for their threads and for those that they name."""
+    """Updates the threads of mails just stored, and those of mails they name."""
     related.note_all(
         tx,
         [

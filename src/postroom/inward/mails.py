@@ -22,22 +22,22 @@ from postroom.mailbox.inboxes import Inbox
 
 
 class Destination(Struct, frozen=True):
-    """An inbox; with the signed return path when the mail came to that instead of the inbox's address."""
+    """An inbox; with the signed return path if the mail came to that instead of the inbox's address."""
 
     inbox_id: str
     bounce_path: BouncePath | None = None
-    review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
-    is_notice: bool = False  # of the server itself, for which no policy is asked
-    is_dropped: bool = False  # nobody reads what comes there, and nobody is told
-    report_domain: str = ""  # of which others report by mail, which is put into no inbox
-    is_check: bool = False  # the sender wants to know what was seen of his letter
+    review: Reviewed | None = None  # the answer of a reviewer, which goes into no inbox
+    is_notice: bool = False  # of the server itself, not subject to policy
+    is_dropped: bool = False  # nobody reads this address, and nobody is notified
+    report_domain: str = ""  # the domain of a report by mail, which goes into no inbox
+    is_check: bool = False  # the sender wants to know what was seen of the letter
 
     @property
     def needs_no_inbox(self) -> bool:
         return self.review is not None or self.is_dropped or bool(self.report_domain)
 
     def is_blocked(self, under_policy: frozenset[str]) -> bool:
-        """Until the policy has judged who sent it."""
+        """Whether it waits until the policy has judged its sender."""
         return self.inbox_id in under_policy and not self.is_notice
 
 
@@ -45,7 +45,7 @@ NOBODY = Destination("", is_dropped=True)
 
 
 class TakenFrom(Struct, frozen=True):
-    """A mailbox elsewhere, and the number that the mail has there."""
+    """An external mailbox, and the mail's number there."""
 
     connection_id: str
     uid_validity: int
@@ -72,12 +72,12 @@ class Arrival(Struct, frozen=True):
 
 
 def trace_inside(domain: str, words: str, now: int) -> bytes:
-    """The trace field of mail that this server hands to itself, with a date (RFC 5321 section 4.4)."""
+    """The trace field of mail that this server delivers to itself, with a date (RFC 5321 section 4.4)."""
     return f"Received: by {domain} {words};\r\n\t{to_mail_date(now)}\r\n".encode()
 
 
 class ReadMail(Struct, frozen=True):
-    """All that a mail says by itself.
+    """Everything read from the mail itself.
 
     Its bytes are `kept`, and nowhere else: `mail` has no files, and the text as it is shown. Text and HTML
     are cut out of the bytes where they stand there as they are.
@@ -93,7 +93,7 @@ class ReadMail(Struct, frozen=True):
     content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-    returned: Report | None  # what it says as an answer to the return path it came to
+    returned: Report | None  # its content as an answer to the return path it came to
     kind: Kind
     findings: Suspicion | None  # None: the examination will say
     calendar: Appointment | None
@@ -112,12 +112,12 @@ class AcceptedMail(Struct, frozen=True):
     base_url: str
     now: int  # when it was accepted
     blob: str | None = None
-    about: About | None = None  # which sent mail the report proves to be about
-    envelope: bytes | None = None  # as IMAP writes it, where the server has mail programs
+    about: About | None = None  # the sent mail that the report is proven to be about
+    envelope: bytes | None = None  # as IMAP writes it, if the server has mail programs
 
 
 class AddressedMail(Struct, frozen=True):
-    """An accepted mail for one of its inboxes. `number` is its place among those stored with it."""
+    """An accepted mail for one of its inboxes. `number` is its index among the mails stored together."""
 
     number: int
     mail: AcceptedMail

@@ -47,11 +47,11 @@ LAST_SECOND = 0xFFFFFFFFFF
 
 
 class TooManyHops(Exception):
-    """The mail has passed so many servers that it must be going in circles (RFC 5321 section 6.3)."""
+    """The mail has passed so many servers that it must be in a loop (RFC 5321 section 6.3)."""
 
 
 class Reader(Protocol):
-    """Finds out all that a mail says."""
+    """Reads a mail."""
 
     async def read(self, arrival: Arrival) -> ReadMail:
         """Raises TooManyHops."""
@@ -59,7 +59,7 @@ class Reader(Protocol):
 
 
 class OwnReader:
-    """Reads in this process: what is little work at once, what is much beside the loop."""
+    """Reads in this process: mails that cost little at once, others in a thread."""
 
     def __init__(self, at_once_bytes: int) -> None:
         self._at_once_bytes = at_once_bytes
@@ -71,14 +71,14 @@ class OwnReader:
 
 @cache
 def warm_up() -> None:
-    """Makes what is made when first needed, so that the first mail is read as soon as any other."""
+    """Fills caches, so that the first mail is read as fast as any other."""
     for subject in ("Code", "Código"):
         raw = f"Subject: {subject}\r\n\r\n{subject}\r\n".encode()
         read_mail(Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), raw))
 
 
 def require_few_hops(raw: bytes) -> None:
-    """Before a mail is read; raises TooManyHops."""
+    """A cheap check before a mail is read; raises TooManyHops."""
     if (
         raw.lower().count(b"received") > MAX_HOPS
         and headers.split(raw, 0).headers.count("received") > MAX_HOPS
@@ -95,15 +95,15 @@ async def store_mail(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
     accepted = await accept(resources, read)
     bells = await resources.db.write_together(deposit, accepted, PATIENCE_SECONDS)
-    if not bells:  # all its inboxes have it already: a mail that is stored rings
+    if not bells:  # all its inboxes have it already: a stored mail always rings
         await raw_mails.remove_blob(resources, accepted.blob)
     resources.db.ring(*bells)
 
 
 async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
-    """Ready to be put into inboxes. The bytes of a large one are in a blob, durable, and no longer in memory.
+    """Prepares it for its inboxes. The bytes of a large mail go to a durable blob, out of memory.
 
-    Those of a reviewer's answer are needed to find out who wrote it, those of a report to read it.
+    Not so for a reviewer's answer or a report: their bytes are still needed.
     """
     about = await find_subject(resources, read.report)
     envelope = None if resources.config.imap is None else envelope_of(read.kept)
@@ -115,15 +115,15 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
 
 
 def envelope_of(kept: raw_mails.Cut) -> bytes | None:
-    """For mail programs; None: made from the whole mail when one asks."""
+    """The IMAP envelope; None: made from the whole mail when asked for."""
     head = raw_mails.head_of(kept)
     return None if head is None else written.envelope_of(head)
 
 
 def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
-    """What the mail says; raises TooManyHops.
+    """Parses a mail; raises TooManyHops.
 
-    Who sent old mail is not judged any more, and no second handover of it can come.
+    `is_judged` is False for old mail: its sender is not judged, and it cannot be handed over twice.
     """
     mail, origin = parse_mail(arrival.raw), arrival.origin
     if mail.received_count > MAX_HOPS:
@@ -139,7 +139,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = _report(arrival, mail)
     returned = read_returned(arrival.raw) if _is_returned(arrival) else None
-    found_codes = list(codes.codes(subject_and_text, suspicion.tellers(said, subject_and_text)))
+    found_codes = list(codes.codes(subject_and_text, suspicion.cues(said, subject_and_text)))
     link_details = links.link_details(body_text, page, links.unsubscribe_targets(mail.list_unsubscribe))
     new_words = reply.reply_text(body_text, mail.subject)
     kind = categorize(
@@ -175,9 +175,9 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
 
 
 def content_hash(arrival: Arrival) -> str:
-    """What two handovers of the same mail share: sender and content.
+    """The same for two handovers of one mail: from sender and content.
 
-    It begins with the date that the mail has: those of one time stand together, and few pages are written.
+    It begins with the mail's date, so that mails of one time are near each other in the index.
     """
     hashed = hashlib.sha256(arrival.origin.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
@@ -185,7 +185,7 @@ def content_hash(arrival: Arrival) -> str:
 
 
 def _second(raw: bytes) -> int:
-    """Of its date, in whatever zone it is; 0 where it has none that can be read."""
+    """The second of its date, ignoring the zone; 0 without a readable one."""
     found = DATE.search(b"\n" + raw[:DATE_WITHIN_BYTES])
     parts = _parts_of_date(found[1].decode("ascii", "replace")) if found else None
     if parts is None or not FIRST_YEAR <= parts[0] <= LAST_YEAR:
@@ -196,7 +196,7 @@ def _second(raw: bytes) -> int:
 
 
 def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
-    """From the year to the second."""
+    """From year to second."""
     usual = USUAL_DATE.fullmatch(written)
     if usual is None or usual[2] not in MONTHS:
         parts = parsedate(written)
@@ -206,7 +206,7 @@ def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
 
 
 def _reply(body_text: str, new_words: str) -> str | int:
-    """Most begin the text: what is said twice has not to be handed over twice."""
+    """The new words, or only their length if the text begins with them, which saves a copy."""
     return len(new_words) if body_text.startswith(new_words) else new_words
 
 

@@ -1,4 +1,4 @@
-"""Answers of reviewers that came by mail, kept until it is known who wrote them."""
+"""Mailed answers of reviewers, kept until their author is verified."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,7 +27,7 @@ class Reviewed(Struct, frozen=True):
 
 
 def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
-    """What an answer to this address is about, if the address is one that we signed."""
+    """The message that an answer to this address is about, if we signed the address."""
     path = review_path.decode(secret_values.get(tx, REVIEW), local_part[len(review_path.PREFIX) :])
     message = None if path is None else messages.find(tx, path.message_id)
     reviewer = None if path is None else find_reviewer(tx, path)
@@ -37,7 +37,7 @@ def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
 
 
 def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
-    """Who was told of the message and is meant by the path."""
+    """The notified reviewer that the path names."""
     told = deliveries.list_of_message(tx, path.message_id, deliveries.NOTICE)
     return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
 
@@ -96,5 +96,5 @@ def renew(tx: Tx, running: Sequence[ReviewAnswer], now: int) -> None:
 
 
 def remove(tx: Tx, answer_id: str) -> bool:
-    """False when another node was first."""
+    """False if another node removed it first."""
     return leases.remove(tx, ANSWERS, answer_id)

@@ -1,6 +1,6 @@
-"""What speaks against a mail: the rules of `mail.signals`, with what its inbox knows of correspondents.
+"""Signals against a mail: the rules of `mail.signals`, with the inbox's known correspondents.
 
-The rules take a tenth of a second to load, so they are imported when they are needed, or when there is time.
+The rules take a tenth of a second to load, so they are imported when needed, or when there is time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from postroom.mail import signals
     from postroom.mail.signals.passage import Passage
 
-INSIDE = "pass"  # mail that never left this server comes from whom it says
+INSIDE = "pass"  # mail that never left this server has an authentic sender
 
-JUDGE = "judge"  # the signal of a judge of the operator's own
+JUDGE = "judge"  # the signal of the operator's judge
 WEIGHTS: dict[Verdict, int] = {"clean": 0, "suspicious": 3, "malicious": 6}
 
 
@@ -34,7 +34,7 @@ class Suspicion(Struct, frozen=True):
     signals: list[Signal]
 
 
-# In doubt against the mail: whoever asks for approval on a risk is asked.
+# In doubt against the mail: then approval on risk is asked for.
 NOT_EXAMINED = Suspicion("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
 
 
@@ -44,9 +44,9 @@ def to_passage(mail: ParsedMail, shown: str) -> "Passage":
     return Passage(f"{mail.subject}\n\n{shown}")
 
 
-def tellers(said: "Passage", text: str) -> "frozenset[str] | None":
-    """The words that the reader of codes asks for. A long text is read by it as soon as by anybody."""
-    return said.tellers() if said.is_whole and text.isascii() else None
+def cues(said: "Passage", text: str) -> "frozenset[str] | None":
+    """Cue words for codes found in the text; None if it was not read whole or is not ASCII."""
+    return said.cues() if said.is_whole and text.isascii() else None
 
 
 def body_signs(
@@ -57,7 +57,7 @@ def body_signs(
     codes: Sequence[str],
     links: Sequence[LinkDetail],
 ) -> BodySigns:
-    """What kind of mail the body speaks for. In an answer only the new words count."""
+    """Signs in the body of the kind of mail. In an answer only the new words count."""
     is_answer = bool(mail.in_reply_to) or body_signs_of.is_answer(mail.subject)
     groups = said.kinds()
     return BodySigns(
@@ -86,7 +86,7 @@ def _own_groups(subject: str, body_text: str, own_words: str, groups: frozenset[
 
 
 def judged(document: Document, found: Suspicion) -> Document:
-    """With the verdict. Nothing that speaks against a mail is answered by a program."""
+    """Adds the verdict. A mail with anything against it is not answered automatically."""
     return structs.replace(
         document,
         verdict=found.verdict,
@@ -96,7 +96,7 @@ def judged(document: Document, found: Suspicion) -> Document:
 
 
 def with_opinion(document: Document, verdict: Verdict, reason: str) -> Document | None:
-    """With what a judge says against it. None: it has said so before."""
+    """Adds a judge's opinion. None if it has one already."""
     if any(signal.name == JUDGE for signal in document.signals):
         return None
     signal = Signal(JUDGE, WEIGHTS[verdict], reason or "A judge speaks against it.", "")
@@ -105,12 +105,12 @@ def with_opinion(document: Document, verdict: Verdict, reason: str) -> Document 
 
 
 def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Passage") -> Suspicion:
-    """What can be said without the inbox and the network. `shown` still has its invisible characters."""
+    """Checks that need neither the inbox nor the network. `shown` still has its invisible characters."""
     return of_mail(mail, shown, page, (), dmarc, (), said)
 
 
 def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
-    """What was found before, and what the inbox's correspondents add."""
+    """Adds what the inbox's correspondents show."""
     from postroom.mail import signals
 
     before = signals.Findings(
@@ -125,12 +125,12 @@ def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[
 
 
 def load() -> None:
-    """The rules, which are loaded when they are first needed: else the first mail would wait for them."""
+    """Loads the rules, so that the first mail does not wait for them."""
     from postroom.mail import signals  # noqa: F401
 
 
 def prepare() -> Iterator[bool]:
-    """Makes what is made for the first mail that has a rare word, a piece at a time."""
+    """Compiles patterns for rare words ahead, one piece at a time."""
     from postroom.mail.signals import lexicon
 
     for script in lexicon.SCRIPTS:
@@ -141,7 +141,7 @@ def prepare() -> Iterator[bool]:
 
 
 def name_of(from_addr: str) -> str:
-    """As correspondents' names are compared."""
+    """The name in the form in which correspondents' names are compared."""
     from postroom.mail.signals import senders
 
     return senders.name_of(from_addr)

@@ -1,1 +1,1 @@
-"""A judge of the operator's own, asked about mail that has already been told."""
+"""The operator's own judge, asked about mail after its event."""

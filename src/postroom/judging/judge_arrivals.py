@@ -1,6 +1,6 @@
-"""Asks the operator's judge about mail whose event was told, and notes what speaks against it.
+"""Asks the operator's judge about mail after its event, and records objections.
 
-Nothing waits for it: what it does not answer in time, or at all, stays as the rules have judged it.
+Nothing waits for it: without an answer in time the verdict of the rules stays.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ DUTY_LENGTH = 30 * SECOND
 
 
 class Judge(Struct):
-    """One of all nodes asks; how often, and how long after failures, is bounded."""
+    """Only one node asks; how often, and how long to pause after failures, is limited."""
 
     resources: Resources
     fetcher: Fetcher
@@ -56,7 +56,7 @@ class Judge(Struct):
         return duties.take(tx, DUTY, self.node, now + DUTY_LENGTH, now)
 
     async def look(self, since: int) -> int:
-        """What has come since a moment. Gives the moment of the last."""
+        """Asks about mail since a moment. Returns the time of the last one."""
         told = await self.resources.db.read(
             event_log.list_told, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
         )
@@ -73,7 +73,7 @@ class Judge(Struct):
             del self.seen[next(iter(self.seen))]
 
     def _may_ask(self) -> bool:
-        """Beyond its share of a minute, and for a while after failures, a mail is not asked about at all."""
+        """Beyond the limit per minute, and for a while after failures, a mail is not asked about at all."""
         now = asyncio.get_running_loop().time()
         while self.asked and self.asked[0] <= now - MINUTE_SECONDS:
             self.asked.popleft()
@@ -127,7 +127,7 @@ class Judge(Struct):
 
 
 def note_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: int) -> list[str]:
-    """Once a mail. The verdict gets worse or stays; nothing that was found before is taken away."""
+    """Once per mail. The verdict gets worse or stays; nothing found before is removed."""
     message = messages.find(tx, message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None:

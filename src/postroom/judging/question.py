@@ -1,4 +1,4 @@
-"""What a judge is asked about a mail, and what counts of its answer: both are data."""
+"""The question to a judge about a mail, and its answer: both are data."""
 
 import re
 from typing import Any, Literal
@@ -29,7 +29,7 @@ _UNPRINTABLE = re.compile(
 
 
 class JudgedMail(Struct, rename="camel", frozen=True):
-    """What leaves the house of a mail: no address but the sender's, no file."""
+    """What the judge is sent of a mail: no address but the sender's, no file."""
 
     sender: str = msgspec.field(name="from")
     subject: str
@@ -38,7 +38,7 @@ class JudgedMail(Struct, rename="camel", frozen=True):
 
 
 class Opinion(Struct, frozen=True):
-    """Only what speaks against a mail is one: no answer can make a mail more trusted."""
+    """Only an objection is one: no answer can make a mail more trusted."""
 
     verdict: Literal["suspicious", "malicious"]
     reason: str
@@ -50,7 +50,7 @@ class _JudgeAnswer(Struct, frozen=True):
 
 
 def to_question(document: Document, url: str, model: str) -> bytes:
-    """The body of the request: a chat for an address that ends as those do, else plain JSON."""
+    """The body of the request: a chat completion if the address is one, else plain JSON."""
     mail = JudgedMail(
         sender=document.from_addr[:SUBJECT_CHARACTERS],
         subject=document.subject[:SUBJECT_CHARACTERS],
@@ -72,7 +72,7 @@ def is_chat(url: str) -> bool:
 
 
 def read_opinion(body: bytes, url: str) -> Opinion | None:
-    """None: nothing speaks against it, or nothing that can be understood was said."""
+    """None: no objection, or an answer that cannot be understood."""
     try:
         said = _content_of(body) if is_chat(url) else body
         answer = msgspec.json.decode(said, type=_JudgeAnswer)
@@ -97,7 +97,7 @@ class _Chat(Struct, frozen=True):
 
 
 def _content_of(body: bytes) -> bytes:
-    """The first object of the answer: some models put words or a fence around it."""
+    """The first object of the answer: some models put text or a fence around it."""
     choices = msgspec.json.decode(body, type=_Chat).choices
     said = choices[0].message.content if choices else ""
     return said[said.find("{") : said.rfind("}") + 1].encode(errors="replace")

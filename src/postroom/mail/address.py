@@ -1,4 +1,4 @@
-"""Email addresses: lists as they stand in header fields, the form to compare by, and strict validation."""
+"""Email addresses: lists in header fields, the form to compare by, and strict validation."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from postroom.mail import charset, headers
 from postroom.mail.html.text import visible
 
 MAX_ADDRESSES = 10_000
-# What a list may cost: so many tokens or one for four letters, and so many without finding a mailbox.
+# Limits of a list: so many tokens or one for four letters, and so many without finding a mailbox.
 MIN_TOKENS = 10_000
 MAX_IDLE_TOKENS = 2_000
 MAX_TOKENS_EACH = 60
@@ -24,7 +24,7 @@ MAX_NAME_LENGTH = 1_000
 _SPECIAL_USE = frozenset(("localhost", "local", "test", "invalid", "onion", "arpa"))
 _STAND_IN = ".example"
 
-# What needs no closer look: validating this much by the book takes forty times as long.
+# Needs no closer look: strict validation of these takes forty times as long.
 _ATEXT = r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!..--)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,40}[a-zA-Z0-9])?"
 _PLAIN_ADDRESS = re.compile(
@@ -41,7 +41,7 @@ _OTHERS = r"""
     | (?P<stray>.)
     """
 _TOKEN = re.compile(_QUOTED + _OTHERS, re.VERBOSE | re.DOTALL)
-# For what stands behind a quote that never ends: looking for its end again and again would be quadratic.
+# For text after a quote that never ends: searching for its end again and again would be quadratic.
 _TOKEN_WITHOUT_QUOTES = re.compile(_OTHERS, re.VERBOSE | re.DOTALL)
 # One mailbox in the plainest form, as most fields hold; all else is read token by token.
 _PLAIN = re.compile(
@@ -49,7 +49,7 @@ _PLAIN = re.compile(
     r"|([\w.+-]{1,64}@[A-Za-z0-9.-]{1,200})",
     re.ASCII,
 )
-# A mailbox of a list that needs no reading token by token either, up to the comma behind it.
+# A mailbox of a list that needs no tokenizing either, up to the comma after it.
 _PLAIN_ENTRY = re.compile(
     r"""\s*+(?:(?:"([^"\\<>=]{1,100}+)"\s?|([^\s"<>,;:()@=\\][^"<>,;:()@=\\]{0,100}+))<([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+)>"""
     r"|([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+))\s*+(?:[,;]|\Z)",
@@ -78,7 +78,7 @@ class Address(Struct, frozen=True):
 
 
 def shown(address: Address) -> Address:
-    """With the name as people see it. The address stays: a cleaned one would be somebody else's."""
+    """With the visible form of the name. The address stays: a cleaned one would be somebody else's."""
     return address if address.name.isascii() else Address(visible(address.name).strip(), address.address)
 
 
@@ -100,7 +100,7 @@ class _Entry(Struct):
         self.has_at = self.has_at or "@" in written
 
     def is_open(self) -> bool:
-        """An address is being read whose domain goes on."""
+        """Whether an address is being read whose domain goes on."""
         return self.words[-1][-1][0].endswith(("@", "."))
 
     def mailbox(self) -> Address | None:
@@ -174,7 +174,7 @@ def _mailboxes(value: str, is_quick: bool = True) -> Iterator[Address]:
 
 
 def _comment_ends(value: str) -> dict[int, int]:
-    """Where the comment that opens at each place ends (RFC 5322 section 3.2.2: they nest)."""
+    """Where the comment that opens at each position ends (RFC 5322 section 3.2.2: they nest)."""
     ends: dict[int, int] = {}
     opened: list[int] = []
     for match in islice(_PARENTHESES.finditer(value), MAX_PARENTHESES):
@@ -186,12 +186,12 @@ def _comment_ends(value: str) -> dict[int, int]:
 
 
 def _without_route(text: str) -> str:
-    """RFC 5322 section 4.4: the hosts of an obsolete route stand before the last colon."""
+    """RFC 5322 section 4.4: the hosts of an obsolete route are before the last colon."""
     return text.rpartition(":")[2].strip() if text.startswith("@") else text
 
 
 def _tidied(text: str) -> str:
-    """RFC 5322 section 4.4: comments and spaces may stand around the dots and the "@" of an address."""
+    """RFC 5322 section 4.4: comments and spaces may be around the dots and the "@" of an address."""
     if len(text) > MAX_NAME_LENGTH or '"' in text or not ("(" in text or " " in text or "\t" in text):
         return text
     text = _without_comments(text) if "(" in text else text
@@ -208,7 +208,7 @@ def _without_comments(text: str) -> str:
 
 
 def _picked_address(words: list[str]) -> tuple[str, list[str]]:
-    """The last word with an "@", and the words beside it; spaces around the "@" and its dots are forgiven."""
+    """The last word with an "@", and the other words; spaces around the "@" and its dots are accepted."""
     merged: list[str] = []
     is_behind_dot = False
     for word in words:
@@ -239,7 +239,7 @@ def _display_name(text: str) -> str:
 
 
 def is_plausible(address: str) -> bool:
-    """Could be an address: something on both sides of the "@" and no space outside of quotes."""
+    """Whether it could be an address: something on both sides of the "@" and no space outside quotes."""
     local, domain = split(address)
     if not local or not domain or len(address) > MAX_ADDRESS_LENGTH:
         return False
@@ -280,7 +280,7 @@ def base_of(address: str) -> str:
 
 
 def mailbox_of(address: str) -> str:
-    """The form under which an inbox is found: compared without regard to case and tag."""
+    """The form under which an inbox is found: without case and tag."""
     return normalize(base_of(address))
 
 

@@ -1,4 +1,4 @@
-"""Rules about addresses: an address, a domain, the names below a domain; and which of them one meets."""
+"""Rules about addresses: an address, a domain, or the names below a domain; and which of them one meets."""
 
 import re
 
@@ -29,7 +29,7 @@ def read(value: str) -> str:
 
 
 def met_by(address: str) -> list[str]:
-    """Every rule that an address can meet: itself, itself without a tag, its domain, those above it."""
+    """Every rule that an address can meet: itself, itself without a tag, its domain, and those above it."""
     normal = normalize(address)
     domain = split(normal)[1]
     labels = domain.split(".")[-MAX_LABELS:]

@@ -1,4 +1,4 @@
-"""Bytes to text: which codec a label means, what to do when it lies, and text that any database can store."""
+"""Bytes to text: the codec of a label, what to do if it is wrong, and text that any database can store."""
 
 import codecs
 import re
@@ -6,7 +6,7 @@ from encodings.aliases import aliases
 from functools import lru_cache
 
 UNDECLARED = ""
-# Most codecs replace bad bytes one by one, slowly; a large text full of them is not what its label says.
+# Most codecs replace bad bytes one by one, slowly; a large text full of them has a wrong label.
 MAX_REPAIRED_BYTES = 1024 * 1024
 
 # Only these are ever used: Python also knows "punycode" (quadratic time) and "unicode_escape" (surrogates).
@@ -58,7 +58,7 @@ _ALIASES = {
     "8bit": UNDECLARED,
 }
 
-# Switches ISO-2022-JP to Kanji. Old mail software sends it without saying so.
+# Switches ISO-2022-JP to Kanji. Old mail software sends it without declaring it.
 _JAPANESE_ESCAPE = b"\x1b$B"
 
 _MAX_LABEL = 64
@@ -67,7 +67,7 @@ _LINE_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def decode(data: bytes, label: str) -> str:
-    """The text that the bytes hold; a missing, unknown or lying label never fails."""
+    """The text of the bytes; a missing, unknown or wrong label never fails."""
     codec = codec_for(label)
     if codec == UNDECLARED:
         return clean(_decode_undeclared(data))
@@ -78,7 +78,7 @@ def decode(data: bytes, label: str) -> str:
 
 
 def decode_unlabelled(data: bytes, neighbour: str) -> str:
-    """Bytes that should be UTF-8; if they are not, they are read as the text beside them is labelled."""
+    """Bytes that should be UTF-8; if not, they are read with the label of the text beside them."""
     codec = codec_for(neighbour)
     if codec.startswith("iso2022") and b"\x1b" in data:
         return decode(data, neighbour)

@@ -13,7 +13,7 @@ MAX_EXTENSION_BYTES = 20
 # Normalising sorts runs of combining marks in quadratic time, so the length is cut before.
 _MAX_READ = 1_000
 
-# Beside what shows nothing, and would reorder or hide parts of a name (exe.fdp).
+# Besides invisible characters: those that reorder or hide parts of a name (exe.fdp).
 _LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]")
 _EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 
@@ -34,7 +34,7 @@ def default(number: int, content_type: str) -> str:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names in order, later twins numbered: a.pdf, a (2).pdf. Case makes no difference."""
+    """The names in order, later duplicates numbered: a.pdf, a (2).pdf. Case makes no difference."""
     taken: set[str] = set()
     last_numbers: dict[str, int] = {}
     result = []

@@ -1,4 +1,4 @@
-"""Header fields off the wire: splitting, unfolding, encoded words (RFC 2047), parameters (RFC 2231)."""
+"""Header fields in raw bytes: splitting, unfolding, encoded words (RFC 2047), parameters (RFC 2231)."""
 
 import binascii
 import re
@@ -29,7 +29,7 @@ _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
 _ESCAPED = re.compile(r'\\(["\\])')
 _PLAIN_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
 _ANGLE_ID = re.compile(r"<([^<>]++)>")
-# `Message from Joe <joe@x.org> of Monday`, as old programs write (RFC 822 section 4.6.2): no id but a person.
+# `Message from Joe <joe@x.org> of Monday`, as old programs write (RFC 822 section 4.6.2): a person, no id.
 _MESSAGE_FROM = re.compile(r"\bfrom\b[^<>]{0,100}<[^<>]{1,200}>(?=\s*(?:of|on|dated|sent)\b)", re.IGNORECASE)
 
 
@@ -57,7 +57,7 @@ class Headers(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """A header block, where the body behind it starts, and whether all of it was read."""
+    """A header block, where the body after it starts, and whether all of it was read."""
 
     headers: Headers
     body_start: int
@@ -77,7 +77,7 @@ def split(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
 
 
 def _field_after_noise(raw: bytes, position: int, count: int) -> re.Match[bytes] | None:
-    """The field behind one line that is none: an mbox "From " line in front, or a badly folded line."""
+    """The field after one line that is none: an mbox "From " line in front, or a badly folded line."""
     if _BLANK.match(raw, position) or (count == 0 and not raw.startswith((b"From ", b">From "), position)):
         return None
     line = _OTHER_LINE.match(raw, position)
@@ -98,7 +98,7 @@ def unfold(value: bytes, label: str = charset.UNDECLARED) -> str:
 
 
 def _with_bytes_encoded(word: re.Match[bytes]) -> bytes:
-    """An encoded word whose raw 8-bit bytes are encoded like the others: they are of its charset."""
+    """An encoded word whose raw 8-bit bytes are encoded like the rest: they are of its charset."""
     return _EIGHT_BIT.sub(lambda byte: b"=%02X" % byte[0][0], word[0])
 
 
@@ -111,7 +111,7 @@ def decode_words(value: str) -> str:
 
 
 def _pieces(value: str) -> Iterator[tuple[str, bytes]]:
-    """Charset and bytes. Neighbours of one charset are decoded together: some senders cut characters."""
+    """Charset and bytes. Neighbours of one charset are decoded together: some senders split characters."""
     read_to, follows_word = 0, False
     for match in _ENCODED_WORD.finditer(value):
         data = _word_bytes(match[2], match[3])
@@ -136,7 +136,7 @@ def _word_bytes(encoding: str, text: str) -> bytes | None:
 
 
 def parameters(value: str) -> dict[str, str]:
-    """The parameters behind the first ";", by lower-case name; RFC 2231 forms win over plain ones."""
+    """The parameters after the first ";", by lower-case name; RFC 2231 forms win over plain ones."""
     if ";" not in value:
         return {}
     plain: dict[str, str] = {}
@@ -165,13 +165,13 @@ def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
 
 
 def _bare_ids(value: str) -> list[str]:
-    """Without brackets, and nothing else: `joe@x.org's message of Monday` is a sentence."""
+    """Only if all words are ids: `joe@x.org's message of Monday` is a sentence."""
     words = value.split()
     return words if all("@" in word and "'" not in word for word in words) else []
 
 
 def message_ids(value: str, limit: int) -> tuple[str, ...]:
-    """The ids in angle brackets, the last `limit` of them; bare words with an "@" where no bracket is."""
+    """The ids in angle brackets, the last `limit` of them; without brackets, bare words with an "@"."""
     if not value:
         return ()
     if _PLAIN_ID.fullmatch(value):

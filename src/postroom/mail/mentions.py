@@ -6,11 +6,11 @@ import re
 from postroom.mail.html.text import html_to_text
 from postroom.mail.languages.folding import NO_WIDTH
 
-# A scheme with something behind its colon. Letters alone: a time of day and a pair of numbers have none.
+# A scheme with something after its colon. Letters only: a time of day and a pair of numbers have none.
 _URL = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]++:(?=[^\s:;,!\"'<>(){}|^`-])|mailto:|[a-z0-9+.-]:[/\\]{2}"
 )
-# In HTML as written stand rules of style as well, which look like schemes: only those that lead somewhere.
+# HTML source also contains style rules, which look like schemes: only those that lead somewhere.
 _WELL_KNOWN_URL = re.compile(
     r"(?<![a-z])(?:https?|ftps?|sftp|tel|callto|sms(?:to)?|mms|geo|maps|sips?|xmpp|im|irc|skype|facetime|whatsapp|viber"
     r"|tg|signal|slack|zoommtg|msteams|webcal|market|intent|itms(?:-apps)?|magnet|bitcoin|ethereum|lightning|ipfs"
@@ -74,7 +74,7 @@ def _has_numbers_with_more(seen: str) -> bool:
 
 
 def _has_a_domain(seen: str) -> bool:
-    """What is written to an address, as bob@example.com, leads nowhere."""
+    """An email address such as bob@example.com is no link."""
     if not _DOTS.search(seen) or not _DOT_OF_A_NAME.search(seen):
         return False
     words = (match[0] for match in _WORD_WITH_A_DOT.finditer(seen))

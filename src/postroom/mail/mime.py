@@ -1,4 +1,4 @@
-"""The MIME tree of a mail, read in one pass over its bytes: parts, depth and delimiter lines are bounded."""
+"""The MIME tree of a mail, read in one pass over its bytes: parts, depth and delimiter lines are limited."""
 
 import re
 
@@ -40,14 +40,14 @@ class Tree(Struct, frozen=True):
 
 
 def read(raw: bytes, block: headers.Block) -> Tree:
-    """The tree of the mail whose header block has been read already."""
+    """The tree of a mail whose header block is already read."""
     reader = _Reader(raw)
     root = _read_part(reader, block, "text/plain")
     return Tree(root, tuple(reader.notes))
 
 
 class _Reader(Struct):
-    """A place in the mail: always at a delimiter line of an open multipart, or at the end."""
+    """A position in the mail: always at a delimiter line of an open multipart, or at the end."""
 
     raw: bytes
     open_boundaries: list[bytes] = field(default_factory=list)
@@ -76,7 +76,7 @@ class _Reader(Struct):
 
     def _index(self) -> None:
         self.levels = {boundary: level for level, boundary in enumerate(self.open_boundaries)}
-        # The longer the bytes looked for, the faster they are found; mostly one boundary is open.
+        # Longer needles are found faster; usually one boundary is open.
         self.needle = b"\n--" + (self.open_boundaries[0] if len(self.open_boundaries) == 1 else b"")
 
     def finish(self) -> None:
@@ -84,7 +84,7 @@ class _Reader(Struct):
         self.line_start = self.next_line = len(self.raw)
 
     def advance(self, start: int) -> None:
-        """To the next delimiter line at or behind `start`, the beginning of a line."""
+        """To the next delimiter line at or after `start`, the beginning of a line."""
         found = self.raw.find(self.needle, start - 1) if self.levels else -1
         while found != -1 and self.dash_lines < MAX_DASH_LINES:
             if self._is_delimiter(found + 1):
@@ -120,7 +120,7 @@ class _Reader(Struct):
 
 
 def _read_part(reader: _Reader, block: headers.Block, default_type: str) -> Part:
-    """The part behind the header block; afterwards the reader is at the delimiter that ends the part."""
+    """The part after the header block; afterwards the reader is at the delimiter that ends the part."""
     if not block.is_complete:
         reader.note("too many header fields")
     value = block.headers.text("content-type")

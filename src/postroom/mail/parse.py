@@ -33,11 +33,11 @@ class ParsedAttachment(Struct, frozen=True):
     content: bytes
     content_id: str
     inline: bool
-    filename_raw: str = ""  # as it was given, where that is not the name
+    filename_raw: str = ""  # as given, if that is not the name
 
 
 class ParsedMail(Struct, frozen=True):
-    """A mail as it was read. Ids stand in angle brackets, moments are milliseconds UTC, absent text is ""."""
+    """A mail as read. Ids are in angle brackets, times are milliseconds UTC, absent text is ""."""
 
     message_id: str
     in_reply_to: tuple[str, ...]
@@ -89,7 +89,7 @@ def parse_mail(raw: bytes) -> ParsedMail:
 
 
 def _all_senders(fields: Headers, label: str, of_first: tuple[str, ...]) -> tuple[str, ...]:
-    """Of every From field: a reader may show any of them."""
+    """From every From field: a mail program may show any of them."""
     is_only = fields.count("from") == 1
     listed = of_first if is_only else _normalized(address.parse_list(fields.joined("from", label)))
     return tuple(dict.fromkeys(listed))[: MAX_SENDERS + 1]
@@ -135,7 +135,7 @@ def _shown(value: str) -> str:
 
 
 def message_id_of(fields: Headers) -> str:
-    """The first id of the field; a field without brackets or "@" is an id all the same."""
+    """The first id of the field; a value without brackets or "@" is an id too."""
     value = fields.text("message-id")
     ids = headers.message_ids(value, MAX_IN_REPLY_TO)
     if ids or not value or len(value) > headers.MAX_ID_LENGTH:
@@ -162,7 +162,7 @@ def _report_type(content_type: str) -> str:
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """The texts below each other, each beginning on a line of its own."""
+    """The texts one below the other, each beginning on a new line."""
     if len(texts) == 1:
         return texts[0]
     texts = [text for text in texts if text]
@@ -212,7 +212,7 @@ def _all(texts: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _best(alternatives: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """The last one that says anything: the sender put the best last (RFC 2046 section 5.1.4)."""
+    """The last one with content: the sender puts the best last (RFC 2046 section 5.1.4)."""
     return next((texts for texts in reversed(alternatives) if any(map(str.strip, texts))), ())
 
 
@@ -233,7 +233,7 @@ def _leaf(part: Part, parent_type: str) -> _Content:
 
 
 def _is_body(content_type: str, name: str, parent_type: str) -> bool:
-    """Text to read in place. A name makes it a file, unless the part is the whole mail or an alternative."""
+    """Text to show in place. A name makes it a file, unless the part is the whole mail or an alternative."""
     if parent_type == "":
         return content_type.startswith("text/")
     is_text = content_type in ("text/plain", "text/html")
@@ -250,7 +250,7 @@ def _attachment(part: Part, kind: str, name: str, given: str, content: bytes) ->
 
 
 def _filename(part: Part, disposition: str) -> str:
-    """As it was given, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
+    """As given, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
     given = headers.parameters(disposition).get("filename") or part.parameters.get("name", "")
     return headers.decode_words(given) if given else ""
 
@@ -272,5 +272,5 @@ def _charset_label(part: Part, content: bytes) -> str:
 def _unix_lines(text: str) -> str:
     if _LONE_RETURN.search(text):
         return text.replace("\r\n", "\n").replace("\r", "\n")
-    # Single bytes are removed three times as fast as letters, or as pairs are replaced.
+    # Removing single bytes is three times as fast as removing letters, or replacing pairs.
     return text.encode().replace(b"\r", b"").decode() if text.isascii() else text.replace("\r", "")

@@ -1,9 +1,9 @@
-"""How much work it may be to read a content: cost, not size, decides whether the event loop waits for it."""
+"""Estimates the work of parsing a content: cost, not size, decides whether it may run in the event loop."""
 
 import string
 
 MOST_BYTES = 32 * 1024
-# Readers stop at what is no letter, digit or space, and spend some ten microseconds there at most.
+# Parsers stop at what is no letter, digit or space, and spend ten microseconds there at most.
 MOST_MARKS = 2_000
 FOREIGN_BYTES_OF_A_MARK = 4
 
@@ -19,7 +19,7 @@ def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
 
 
 def _marks(content: bytes) -> int:
-    """Of base64 nobody knows what is inside until it is decoded: the worst."""
+    """The content of base64 is unknown until decoded: the worst case counts."""
     if b"64" in content and b"base64" in content.lower():
         return len(content)
     marks = content.translate(None, _PLAIN)

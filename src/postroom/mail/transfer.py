@@ -1,4 +1,4 @@
-"""Content-Transfer-Encoding, undone as far as it can be: damaged base64 gives what is readable of it."""
+"""Decodes Content-Transfer-Encoding as far as possible: damaged base64 gives its readable part."""
 
 import binascii
 import re
@@ -45,7 +45,7 @@ def _decode_base64(data: bytes) -> Decoded:
 
 
 def _decode_base64_pieces(data: bytes) -> Decoded:
-    """Padding in mid-text: some senders pad every line; what is no base64 (a list's footer) ends it."""
+    """Padding in mid-text: some senders pad every line; anything else (a list's footer) ends it."""
     decoded: list[bytes] = []
     pieces = _PADDING.split(data.translate(None, _WHITESPACE), MAX_BASE64_PIECES)
     for piece in pieces[:MAX_BASE64_PIECES]:

@@ -1,1 +1,1 @@
-"""What is there to read."""
+"""Inboxes, threads, messages and their parts."""

@@ -1,4 +1,4 @@
-"""Attachments: what a message carries, the text found in it, and links that expire."""
+"""Attachments: the files of a message, the text found in them, and links that expire."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ from postroom.storage.database import Row, Tx, all_of
 
 LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"
-# Without what is behind a cut text: only a reader who goes on pays for it.
+# Without the rest of a cut text: only a reader who continues pays for it.
 _COLUMNS = (
     "message_id, filename, position, content_type, size_bytes, extraction_method, parsed_text, filename_raw,"
     " text_rest is not null as is_text_cut"
@@ -30,9 +30,9 @@ class Attachment(Struct, frozen=True):
     size_bytes: int
     extraction_method: str | None = None
     parsed_text: str | None = None
-    filename_raw: str | None = None  # as it was given, where that is not the name
+    filename_raw: str | None = None  # as given, if that is not the name
     is_text_cut: bool = False  # the text goes on behind `parsed_text`
-    rest: str | None = None  # what is behind it, where it was read just now
+    rest: str | None = None  # the text after it, if it was just read
 
     @classmethod
     def from_row(cls, row: Row) -> "Attachment":
@@ -48,7 +48,7 @@ class Attachment(Struct, frozen=True):
         )
 
     def with_text(self, method: str, text: str | None) -> "Attachment":
-        """As it is after it was read: a message shows the beginning of a long text."""
+        """With the result of the extraction: a message shows the beginning of a long text."""
         rest = text[MAX_TEXT_CHARS:] if text is not None else ""
         return replace(
             self,
@@ -60,7 +60,7 @@ class Attachment(Struct, frozen=True):
 
 
 def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
-    """Pairs of message and attachment."""
+    """Stores pairs of message and attachment."""
     tx.many(
         "insert into attachments (message_id, filename, position, content_type, size_bytes,"
         " extraction_method, parsed_text, filename_raw, text_rest) values :rows",
@@ -95,7 +95,7 @@ def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
 
 
 def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attachment]]:
-    """Those of a whole page, in one query."""
+    """Attachments of a whole page, in one query."""
     rows = all_of(
         tx,
         f"select {_COLUMNS} from attachments where :wanted order by message_id, position",
@@ -126,7 +126,7 @@ def require_text(attachment: Attachment) -> str:
 
 
 class PieceOfText(Struct, frozen=True):
-    """A part of the text of a file: where it begins, and how many characters there are in all."""
+    """A part of the text of a file: where it begins, and the total number of characters."""
 
     text: str
     offset: int
@@ -134,7 +134,7 @@ class PieceOfText(Struct, frozen=True):
 
 
 def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) -> PieceOfText:
-    """As much as stands in a message, from there on; nothing behind the end."""
+    """As much text from `offset` on as a message shows; empty past the end."""
     start = require_text(attachment)
     piece = start[offset : offset + MAX_TEXT_CHARS]
     if not attachment.is_text_cut:
@@ -166,7 +166,7 @@ def signed_url(base_url: str, secret: bytes, message_id: str, filename: str, now
 
 
 def signed_raw_url(base_url: str, secret: bytes, message_id: str, now: int) -> str:
-    """Of the mail as it came. No file has the empty name that is signed here."""
+    """A link to the raw mail. It signs an empty filename, which no file has."""
     expires = (now + LINK_LIFETIME) // SECOND
     signature = _sign(secret, message_id, "", str(expires))
     return f"{base_url}/v1/messages/{message_id}/raw?expires={expires}&signature={signature}"

@@ -1,4 +1,4 @@
-"""Correspondents: who has written to an inbox, by which name, and with a mail that is known to be genuine."""
+"""Correspondents: who wrote to an inbox, under which name, and whether a genuine mail proves it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,16 +11,16 @@ NAMESAKES_LIMIT = 10
 
 
 class KnownSince(Struct, frozen=True):
-    """Since when somebody writes to an inbox, and is proven to; None: before this was kept, or never."""
+    """Since when an address writes to an inbox, and is verified; None: before this was recorded, or never."""
 
     first_at: int | None
     verified_at: int | None
 
 
 def add(tx: Tx, found: Iterable[tuple[str, str, bool]], now: int) -> set[tuple[str, str]]:
-    """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger.
+    """Takes inbox, address, and whether the mail is genuine.
 
-    Gives those pairs of which the address is new to the inbox, or genuine for the first time.
+    Returns the pairs whose address is new to the inbox, or genuine for the first time.
     """
     rows = tx.many(
         "insert into correspondents (inbox_id, address, is_trusted, first_at) values :rows"
@@ -36,7 +36,7 @@ def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str
 
 
 def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, KnownSince]:
-    """What an inbox knows of those who wrote to it."""
+    """What an inbox knows of these addresses."""
     rows = all_of(
         tx,
         "select address, first_at, verified_at from correspondents where inbox_id = :inbox_id and :wanted",
@@ -59,9 +59,9 @@ def note_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
 
 
 def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
-    """The first one to bear a name keeps it; whoever bears the same has to be proven to get it too.
+    """The first correspondent with a name keeps it; another gets it only if proven.
 
-    Names are folded. The empty one is of a correspondent whose name belongs to another, or who has none.
+    Names are folded; '' means none, or taken by another.
     """
     taken = not is_proven and find_namesakes(tx, inbox_id, name)
     tx.run(
@@ -75,7 +75,7 @@ def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -
 
 
 def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
-    """Addresses of trusted correspondents with this name, or some of them."""
+    """Addresses of trusted correspondents with this name, up to a limit."""
     if not name:
         return []
     rows = tx.all(
@@ -89,9 +89,9 @@ def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
 
 
 def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[str, ...]:
-    """Those who bear the name, and some of the others, without one address: enough to notice who resembles.
+    """Those with the name, and some others, except `besides`: enough to notice a lookalike.
 
-    Whoever bears the name stands there with it.
+    Those with the name are listed with it.
     """
     namesakes = [f"{name} <{address}>" for address in find_namesakes(tx, inbox_id, name)]
     rows = tx.all(
@@ -105,9 +105,9 @@ def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[s
 
 
 def find(tx: Tx, asked: Sequence[tuple[str, str]], only_trusted: bool = False) -> set[tuple[str, str]]:
-    """Those pairs of inbox and address of which the address has written to the inbox.
+    """Returns those pairs of inbox and address whose address has written to the inbox.
 
-    Who is trusted has written at least one mail that did not fail DMARC.
+    A trusted address has written at least one mail that did not fail DMARC.
     """
     trusted = " and is_trusted = 1" if only_trusted else ""
     rows = tx.many(

@@ -1,7 +1,7 @@
-"""Documents: all of a message that neither changes nor expires, stored in the words of the interface.
+"""Documents: all of a message that neither changes nor expires, stored in the fields of the interface.
 
-The reply text is nearly always a piece of the text. Then the row keeps where it is, and no second copy of it.
-A document is packed where that makes it shorter; beside it then stands how long it is.
+The reply text is nearly always a part of the text; then the row stores its span instead of a second copy.
+A document is compressed if that makes it shorter; its length is then stored too.
 """
 
 from typing import Annotated, Literal
@@ -143,7 +143,7 @@ def decode(stored: bytes) -> Document:
 
 
 def to_written(document: Document) -> WrittenColumns:
-    """As it is stored."""
+    """The columns, compressed if that helps."""
     stored, reply_at, reply_bytes = to_columns(document)
     packed = packing.pack(stored)
     if packed is None:
@@ -152,7 +152,7 @@ def to_written(document: Document) -> WrittenColumns:
 
 
 def to_columns(document: Document) -> Columns:
-    """As `without_reply`; a reply text that begins the text, as most do, need not be looked for in JSON."""
+    """Like `without_reply`, but faster if the text begins with the reply text, as most do."""
     if not document.body_text.startswith(document.reply_text):
         return without_reply(encode(document))
     stored = encode(structs.replace(document, reply_text=UNSET))
@@ -162,14 +162,14 @@ def to_columns(document: Document) -> Columns:
 
 
 def without_reply(whole: bytes) -> Columns:
-    """Texts are compared as they stand in JSON: what is at the span is the reply text, whatever it says."""
+    """Compares texts as JSON: the span holds exactly the reply text."""
     found = _texts.decode(whole)
     if found.reply_text is UNSET:
         return whole, None, None
     reply = bytes(found.reply_text)[1:-1]
     begin = whole.index(_BODY_KEY) + len(_BODY_KEY)
     end = begin + len(memoryview(found.body_text)) - 2
-    # To look for a long text takes ten times as long, and most begin with the text.
+    # Searching for a long text takes ten times as long, and most begin with the text.
     at = begin if whole.startswith(reply, begin, end) else whole.find(reply, begin, end)
     if at == -1:
         return whole, None, None
@@ -191,7 +191,7 @@ def plain(stored: bytes) -> bytes:
 
 
 def pieces(columns: Columns, ending: bytes = b"}") -> tuple[Piece, ...]:
-    """The whole document, as JSON, with this in the place of its last brace; nothing is copied."""
+    """The whole document as JSON, with `ending` in place of its last brace; nothing is copied."""
     document, at, reply_bytes = columns
     view = memoryview(document)
     if at is None or reply_bytes is None:

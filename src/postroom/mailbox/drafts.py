@@ -1,4 +1,4 @@
-"""Drafts: mails that are not sent yet, any field of which may be missing, with their files."""
+"""Drafts: unsent mails, with their files. Any field may be missing."""
 
 from collections.abc import Sequence
 
@@ -31,9 +31,9 @@ class KeptDraft(Struct, frozen=True):
     version: int
     created_at: int
     updated_at: int
-    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
+    client_id: str | None = None  # an id chosen by the client: the same one again returns this draft
     labels: tuple[str, ...] = ()
-    due_at: int | None = None  # set: it is sent by itself at this moment
+    due_at: int | None = None  # set: it is sent automatically at this time
     due_for: str | None = None  # the key that put it on the clock
     failure: str | None = None  # why it could not be sent then
 
@@ -51,7 +51,7 @@ class KeptDraft(Struct, frozen=True):
 
 
 class KeptFile(Struct, frozen=True):
-    """What a draft carries: the bytes when they are small, else the blob that holds them."""
+    """A file of a draft: its bytes if small, else the blob that holds them."""
 
     filename: str
     content_type: str
@@ -85,7 +85,7 @@ def _require_room(tx: Tx, inbox_id: str) -> None:
 
 
 def count_of_inbox(tx: Tx, inbox_id: str) -> int:
-    """Bounded by the room that an inbox has for them."""
+    """Small, since the number of drafts per inbox is limited."""
     return count(tx, "select count(*) as number from drafts where inbox_id = :id", id=inbox_id)
 
 
@@ -110,9 +110,9 @@ def get(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft:
 def get_for_change(
     tx: Tx, reach: Reach, draft_id: str, now: int, seen_version: int | None = None
 ) -> KeptDraft:
-    """Keeps other transactions off it until this one ends; whoever read it before reads an old version.
+    """Locks the draft until the transaction ends; what was read before is then an old version.
 
-    `seen_version` is the one that the caller has before his eyes: of two who change it at once, one is told.
+    `seen_version` is what the caller saw: of two that change it at once, one gets an error.
     """
     get(tx, reach, draft_id)
     tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
@@ -141,7 +141,7 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[
 
 
 def list_span(tx: Tx, reach: Reach, span: Span) -> list[KeptDraft]:
-    """Across the inboxes that are reached."""
+    """Drafts of all inboxes within reach."""
     column, owner = reach.owner_of_inboxes
     in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(
@@ -171,7 +171,7 @@ def name(tx: Tx, draft_id: str, client_id: str | None, labels: Sequence[str]) ->
 
 
 def put_on_clock(tx: Tx, draft_id: str, due_at: int | None, due_for: str) -> None:
-    """None takes it off. What failed before is tried at the new moment."""
+    """None cancels it. A draft that failed before is tried at the new time."""
     due_for_key = None if due_at is None else due_for
     update(tx, "drafts", draft_id, due_at=due_at, due_for=due_for_key, failure=None)
 
@@ -187,7 +187,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[KeptDraft]:
 
 
 def note_failure(tx: Tx, draft: KeptDraft, reason: str) -> None:
-    """Unless somebody has changed it meanwhile: then it is tried again."""
+    """Does nothing if the draft was changed meanwhile: then it is tried again."""
     tx.run(
         "update drafts set failure = :reason where id = :id and version = :version",
         reason=reason,
@@ -201,7 +201,7 @@ def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:
 
 
 def remove(tx: Tx, draft_id: str) -> list[str]:
-    """Gives the blobs that nobody needs any more."""
+    """Returns the blobs to remove."""
     blobs = remove_files(tx, draft_id)
     places.forget(tx, [draft_id])
     tx.run("delete from drafts where id = :id", id=draft_id)
@@ -209,7 +209,7 @@ def remove(tx: Tx, draft_id: str) -> list[str]:
 
 
 def take(tx: Tx, draft_id: str, version: int) -> None:
-    """Removes what is being sent, if it is still what was read. Of two that send it one finds it gone."""
+    """Removes a draft that is being sent, if it is still the version that was read. Else raises."""
     taken = tx.run("delete from drafts where id = :id and version = :version", id=draft_id, version=version)
     if not taken:
         if tx.one("select 1 as found from drafts where id = :id", id=draft_id):
@@ -220,7 +220,7 @@ def take(tx: Tx, draft_id: str, version: int) -> None:
 
 
 def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:
-    """Some of them, with the blobs that nobody needs any more; None when none are left."""
+    """Removes some of them and returns their blobs; None when none are left."""
     rows = tx.all("select id from drafts where inbox_id = :id limit :limit", id=inbox_id, limit=limit)
     return [blob for row in rows for blob in remove(tx, row["id"])] if rows else None
 
@@ -229,7 +229,7 @@ def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:
 
 
 def list_files(tx: Tx, draft_ids: Sequence[str]) -> dict[str, list[KeptFile]]:
-    """Those of a whole page, in one query and without their bytes."""
+    """Files of a whole page, in one query and without their bytes."""
     found: dict[str, list[KeptFile]] = {draft_id: [] for draft_id in draft_ids}
     if not draft_ids:
         return found
@@ -242,13 +242,13 @@ def list_files(tx: Tx, draft_ids: Sequence[str]) -> dict[str, list[KeptFile]]:
 
 
 def read_files(tx: Tx, draft_id: str) -> list[KeptFile]:
-    """With the bytes that are in their rows."""
+    """Includes the bytes that are stored in the rows."""
     rows = tx.all("select * from draft_files where draft_id = :id order by position", id=draft_id)
     return [_to_file(row, None if row["content"] is None else bytes(row["content"])) for row in rows]
 
 
 def get_file(tx: Tx, draft_id: str, filename: str) -> KeptFile:
-    """With its bytes, where they are in the row."""
+    """Includes its bytes, if stored in the row."""
     for file in read_files(tx, draft_id):
         if file.filename == filename:
             return file
@@ -260,7 +260,7 @@ def _to_file(row: Row, content: bytes | None = None) -> KeptFile:
 
 
 def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
-    """Behind those that are there, whose names they do not take."""
+    """Adds files after the existing ones, with other names."""
     row = tx.one("select max(position) as last from draft_files where draft_id = :id", id=draft_id)
     first = 0 if row is None or row["last"] is None else row["last"] + 1
     there = [file.filename for file in list_files(tx, [draft_id])[draft_id]]

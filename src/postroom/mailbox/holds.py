@@ -1,4 +1,4 @@
-"""Holds: why a send waits, until when, and what was decided about it. One row a message."""
+"""Holds: why a send waits, until when, and what was decided. One row per message."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ from postroom.storage.database import Row, Tx, all_of, count, item_from_row
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
-PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
-CANARY = "canary"  # it holds the token that only the agent of its inbox reads
+PAUSED = "paused"  # the only reason without an approval: it ends with its pause
+CANARY = "canary"  # it contains the token that only the agent of its inbox can read
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
 
 
 class Choice(Struct, frozen=True):
-    """Of all holds in a state: those that a condition fits, that one key sent, that go to one address."""
+    """Filters holds of a state: by condition, by sending key, by recipient."""
 
     condition: str = "1 = 1"
     key_id: str = ""
@@ -43,13 +43,13 @@ class Choice(Struct, frozen=True):
 
 
 ALL = Choice()
-# Of what is held: what a person decides about, and what only waits for the end of a pause.
+# Held mail that a person decides about, and held mail that only waits for the end of a pause.
 FOR_A_PERSON = Choice("""reasons <> '["paused"]'""")
 FOR_ITS_PAUSE = Choice("""reasons = '["paused"]'""")
 
 
 class GivenApproval(Struct, frozen=True):
-    """One of several that a send needs. `person` is the same for all that one person may decide as."""
+    """One of several approvals that a send needs. `person` is the same for all identities of one person."""
 
     person: str
     actor: Actor
@@ -75,8 +75,8 @@ class Hold(Struct, frozen=True):
     decided_at: int | None = None
     actor: Actor | None = None
     note: str | None = None
-    key_lineage: tuple[str, ...] = ()  # the keys that the sender's comes from, also those that are gone
-    excused: str = ""  # what spoke against the key when a person approved it: it is not held for that again
+    key_lineage: tuple[str, ...] = ()  # the keys that the sender's key descends from, also deleted ones
+    excused: str = ""  # the reason against the key when a person approved it: no reason to hold again
     approvals_needed: int = 1
     approvals: tuple[GivenApproval, ...] = ()  # so far, where it needs more than one
 
@@ -140,7 +140,7 @@ def add_all(tx: Tx, new: Sequence[Hold]) -> None:
 
 
 def put(tx: Tx, hold: Hold) -> Hold:
-    """Stores a hold anew, whatever stood there."""
+    """Stores a hold, replacing any before."""
     tx.run("delete from holds where message_id = :id", id=hold.message_id)
     add_all(tx, [hold])
     tx.run("update messages set has_hold = 1 where id = :id and has_hold = 0", id=hold.message_id)
@@ -171,7 +171,7 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
 def list_within(
     tx: Tx, reach: Reach, state: str, limit: int, offset: int, choice: Choice = ALL
 ) -> tuple[list[Hold], int]:
-    """Oldest first for what waits, newest first for what is decided. The total stops counting somewhere."""
+    """Waiting ones oldest first, decided ones newest first. The total is counted up to a limit."""
     owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
@@ -200,7 +200,7 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, choice: Choic
 
 
 def list_scheduled(tx: Tx, reach: Reach, limit: int) -> list[str]:
-    """Messages within reach whose moment has not come."""
+    """Messages within reach that are scheduled for later."""
     owner, owner_id = reach.owner_of_inboxes
     rows = tx.all(
         "select holds.message_id from inboxes join holds on holds.inbox_id = inboxes.id"
@@ -213,7 +213,7 @@ def list_scheduled(tx: Tx, reach: Reach, limit: int) -> list[str]:
 
 
 def list_due(tx: Tx, limit: int, now: int) -> list[str]:
-    """Messages whose hold has to be looked at."""
+    """Messages whose hold must be checked now."""
     rows = tx.all(
         "select message_id from holds where due_at <= :now order by due_at limit :limit", now=now, limit=limit
     )
@@ -221,7 +221,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
 
 
 def wake_scheduled(tx: Tx, account_id: str, key_id: str, now: int) -> bool:
-    """What a key has scheduled: the loop looks at it. False when there is nothing."""
+    """Makes the loop check what a key has scheduled. False if there is nothing."""
     woken = tx.run(
         "update holds set due_at = :now where key_id = :key_id and account_id = :account_id"
         " and state = 'scheduled' and let_go_at is null",
@@ -233,7 +233,7 @@ def wake_scheduled(tx: Tx, account_id: str, key_id: str, now: int) -> bool:
 
 
 def wake_paused(tx: Tx, reach: Reach, now: int) -> None:
-    """A pause has ended: the loop looks at all that it held."""
+    """After a pause has ended: makes the loop check all that it held."""
     owner, owner_id = reach.owner
     tx.run(
         f"update holds set due_at = :now where account_id = :account_id and {owner} = :owner_id"

@@ -29,12 +29,12 @@ _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
 
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
-# Of a row that names an inbox: what a deleted one left is nobody's from then on, also before it is removed.
+# Condition on a row that names an inbox: leftovers of a deleted one belong to nobody until removed.
 IS_THERE = "inbox_id not in (select inbox_id from removed_inboxes)"
 
 
 class Outdated(Exception):
-    """What was remembered is not so any more: it has to be read again."""
+    """The cached caller or inbox has changed: it has to be read again."""
 
 
 class Inbox(Struct, frozen=True):
@@ -50,9 +50,9 @@ class Inbox(Struct, frozen=True):
     metadata: str | None = None
     retention_days: int | None = None
     canary: str | None = None  # a token that must not leave
-    external_address: str | None = None  # of a mailbox elsewhere that it is connected with
+    external_address: str | None = None  # of the external mailbox that it is connected with
     connection_id: str | None = None  # by which its mail leaves
-    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
+    client_id: str | None = None  # an id chosen by the client: the same one again returns this inbox
 
     @property
     def known_as(self) -> str:
@@ -61,7 +61,7 @@ class Inbox(Struct, frozen=True):
 
     @property
     def sender(self) -> str:
-        """In From: that of the mailbox elsewhere only where mail leaves through it."""
+        """The From address; the external one only if mail leaves through that mailbox."""
         return self.known_as if self.connection_id else self.address
 
     @property
@@ -128,7 +128,7 @@ def add(
     per_day: int | None = limits.INBOX_CREATIONS_PER_DAY,
     allow_reserved: bool = False,
 ) -> Inbox:
-    """In the default pod unless told otherwise. The domain must be within reach of whoever asks."""
+    """Uses the default pod if none is given. The domain must be within reach of the caller."""
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES and not allow_reserved:
@@ -162,7 +162,7 @@ def _insert(tx: Tx, inbox: Inbox) -> None:
 
 
 def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Caller | None, Inbox | None]:
-    """Whose key this is, and the inbox, if it is one of that account."""
+    """The caller with this token, and the inbox, if it is one of that account."""
     token_hash = keys.hash_token(token)
     row = tx.one(_WITH_CALLER, token_hash=token_hash, inbox_id=inbox_id)
     caller = None if row is None else keys.to_caller(row, token_hash, now)
@@ -172,7 +172,7 @@ def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Calle
 
 
 def require_unchanged(tx: Tx, remembered: Sequence[tuple[Caller, Inbox]], now: int) -> None:
-    """Who calls and the inbox are in every respect what they were when they were read; else Outdated."""
+    """Raises Outdated unless caller and inbox are exactly as they were when read."""
     asked = sorted({(caller.key_id, inbox.id) for caller, inbox in remembered})
     found = {
         (row["id"], row["asked_id"]): (keys.to_caller(row, row["token_hash"], now), _asked(row))
@@ -221,7 +221,7 @@ def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
 
 
 def put(tx: Tx, inbox: Inbox) -> None:
-    """Stores what its owner may change of it."""
+    """Stores the fields that its owner may change."""
     names.require_clean(inbox.display_name or "", "displayName")
     changeable = ("display_name", "approval", "limits", "metadata", "retention_days", "canary")
     update_item(tx, "inboxes", inbox, changeable)
@@ -232,7 +232,7 @@ def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
 
 
 def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
-    """`mailbox` is in the form that mail.address compares: lower case, without a +tag."""
+    """`mailbox` is normalized by mail.address: lower case, without a +tag."""
     row = tx.one("select * from inboxes where address = :address", address=mailbox)
     return None if row is None else Inbox.from_row(row)
 
@@ -247,7 +247,7 @@ def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
 
 
 def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
-    """Those whose mail is judged by a policy before it is let in."""
+    """The inboxes whose mail a policy checks before it is let in."""
     asked = sorted(inbox_ids)
     found: set[str] = set()
     for start in range(0, len(asked), 500):
@@ -262,7 +262,7 @@ def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
 
 
 def narrow(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
-    """The part of a reach that a filter names. None when there is no such inbox or pod within."""
+    """The part of a reach that a filter names. None if there is no such inbox or pod within reach."""
     if pod_id is not None:
         pod = pods.find(tx, reach, pod_id)
         if pod is None:
@@ -281,7 +281,7 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
 
 
 def lock(tx: Tx, inbox_id: str) -> Inbox:
-    """Nothing is stored in it, and it is not deleted, until this transaction ends. Always the first lock."""
+    """Until the transaction ends, nothing is stored in it and it is not deleted. Always the first lock."""
     row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
     if row is None:
         raise NotFound("No such inbox.")
@@ -320,7 +320,7 @@ def count(
 
 
 def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
-    """How many threads of each are unread."""
+    """The number of unread threads of each."""
     rows = all_of(tx, "select id, unread_count from inboxes where :wanted", "id", inbox_ids)
     return {row["id"]: int(row["unread_count"]) for row in rows}
 
@@ -333,7 +333,6 @@ def addresses_of(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, str]:
 
 
 def find_existing(tx: Tx, inbox_ids: Collection[str]) -> set[str]:
-    """Those of some inboxes that are still there."""
     return {row["id"] for row in all_of(tx, "select id from inboxes where :wanted", "id", sorted(inbox_ids))}
 
 
@@ -348,7 +347,7 @@ def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
 
 
 def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
-    """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
+    """It disappears at once; upkeep removes its mail in small steps, so that no write takes long."""
     accounts.change_inbox_count(tx, reach.account_id, -1)
     inbox = get(tx, reach, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)
@@ -360,7 +359,7 @@ def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
 
 
 def connect(tx: Tx, inbox_id: str, address: str | None, connection_id: str | None) -> None:
-    """With a mailbox elsewhere, by which its mail also leaves if there is a connection."""
+    """Connects it with an external mailbox, through which its mail also leaves if there is a connection."""
     update(tx, "inboxes", inbox_id, external_address=address, connection_id=connection_id)
 
 

@@ -1,4 +1,4 @@
-"""Labels: words that a program puts on messages, and finds them by; a thread has those of its messages."""
+"""Labels: words that a program puts on messages and finds them by; a thread has those of its messages."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,10 +12,10 @@ from postroom.storage.database import Tx, all_of, one_of
 MAX_CHARACTERS = 50
 LABELS_OF_A_THREAD = 20
 ALL_OF_THEM = 2**31
-UNREAD = "unread"  # told as a label, and kept otherwise
+UNREAD = "unread"  # shown as a label, but stored differently
 PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,50}$"
 
-# Of a message and its thread: nobody has read it.
+# Condition on a message and its thread: unread.
 IS_UNREAD = (
     "messages.thread_id = threads.id and messages.direction = 'inbound' and threads.is_read = 0"
     " and messages.created_at > threads.read_through and not exists (select 1 from message_labels as seen"
@@ -26,7 +26,7 @@ _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def fold(label: str) -> str:
-    """As labels are compared."""
+    """The form in which labels are compared."""
     return label.strip().casefold()
 
 
@@ -39,7 +39,7 @@ def require_valid(labels: Iterable[str], field: str) -> None:
 
 
 def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str], now: int) -> list[str]:
-    """Of all its messages. Gives those it has then. What is both added and removed is removed."""
+    """Changes all messages of a thread; removing wins over adding. Returns the thread's labels."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
     _add(tx, thread, wanted)
@@ -58,7 +58,7 @@ def change_of_messages(
     removed: Sequence[str],
     now: int,
 ) -> None:
-    """Of these messages of a thread alone."""
+    """Changes only these messages of a thread."""
     wanted, unwanted = _read(added, removed)
     _lock(tx, thread)
     _add(tx, thread, wanted)
@@ -89,7 +89,7 @@ def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int,
 
 
 def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: object) -> None:
-    """After what is put on: a message that changes its label comes into no other folder meanwhile."""
+    """Call after adding labels, so that a relabelled message enters no other folder in between."""
     rows = tx.all(
         f"delete from message_labels where label = :label and {which} returning message_id, shown",
         label=label,
@@ -102,13 +102,13 @@ def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: o
 
 
 def _lock(tx: Tx, thread: Thread) -> None:
-    """In the order that everything keeps to that stores mail."""
+    """Locks in the order that all storing of mail uses."""
     inboxes.lock(tx, thread.inbox_id)
     threads.lock(tx, thread.id)
 
 
 def _read(added: Sequence[str], removed: Sequence[str]) -> tuple[dict[str, str], set[str]]:
-    """Those to be added, by the form in which they are compared, and those to be removed."""
+    """The labels to add, by their folded form, and those to remove."""
     require_valid(added, "addLabels")
     require_valid(removed, "removeLabels")
     unwanted = {fold(label) for label in removed}
@@ -124,13 +124,13 @@ def _require_few(tx: Tx, thread_id: str) -> list[str]:
 
 
 def add_to_new(tx: Tx, thread: Thread, message_id: str, given: Sequence[str], now: int) -> None:
-    """To a message that was stored just now."""
+    """Adds labels to a message that was just stored."""
     if given:
         change_of_messages(tx, thread, [message_id], given, (), now)
 
 
 def rename(tx: Tx, inbox_id: str, old: str, new: str, shown: str, now: int) -> None:
-    """On all threads and messages of an inbox, none of which has the new one yet."""
+    """Renames a label on all threads and messages of an inbox; none may have the new one yet."""
     of_old = {"id": inbox_id, "old": old}
     rows = tx.all(
         "select message_id, shown from message_labels where inbox_id = :id and label = :old", **of_old
@@ -149,7 +149,7 @@ def rename(tx: Tx, inbox_id: str, old: str, new: str, shown: str, now: int) -> N
 
 
 def forget_unused(tx: Tx, thread_id: str) -> None:
-    """A thread has no label that none of its messages has."""
+    """Removes labels from a thread that none of its messages has."""
     tx.run(
         "delete from labels where thread_id = :id and not exists (select 1 from message_labels"
         " where message_labels.thread_id = labels.thread_id and message_labels.label = labels.label)",
@@ -158,7 +158,7 @@ def forget_unused(tx: Tx, thread_id: str) -> None:
 
 
 def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool, now: int) -> None:
-    """Messages of a thread that came in, each alone; it is read when all are."""
+    """Marks single received messages; the thread is read when all of them are."""
     _lock(tx, thread)
     came_in = _that_came_in(tx, message_ids)
     if not came_in:
@@ -180,13 +180,13 @@ def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool,
 
 
 def settle_read(tx: Tx, thread: Thread) -> None:
-    """It is read when nothing in it is left that nobody has read."""
+    """Marks the thread read if no message in it is unread."""
     if not thread.is_read and not find_unread_of_thread(tx, thread.id, 1):
         threads.mark_read(tx, thread, is_read=True)
 
 
 def note_read(tx: Tx, thread: Thread, is_read: bool, now: int) -> None:
-    """Before a whole thread is marked: of which messages that changes something."""
+    """Called before a whole thread is marked: records which messages that changes."""
     rows = tx.all(
         "select id from messages where thread_id = :id and direction = 'inbound' order by id", id=thread.id
     )
@@ -228,7 +228,7 @@ def _keep_seen(tx: Tx, which: str, thread_id: str, **named: object) -> None:
 
 
 def of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Those of a whole page, in one query, in the order of their letters."""
+    """Labels of a whole page of messages, in one query, sorted."""
     rows = all_of(
         tx,
         "select message_id, shown from message_labels where label <> :seen and :wanted",
@@ -273,7 +273,7 @@ def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
 
 
 def of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Those of a whole page, in one query, in the order of their letters."""
+    """Labels of a whole page of threads, in one query, sorted."""
     rows = all_of(tx, "select thread_id, shown from labels where :wanted", "thread_id", thread_ids)
     found: dict[str, list[str]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The JSON of a message: the stored document, with what changes or expires put in at its end."""
+"""The JSON of a message: the stored document, with what changes or expires appended."""
 
 from collections.abc import Sequence
 from typing import Annotated, Protocol
@@ -31,7 +31,7 @@ AT_ONCE = 20  # messages whose files are read by one query
 
 GOES_ON = "true: the text goes on, and `GET …/text?offset=` has it."
 
-# How most messages end: nothing is to be told of them but their status.
+# The end of most messages: only their status.
 _PLAIN = {
     status: b',"status":"%s","blocked":false,"labels":[],"attachmentsRead":true,"attachments":[]}'
     % status.encode()
@@ -40,7 +40,7 @@ _PLAIN = {
 
 
 class Told(Protocol):
-    """What the JSON of a message is made of."""
+    """What the JSON of a message is made from."""
 
     @property
     def id(self) -> str: ...
@@ -64,7 +64,7 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
 
 
 class Links(Struct, frozen=True):
-    """Of the files of messages: where they lead, and from when they are valid."""
+    """Makes signed links to the files of messages."""
 
     base_url: str
     now: int
@@ -95,7 +95,7 @@ def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[Piece], bool]:
 
 
 def to_json(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
-    """The stored bytes, with what changes or expires put in at the end."""
+    """The stored bytes, with what changes or expires appended."""
     endings = _endings(tx, found, links)
     return [
         b"".join(documents.pieces(message.stored, ending))
@@ -145,7 +145,7 @@ def _ending(
 
 
 def _are_read(message: Told, files: Sequence[ShownAttachment]) -> bool:
-    """Whether the text of each file is there, or why there is none. Files that are sent are not read."""
+    """Whether each file has its text, or the reason for none. Sent files are not read."""
     return message.status != RECEIVED or all(file.extraction_method is not UNSET for file in files)
 
 

@@ -15,7 +15,7 @@ from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, update
 
 INBOUND, OUTBOUND = "inbound", "outbound"
-BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
+BLOCKED = "blocked"  # in place of the direction: it was received, and not let in
 TRASH = "trash"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 
@@ -24,7 +24,7 @@ COLUMNS_BESIDE_DOCUMENT = (
     " is_captured, was_labelled, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
-# Neither those that were not let in nor those in Trash; an index has no others.
+# Neither blocked ones nor those in Trash; an index has no others.
 LISTED = "direction <> 'blocked' and is_trashed = 0"
 
 # What is not judged yet is in no list.
@@ -61,7 +61,6 @@ class Message(Struct, frozen=True):
 
     @property
     def document(self) -> bytes:
-        """As JSON."""
         return b"".join(documents.pieces(self.stored))
 
     @classmethod
@@ -91,14 +90,14 @@ class ListedMessage(Struct, frozen=True):
 
 
 class Slice(Struct, frozen=True):
-    """Messages of a list. When it is cut, what was asked for did not fit into a page."""
+    """A page of messages. It is cut if what was asked for did not fit."""
 
     messages: list[ListedMessage]
     is_cut: bool
 
 
 class NewMessage(Struct, frozen=True):
-    """A message to be stored, with the mail as it came or the blob that holds it."""
+    """A message to be stored, with its raw mail or the blob that holds it."""
 
     document: Document
     status: str
@@ -109,7 +108,7 @@ class NewMessage(Struct, frozen=True):
     created_at: int
     size_bytes: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
-    text_at: int | None = None  # where in `raw` the text belongs, which is left out there
+    text_at: int | None = None  # where in `raw` the text belongs, which is cut out there
     html_at: int | None = None
     has_hold: bool = False
     key_id: str | None = None  # that sent it
@@ -183,7 +182,7 @@ def find(tx: Tx, message_id: str) -> Message | None:
 
 
 def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
-    """In the given order, those that are there."""
+    """Those that exist, in the given order."""
     rows = all_of(tx, f"select {COLUMNS} from messages where :wanted", "id", message_ids)
     found = {row["id"]: Message.from_row(row) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
@@ -201,7 +200,7 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
 
 
 def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> Message | None:
-    """By its Message-ID, in whichever inbox within reach."""
+    """By Message-ID, in any inbox within reach."""
     if not rfc_message_id:
         return None
     column, owner = reach.owner_of_inboxes
@@ -252,15 +251,15 @@ def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
 
 
 def lock(tx: Tx, message_id: str) -> None:
-    """Keeps other transactions off the message and its recipients until this one ends.
+    """Locks the message and its recipients until the transaction ends.
 
-    Without it two last recipients could finish side by side, and neither would see that all are done.
+    Else two last recipients could finish at the same time, and neither would see that all are done.
     """
     tx.one(f"select 1 as found from messages where id = :id {LOCK_ROWS}", id=message_id)
 
 
 def set_status(tx: Tx, message_id: str, status: str) -> bool:
-    """False when the message has it already."""
+    """False if the message has this status already."""
     changed = tx.run(
         "update messages set status = :status where id = :id and status <> :status",
         status=status,
@@ -274,7 +273,7 @@ def mark_captured(tx: Tx, message_id: str) -> None:
 
 
 def require_visible(tx: Tx, message_id: str) -> None:
-    """For links that carry no account: the message is there until its inbox is deleted."""
+    """For links without an account: a message is visible until its inbox is deleted."""
     found = ids.is_id(ids.MESSAGE, message_id) and tx.one(
         "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
         " where messages.id = :id",
@@ -326,7 +325,7 @@ def _listed(limit: int) -> str:
 
 
 def _fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
-    """Rows of the columns that are `_listed`."""
+    """Takes rows of the columns that `_listed` names."""
     fitting = pages.fitting([row[1] for row in rows])
     found = [
         ListedMessage(id, status, marks, _columns(tx, id, stored, at, length))
@@ -338,7 +337,7 @@ def _fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
 def _columns(
     tx: Tx, message_id: str, stored: bytes | None, reply_at: int | None, reply_bytes: int | None
 ) -> documents.Columns:
-    """A large document did not come with its row."""
+    """A large document is read separately from its row."""
     if stored is not None:
         return documents.plain(stored), reply_at, reply_bytes
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
@@ -347,7 +346,7 @@ def _columns(
 
 
 def _both(of_list: str, of_others: str, columns: str) -> str:
-    """Two lists, each read by its own index as far as the page reaches."""
+    """Two lists, each read through its own index up to the page's end."""
     newest = "order by created_at desc, id desc limit :most"
     return (
         f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"

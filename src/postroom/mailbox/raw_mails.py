@@ -1,7 +1,7 @@
-"""Raw mails: the bytes as they came or were written, in the row when small, in a blob when large.
+"""Raw mails: the bytes as received or written, in the row if small, in a blob if large.
 
-Text and HTML that stand in a small mail as in its document are left out of the row, and put in again. What
-is left is packed where that makes it shorter; beside it then stands how long it is.
+Text and HTML of a small mail that are also in its document are cut out, and restored when read. The rest
+is compressed if that makes it shorter; its length is then stored too.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 IN_ROW_BYTES = 256 * 1024
 WORTH_CUTTING_CHARACTERS = 256
-LINKED_BYTES = 1024 * 1024  # of a smaller file another way costs more than it saves
+LINKED_BYTES = 1024 * 1024  # for a smaller file a link costs more than it saves
 LOOKED_FOR_BYTES = 64
 HEAD_BYTES = 32 * 1024
 USUAL_HEAD_BYTES = 8 * 1024
@@ -35,9 +35,9 @@ _EMPTY_LINE = re.compile(rb"^\r*+\n", re.MULTILINE)
 
 
 class RawMail(Struct, frozen=True):
-    """The bytes, or the name of the blob that holds them; how many of them are our own trace field.
+    """The bytes or the blob that holds them, and the length of our own trace field.
 
-    `signature` stood before them when they would have left, of a mail that was captured.
+    `signature` is the one that a captured mail would have been sent with.
     """
 
     content: bytes | None
@@ -47,7 +47,7 @@ class RawMail(Struct, frozen=True):
 
 
 class Cut(Struct, frozen=True):
-    """A mail without its text and its HTML, and where they belong; None: not cut out."""
+    """A mail without its text and HTML, and their positions; None: not cut out."""
 
     content: bytes
     text_at: int | None = None
@@ -55,7 +55,7 @@ class Cut(Struct, frozen=True):
 
 
 def cut(content: bytes, text: str, html: str) -> Cut:
-    """First the text, then the HTML out of what is left; `restore` goes the other way."""
+    """Cuts out the text, then the HTML; `restore` reverses that."""
     if len(content) > IN_ROW_BYTES:
         return Cut(content)
     without_text, text_at = _cut_out(content, text)
@@ -69,7 +69,7 @@ def restore(kept: Cut, text: str, html: str) -> bytes:
 
 
 def _cut_out(content: bytes, text: str) -> tuple[bytes, int | None]:
-    """Only where its beginning is found first: what is found nowhere must not cost a long search."""
+    """Looks for its beginning first: a text that is not there must not cost a long search."""
     if len(text) < WORTH_CUTTING_CHARACTERS:
         return content, None
     wanted = _on_the_wire(text)
@@ -88,13 +88,13 @@ def _on_the_wire(text: str) -> bytes:
 
 
 def to_written(content: bytes | None) -> tuple[bytes | None, int | None]:
-    """As it is stored; None for what is in a blob."""
+    """The columns to store; None for content in a blob."""
     packed = None if content is None else packing.pack(content)
     return (content, None) if content is None or packed is None else (packed, len(content))
 
 
 def plain(content: bytes, content_bytes: int | None) -> bytes:
-    """Of the columns of a row."""
+    """The content, from the columns of a row."""
     return bytes(content) if content_bytes is None else packing.unpack(bytes(content))
 
 
@@ -113,7 +113,7 @@ def get(tx: Tx, message_id: str) -> RawMail:
 
 
 def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """The header of each with the empty line behind it; of a large mail or a long header nothing."""
+    """The header of each with its final empty line; none for a large mail or a long header."""
     found = _heads(tx, message_ids, USUAL_HEAD_BYTES)
     return found | _heads(tx, [each for each in message_ids if each not in found], HEAD_BYTES)
 
@@ -137,7 +137,7 @@ def _heads(tx: Tx, message_ids: Sequence[str], most: int) -> dict[str, bytes]:
 
 
 def head_of(kept: Cut, most: int = HEAD_BYTES) -> bytes | None:
-    """The header with the empty line behind it; None if it is long, or a text was cut out of it."""
+    """The header with its final empty line; None if it is long, or a text was cut out of it."""
     head = kept.content[:most]
     end = head_end(head)
     is_cut = any(at is not None and at < end for at in (kept.text_at, kept.html_at))
@@ -145,7 +145,7 @@ def head_of(kept: Cut, most: int = HEAD_BYTES) -> bytes | None:
 
 
 def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
-    """Of mails for which they were made when they came."""
+    """Envelopes that were made when the mails came."""
     if not message_ids:
         return {}
     is_asked, asked = one_of("message_id", message_ids)
@@ -156,7 +156,7 @@ def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def head_end(content: bytes) -> int:
-    """Behind the first empty line, or the end."""
+    """The position after the first empty line, or the end."""
     usual = content.find(b"\n\r\n")
     before = len(content) if usual == -1 else usual + 1
     if content[:1] in b"\r\n" or content.find(b"\n\r\r", 0, before) != -1:
@@ -191,19 +191,19 @@ def sizes(tx: Tx, message_ids: Sequence[str]) -> dict[str, int]:
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
-    """Those of which some mail has its bytes."""
+    """The blobs that some mail uses."""
     return {row["blob"] for row in all_of(tx, "select blob from raw_mails where :wanted", "blob", blobs)}
 
 
 async def put_if_large(resources: Resources, raw: bytes) -> str | None:
-    """The blob that holds it, durable; None for what goes into the row."""
+    """Returns the durable blob that holds it; None if it goes into the row."""
     if len(raw) <= IN_ROW_BYTES:
         return None
     return await pools.FILES.run(resources.blobs.put, raw)
 
 
 async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
-    """Without our own trace field it reads as when it came; some damaged mails read otherwise with it."""
+    """Without our trace field it parses as it did on arrival; some damaged mails would not with it."""
     raw = await resources.db.read(get, message_id)
     content = raw.content
     if content is None:
@@ -213,12 +213,12 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
 
 
 async def read_blob(resources: Resources, blob: str) -> bytes:
-    """As it was put. Raises DamagedBlob, also for one that is missing."""
+    """Raises DamagedBlob, also for one that is missing."""
     return await _or_missing(resources, blob, resources.blobs.get)
 
 
 async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], T]) -> T:
-    """A file that is not there went with its mail a moment ago, or is lost: the rows tell."""
+    """If the file is missing, the rows show whether its mail was just deleted or the file is lost."""
     try:
         return await pools.FILES.run(read_it, blob)
     except FileNotFoundError:
@@ -228,7 +228,7 @@ async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], 
 
 
 async def stream(resources: Resources, raw: RawMail) -> AsyncIterator[bytes]:
-    """Of a large one, with our own trace field, in chunks: it is never in memory as a whole."""
+    """Streams a large mail with our trace field in chunks, never all in memory."""
     assert raw.blob is not None
     chunks = await _or_missing(resources, raw.blob, resources.blobs.stream)
     first = await pools.FILES.run(next, chunks, b"")
@@ -242,7 +242,7 @@ async def _chunks(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def find_link(resources: Resources, message_id: str, file: Attachment) -> str | None:
-    """Where the store hands a large file of a large mail out itself; None: read it out of the mail."""
+    """A link to the blob store for a large file of a large mail; None: read it from the mail."""
     if file.size_bytes < LINKED_BYTES or not resources.blobs.is_shared:
         return None
     raw = await resources.db.read(get, message_id)
@@ -260,7 +260,7 @@ def _link(blobs: Blobs, blob: str, trace_bytes: int, part: BlobPart, position: i
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:
-    """After the commit that made it needless. One that cannot be removed now is swept later."""
+    """Called after the commit that made it unused. If it fails, a later sweep removes it."""
     if blob is not None:
         with contextlib.suppress(Unavailable, OSError):
             await pools.FILES.run(resources.blobs.remove, blob)

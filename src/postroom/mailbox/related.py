@@ -1,7 +1,7 @@
-"""Related threads: those of one inbox whose mails name or hold a Message-ID that the other's name.
+"""Related threads of one inbox: their mails name Message-IDs that the other thread's mails have or name.
 
-Mail comes in the wrong order, and two people answer a mail that never came. Pairs are written as mails come,
-and every number here is bounded: a stranger may name as many ids as he likes.
+Mail comes out of order, and two people answer a mail that never came. Pairs are stored as mails come,
+and all counts are limited: a stranger may name any number of ids.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ THREAD_IDS_LIMIT = 300
 
 
 class Placed(Struct, frozen=True):
-    """A mail in its thread: the id it has, and those it names."""
+    """A mail in its thread: its own id, and those it names."""
 
     inbox_id: str
     thread_id: str
@@ -33,7 +33,7 @@ def names_of(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[str
 
 
 def note_all(tx: Tx, placed: Sequence[Placed]) -> None:
-    """Mails that are stored already."""
+    """Takes mails that are already stored."""
     pairs = set(_who_named(tx, placed))
     for mail in placed:
         if mail.names:
@@ -44,7 +44,7 @@ def note_all(tx: Tx, placed: Sequence[Placed]) -> None:
 
 
 def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
-    """Threads that named a mail before it came. Most mails were named by nobody: one query asks for all."""
+    """Threads that named a mail before it came. One query for all, since most mails were named by none."""
     rows = tx.many(
         "select inbox_id, rfc_message_id, thread_id from named_ids"
         " where (inbox_id, rfc_message_id) in (values :rows)",
@@ -60,7 +60,7 @@ def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
 
 
 def _note_names(tx: Tx, mail: Placed) -> set[str]:
-    """Gives the other threads that hold or name what this mail names."""
+    """Returns the other threads that have or name what this mail names."""
     holders = _holders(tx, mail)
     held_here = {row["rfc_message_id"] for row in holders if row["thread_id"] == mail.thread_id}
     found = {row["thread_id"] for row in holders}
@@ -125,7 +125,7 @@ def _relate(tx: Tx, thread_id: str, related_id: str) -> None:
 
 
 def list_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Those of a whole page, oldest first, as far as they are still there."""
+    """Related threads of a whole page, oldest first, if they still exist."""
     rows = all_of(
         tx,
         "select related_threads.thread_id, related_id from related_threads"
@@ -153,7 +153,7 @@ def forget_threads(tx: Tx, thread_ids: Sequence[str]) -> None:
 
 
 def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
-    """Oldest first; of an endless thread the first and the newest."""
+    """Oldest first; for a very long thread only the first and the newest."""
     newest = tx.all(
         "select rfc_message_id from messages where thread_id = :thread_id"
         " order by created_at desc, id desc limit :limit",

@@ -15,7 +15,7 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 COUNTED_BEYOND_PAGE = 1000
 SEEN = places.READ_ALONE
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
-# Of all its messages, also of those in Trash.
+# Of all its messages, including those in Trash.
 _NEWEST = (
     "(select coalesce(max(created_at), threads.last_message_at) from messages"
     " where thread_id = threads.id and created_at > threads.last_message_at)"
@@ -75,7 +75,7 @@ def new(inbox: Inbox, subject: str, is_read: bool, now: int) -> Thread:
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
-    """Whoever adds them counts them in their inboxes."""
+    """The caller counts them in their inboxes."""
     tx.many(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at,"
         " account_id, pod_id) values :rows",
@@ -97,7 +97,7 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
 
 
 def take_away(tx: Tx, thread_id: str, count: int) -> None:
-    """Counts messages that were deleted; without any a thread is gone."""
+    """Counts deleted messages; removes a thread without any."""
     count_listed(tx, thread_id, -count)
     if is_empty(tx, thread_id):
         tx.run("delete from participants where thread_id = :id", id=thread_id)
@@ -105,7 +105,7 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
 
 
 def count_listed(tx: Tx, thread_id: str, by: int) -> None:
-    """Counts messages that are shown from now on, or no more. A thread that shows none is in no list."""
+    """Counts messages that are now shown or hidden. A thread that shows none is in no list."""
     row = tx.one(
         "update threads set message_count = message_count + :by, last_message_at = coalesce("
         "(select max(created_at) from messages where thread_id = :id and is_trashed = 0), :hidden)"
@@ -141,7 +141,7 @@ def is_empty(tx: Tx, thread_id: str) -> bool:
 
 
 def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
-    """Counts one more message and sets the read flag as the message demands."""
+    """Counts one more message and sets the read flag according to it."""
     row = tx.one(
         "update threads set message_count = message_count + 1, last_message_at ="
         " case when last_message_at < :now then :now else last_message_at end where id = :id"
@@ -156,7 +156,7 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
         now=now,
         id=thread.id,
     )
-    if not is_read:  # of two at one moment neither is taken for read
+    if not is_read:  # if two come at the same moment, neither counts as read
         tx.run(
             "update threads set read_through = :now - 1 where id = :id and read_through >= :now",
             now=now,
@@ -166,12 +166,12 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
 
 
 def lock(tx: Tx, thread_id: str) -> None:
-    """Changes to one thread wait for each other."""
+    """Makes changes to one thread wait for each other."""
     tx.one(f"select 1 as found from threads where id = :id {LOCK_ROWS}", id=thread_id)
 
 
 def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
-    """With all its messages."""
+    """Marks the thread and all its messages."""
     if not is_read:
         tx.run("update threads set read_through = 0 where id = :id", id=thread.id)
         tx.run("delete from message_labels where thread_id = :id and label = :seen", id=thread.id, seen=SEEN)
@@ -179,7 +179,7 @@ def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
 
 
 def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
-    """Many of one inbox, with all their messages."""
+    """Marks many threads of one inbox, with all their messages."""
     if not thread_ids:
         return
     is_wanted, wanted = one_of("id", sorted(set(thread_ids)))
@@ -198,7 +198,7 @@ def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
 
 
 def mark_unread(tx: Tx, thread: Thread) -> Thread:
-    """Because of one of its messages: of the others nothing is changed."""
+    """Because of one of its messages; the others stay as they are."""
     return _set_read(tx, thread, is_read=False)
 
 
@@ -259,7 +259,7 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 def list_within(
     tx: Tx, reach: Reach, is_read: bool | None, label: str | None, limit: int, offset: int
 ) -> tuple[list[Thread], int]:
-    """Newest first, across inboxes, or of those with a label (folded). The total stops counting somewhere."""
+    """Newest first, across inboxes, or of those with a folded label. The total is counted up to a limit."""
     if reach.inbox_id is not None and label is None:
         return list_of_inbox(tx, reach.inbox_id, is_read, limit, offset)
     owner, owner_id = reach.owner
@@ -301,13 +301,13 @@ def _with_flag(owner: str, columns: str, flag: str = ":is_read") -> str:
 
 
 def _with_either_flag(owner: str, columns: str) -> str:
-    """Each from its own part of the index, so that neither is sorted."""
+    """Each flag from its own part of the index, so that nothing is sorted."""
     unread, read = _with_flag(owner, columns, "0"), _with_flag(owner, columns, "1")
     return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"
 
 
 def add_participants(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
-    """Pairs of thread and address."""
+    """Stores pairs of thread and address."""
     tx.many(
         "insert into participants (thread_id, address) values :rows on conflict do nothing",
         sorted(set(found)),
@@ -324,13 +324,13 @@ def has_participant(tx: Tx, thread_id: str, address: str) -> bool:
 
 
 def is_risky(tx: Tx, thread_id: str) -> bool:
-    """Whether a message of it was judged other than clean."""
+    """Whether one of its messages was judged other than clean."""
     row = tx.one("select is_risky from threads where id = :id", id=thread_id)
     return row is not None and bool(row["is_risky"])
 
 
 def note_verdict(tx: Tx, thread_id: str, verdict: str | None) -> None:
-    """A thread is risky from the first message that is judged other than clean."""
+    """Marks the thread risky if the message was judged other than clean."""
     if verdict not in (None, "clean"):
         mark_risky(tx, thread_id)
 

@@ -1,4 +1,4 @@
-"""Usage: what happened in each inbox, day by day, counted in the transactions in which it happens."""
+"""Usage: counts per inbox and day, written in the transaction of what they count."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,9 +30,9 @@ class UsageGrowth(Struct, frozen=True):
 
 
 def count_all(tx: Tx, uses: Iterable[UsageGrowth]) -> None:
-    """One row an inbox and day, in one order, so that nodes wait for each other in one order only.
+    """One row per inbox and day, always in the same order, so that nodes cannot deadlock.
 
-    What is stored is counted for the account as well, which may have a limit.
+    Stored bytes are also counted for the account, which may have a limit.
     """
     sums: dict[tuple[str, int, str, str], dict[str, int]] = {}
     stored: Counter[str] = Counter()
@@ -58,7 +58,7 @@ class GroupUse(Struct, frozen=True):
 
 
 def list_groups(tx: Tx, reach: Reach, group_by: str, first_day: int, last_day: int) -> list[GroupUse]:
-    """Groups in which something happened or is kept, in their order; days without are there as well."""
+    """Groups with activity or stored mail, in order; empty days are included."""
     if group_by == "day":
         return _by_day(tx, reach, first_day, last_day)
     column = "inbox_id" if group_by == "inbox" else "pod_id"
@@ -75,7 +75,7 @@ def list_groups(tx: Tx, reach: Reach, group_by: str, first_day: int, last_day: i
 
 
 def _by_day(tx: Tx, reach: Reach, first_day: int, last_day: int) -> list[GroupUse]:
-    """Backwards from what is kept now, since a day knows only by how much that changed."""
+    """Computed backwards from the current total, since a day stores only its change."""
     sums = {int(day): row for day, row in _sums(tx, reach, "day", first_day, None).items()}
     level = sum(_levels(tx, reach, "id").values())
     found = []
@@ -116,7 +116,7 @@ def _counts(row: Row | None) -> dict[str, int]:
 
 
 def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
-    """For an operator: when somebody last asked for something with a key of an account."""
+    """For the operator: when a key of each account was last used."""
     rows = all_of(
         tx,
         "select account_id, max(last_used_at) as moment from keys where :wanted group by account_id",
@@ -136,7 +136,7 @@ class HourCount(Struct, frozen=True):
 
 
 def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCount]:
-    """From the mails, by the hour in which they came or were written; what waits does not count yet."""
+    """Counted from the mails, by the hour they came or were written; waiting ones are not counted."""
     rows = all_of(
         tx,
         f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"

@@ -1,4 +1,4 @@
-"""Certificates: the server's own, read again when its files change, and the authorities to trust."""
+"""Certificates: the server's own, reloaded when its files change, and the authorities to trust."""
 
 import asyncio
 import datetime
@@ -35,7 +35,7 @@ class Certificate:
         connection.context = self._current
 
     def refresh(self) -> bool:
-        """Whether a new certificate was read. Files that do not match each other yet are tried later."""
+        """Whether a new certificate was loaded. Files that do not match yet are tried later."""
         try:
             stamp = _stamp(self.files)
             if stamp == self._seen:
@@ -49,7 +49,7 @@ class Certificate:
         return True
 
     def expires_at(self) -> int:
-        """Of the certificate in the file now. Raises OSError or ValueError."""
+        """From the current file. Raises OSError or ValueError."""
         from cryptography import x509  # takes a while, and only metrics ask
 
         found = x509.load_pem_x509_certificate(self.files.certificate.read_bytes())
@@ -64,7 +64,7 @@ class Certificate:
 
 @functools.cache
 def trusted_authorities() -> ssl.SSLContext:
-    """The certificate authorities of this machine, read only when a connection needs them."""
+    """The system's certificate authorities, loaded on first use."""
     return ssl.create_default_context()
 
 

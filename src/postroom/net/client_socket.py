@@ -1,4 +1,4 @@
-"""The socket of one client: it may go over to TLS, and reading stops while the client is ahead of us."""
+"""The socket of one client: it may upgrade to TLS, and reading pauses while the client is ahead of us."""
 
 import asyncio
 import ssl
@@ -11,7 +11,7 @@ WRITE_AHEAD_BYTES = 256 * 1024
 
 
 class ClientSocket:
-    """Does nothing once the connection is closed. `peer` is whom a proxy names, or who is there."""
+    """Does nothing once the connection is closed. `peer` is the address given by a proxy, or the socket's."""
 
     __slots__ = ("_before_tls", "_first_words", "_is_reading", "_protocol", "_times", "_transport", "peer")
 
@@ -20,8 +20,8 @@ class ClientSocket:
         self._times = (handshake_seconds, shutdown_seconds)
         self._transport: asyncio.Transport | None = None
         self._is_reading = True
-        self._before_tls = b""  # of the handshake, where a proxy's header came with it
-        self._first_words: bytearray | None = None  # the last packet of a handshake may bring a command
+        self._before_tls = b""  # of the handshake, if a proxy's header came with it
+        self._first_words: bytearray | None = None  # the last packet of a handshake may contain a command
         self.peer = ""
 
     def made(self, transport: asyncio.BaseTransport, proxied_address: str | None) -> None:
@@ -68,7 +68,7 @@ class ClientSocket:
             self._transport.resume_reading()
 
     def keeps_for_tls(self, data: bytes, is_greeted: bool) -> bool:
-        """Whether these bytes came while TLS is on its way; they are heard when it is there."""
+        """Whether these bytes came during the upgrade to TLS; they are processed after it."""
         if self._first_words is not None:
             self._first_words += data
         elif not is_greeted:
@@ -78,7 +78,7 @@ class ClientSocket:
         return True
 
     async def upgrade(self, tls: ssl.SSLContext | None) -> bytes | None:
-        """What came over TLS before we heard that it is on; None: there is no connection any more."""
+        """What came over TLS before the upgrade was noticed; None if the connection is gone."""
         transport = self._transport
         if tls is None or transport is None or not self.is_open:
             return None

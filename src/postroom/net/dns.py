@@ -1,4 +1,4 @@
-"""The DNS resolver of the server: a bounded cache, one query per question at a time, deadlines."""
+"""The DNS resolver of the server: a limited cache, one query per question at a time, deadlines."""
 
 import asyncio
 import concurrent.futures
@@ -17,7 +17,7 @@ from postroom.mail.proof.organization import ascii_domain
 from postroom.processes import pools
 
 if TYPE_CHECKING:
-    # Loaded with the first question, by a thread: nothing else takes as much of a start.
+    # Loaded with the first query, in a thread: nothing else takes as much of a start.
     import dns.asyncresolver
     import dns.message
     import dns.name
@@ -50,7 +50,7 @@ class _Answer(Struct, frozen=True):
     size_bytes: int = 0
     exists: bool = True
     failure: str | None = None
-    is_proved: bool = False  # the resolver says that DNSSEC proves it
+    is_proved: bool = False  # the resolver says that DNSSEC validates it
     canonical: str = ""  # the name behind all aliases
 
 
@@ -104,7 +104,7 @@ class Resolver:
         resolv_conf: str = "/etc/resolv.conf",
         trusts_proofs: bool | None = None,
     ) -> None:
-        """`trusts_proofs`: whether its word on DNSSEC counts; None where the way to it leaves no machine."""
+        """`trusts_proofs`: whether its DNSSEC results count; None: only if it is on this machine."""
         self._trusts_proofs = trusts_proofs
         self._nameservers = nameservers
         self._resolv_conf = resolv_conf
@@ -129,7 +129,7 @@ class Resolver:
         return tuple(sorted((record.preference, _host(record.exchange)) for record in answer.records))
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """IPv4 then IPv6 addresses. One family that cannot be asked does not hide the other."""
+        """IPv4 then IPv6 addresses. If one family fails, the other is still returned."""
         answers = await asyncio.gather(self.ipv4(host), self.ipv6(host), return_exceptions=True)
         found = tuple(ip for answer in answers if isinstance(answer, tuple) for ip in answer)
         for answer in answers:
@@ -161,11 +161,11 @@ class Resolver:
         return tuple(TlsaRecord(each.usage, each.selector, each.mtype, each.cert) for each in answer.records)
 
     async def proves(self, name: str, record_type: str) -> bool:
-        """Whether DNSSEC proves the answer, also that there is none, by a resolver whose word counts."""
+        """Whether a trusted resolver validated the answer by DNSSEC, also a negative one."""
         return self.trusts_proofs and (await self._ask(name, record_type)).is_proved
 
     async def canonical(self, host: str) -> str:
-        """The name that its addresses have; itself where it is no alias."""
+        """The name that has its addresses; itself if it is no alias."""
         answer = await self._ask(host, "A")
         return answer.canonical or host
 
@@ -177,11 +177,11 @@ class Resolver:
         return self._trusts_proofs
 
     async def exists(self, name: str) -> bool:
-        """Whether the name is in the DNS at all, with whatever records: NXDOMAIN holds for every type."""
+        """Whether the name exists in the DNS with any records: NXDOMAIN holds for every type."""
         return (await self._ask(name, "MX")).exists
 
     async def close(self) -> None:
-        """Cancels the queries under way; whoever waits for one gets DnsTemporary."""
+        """Cancels queries under way; their callers get DnsTemporary."""
         tasks = list(self._in_flight.values())
         for task in tasks:
             task.cancel()
@@ -197,7 +197,7 @@ class Resolver:
         return answer
 
     async def _join(self, key: _Key) -> _Answer:
-        """Wait for the query under way for this question, or start it."""
+        """Waits for the query under way for this question, or starts it."""
         task = self._in_flight.get(key)
         if task is None:
             task = asyncio.create_task(self._query(key))
@@ -239,7 +239,7 @@ class Resolver:
 
 
 class ThreadResolver:
-    """The same resolver and cache for code that blocks in a thread. Never call it from the event loop."""
+    """The same resolver and cache for blocking code in a thread. Never call it from the event loop."""
 
     def __init__(self, resolver: Resolver, loop: asyncio.AbstractEventLoop) -> None:
         self._resolver = resolver
@@ -279,7 +279,7 @@ _NO_SUCH_NAME = _Answer((), _MAX_NEGATIVE_TTL_SECONDS, exists=False)
 
 
 def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncresolver.Resolver":
-    """dnspython's resolver without its cache. Without any nameserver every lookup fails as temporary."""
+    """dnspython's resolver without its cache. Without a nameserver every lookup fails as temporary."""
     import dns.asyncresolver
     import dns.flags
     import dns.resolver
@@ -293,12 +293,12 @@ def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncreso
     else:
         stub.nameservers = [_nameserver(address) for address in nameservers]
     stub.use_edns(0, 0, _UDP_PAYLOAD_BYTES)
-    stub.set_flags(dns.flags.RD | dns.flags.AD)  # AD asks to be told what is proved (RFC 6840 section 5.7)
+    stub.set_flags(dns.flags.RD | dns.flags.AD)  # AD asks for the validation result (RFC 6840 section 5.7)
     return stub
 
 
 def _is_on_this_machine(server: str) -> bool:
-    """The resolver of a container engine has such an address, and passes on what any other said."""
+    """Not that of a container engine, which forwards unvalidated answers."""
     return ip_address(server).is_loopback and server != _OF_CONTAINERS
 
 
@@ -313,7 +313,7 @@ def _nameserver(address: str) -> "dns.nameserver.Do53Nameserver":
 
 
 def _absolute_name(name: str) -> "dns.name.Name | None":
-    """The name label by label, so that no escape is read into it; None if the DNS cannot hold it."""
+    """The name label by label, so that no escape is interpreted; None if the DNS cannot hold it."""
     import dns.exception
     import dns.name
 

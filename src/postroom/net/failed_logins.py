@@ -1,4 +1,4 @@
-"""How long the answer to a wrong password waits, by the client's network and the name it gave."""
+"""Delays after wrong passwords, by the client's network and the user name."""
 
 from collections import OrderedDict
 

@@ -28,8 +28,8 @@ class Proxies:
     def client_of(self, peer: str, headers: Headers) -> str:
         """From the nearest proxy backwards, as long as each hop is named by a trusted one.
 
-        A proxy writes one of the two fields, and passes on what a client wrote into the other. So if both are
-        there and disagree, neither counts.
+        A proxy writes one of the two fields, and passes the other one of the client on. So if both are there
+        and disagree, neither counts.
         """
         if not self.trusts(peer):
             return peer
@@ -53,7 +53,7 @@ def _forwarded_for(headers: Headers) -> list[str]:
 
 
 def _forwarded(headers: Headers) -> list[str]:
-    """The `for` of each hop; "" where there is none."""
+    """The `for` of each hop; "" if there is none."""
     found = (_FORWARDED_FOR.search(hop) for hop in _list(headers, b"forwarded")[-MAX_HOPS:])
     return ["" if hop is None else hop[2] for hop in found]
 
@@ -71,7 +71,7 @@ def _named_address(hop: str) -> str | None:
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IPv4 address written as IPv6, as a socket of both families does, is the IPv4 address."""
+    """An IPv4 address mapped to IPv6, as dual-stack sockets give it, is the IPv4 address."""
     try:
         parsed = ip_address(text.partition("%")[0])
     except ValueError:
@@ -85,7 +85,7 @@ def plain_address(address: IPv4Address | IPv6Address) -> str:
 
 
 def network_of(address: str) -> str:
-    """What the limit per address counts: one IPv4 address, or the /64 that one IPv6 customer has."""
+    """What the limit per address counts: one IPv4 address, or the /64 of one IPv6 customer."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The PROXY protocol, versions 1 and 2: a trusted proxy names the client in front of its first byte."""
+"""The PROXY protocol, versions 1 and 2: a trusted proxy names the client before its first byte."""
 
 import asyncio
 import re
@@ -101,7 +101,7 @@ class ProxyProtocol:
 
 
 class ProxiedConnection(asyncio.Protocol):
-    """Reads the header, and hands the connection over to the protocol behind it."""
+    """Reads the header, and hands the connection over to the real protocol."""
 
     def __init__(self, owner: ProxyProtocol, make: MakeProtocol) -> None:
         self._proxy_protocol = owner

@@ -1,4 +1,4 @@
-"""Which addresses belong to the public internet: the only ones that others may make the server call."""
+"""Which addresses are on the public internet: the only ones that others may make the server call."""
 
 import functools
 import re
@@ -48,12 +48,12 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class ForbiddenAddress(Exception):
-    """The address is not one of the public internet."""
+    """The address is not on the public internet."""
 
 
 @functools.lru_cache(maxsize=4096)
 def is_public(ip: str) -> bool:
-    """Whether this address, in its ordinary spelling, lies in the public internet."""
+    """Whether this address, in its usual form, is on the public internet."""
     try:
         address = ip_address(ip)
     except ValueError:
@@ -64,7 +64,7 @@ def is_public(ip: str) -> bool:
 
 
 def check_host_literal(host: str) -> str | None:
-    """The address that a host of a URL or an MX record spells, None for a name.
+    """The address that a host of a URL or an MX record denotes, None for a name.
 
     Raises ForbiddenAddress for an address that is not public, and for text that some parser may read as one.
     """

@@ -1,4 +1,4 @@
-"""Reads where mail leaves: straight to the recipients' servers, or through relays, some known by name."""
+"""Parses where mail is sent: directly to the recipients' servers, or through relays, some known by name."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -16,13 +16,13 @@ _MAILGUN_HOSTS = {"": "smtp.mailgun.org", "us": "smtp.mailgun.org", "eu": "smtp.
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 _SUBMISSION_PORT = 587
 MOST_RELAYS = 3
-OAUTH_SUFFIX = "+token"  # behind smtp or smtps: the password is a token of OAuth
+OAUTH_SUFFIX = "+token"  # after smtp or smtps: the password is an OAuth token
 MASK = "***"
 
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """The server that takes every outgoing mail. Without a username nobody signs in."""
+    """The server that takes every outgoing mail. Without a username there is no login."""
 
     host: str
     port: int
@@ -30,7 +30,7 @@ class Relay:
     password: str = field(default="", repr=False)
     implicit_tls: bool = False
     has_token: bool = False  # instead of a password, by XOAUTH2 or OAUTHBEARER
-    address: str = ""  # to connect to, where it was checked before
+    address: str = ""  # to connect to, if it was checked before
 
     @property
     def must_be_verified(self) -> bool:
@@ -39,7 +39,7 @@ class Relay:
 
 
 def parse_ways(value: str) -> list[Relay | None]:
-    """The first is used, and the next when one takes no connections. Spaces stand between them."""
+    """Separated by spaces. The first is used, and the next if one takes no connections."""
     ways = [parse_outbound(part) for part in value.split()]
     if not ways:
         raise ValueError(_FORM)
@@ -47,7 +47,7 @@ def parse_ways(value: str) -> list[Relay | None]:
 
 
 def require_relays(value: str | None) -> str | None:
-    """What a domain or a pod may name: relays alone, since the server's own address is the operator's."""
+    """A domain or a pod may name only relays, since the server's own address is the operator's."""
     if value is None:
         return None
     if MASK in value:
@@ -62,7 +62,7 @@ def require_relays(value: str | None) -> str | None:
 
 
 def mask(value: str | None) -> str | None:
-    """To be shown: without what is secret in it."""
+    """For display: without secrets."""
     return None if value is None else " ".join(map(_mask_one, value.split()))
 
 
@@ -74,7 +74,7 @@ def _mask_one(value: str) -> str:
 
 
 def parse_outbound(value: str) -> Relay | None:
-    """None for `mx`. Raises ValueError with a reason that never holds the password."""
+    """None for `mx`. Raises ValueError with a reason that never contains the password."""
     if value == "mx":
         return None
     if value.partition("://")[0] in _NAMED:
@@ -121,7 +121,7 @@ def _mailgun(username: str, password: str, place: str) -> Relay:
 
 
 def _postmark(token: str, password: str, place: str) -> Relay:
-    """It has no port with TLS from the first byte."""
+    """It has no port with implicit TLS."""
     if password or place:
         raise ValueError("postmark:// needs the server's token alone: postmark://token@")
     return Relay("smtp.postmarkapp.com", _SUBMISSION_PORT, token, token)

@@ -54,7 +54,7 @@ async def _run_dialogue(
 
 
 async def _starts_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Any certificate will do: servers that do not know each other encrypt all the same (RFC 7435)."""
+    """Any certificate will do: servers that do not know each other still encrypt (RFC 7435)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

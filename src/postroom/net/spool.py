@@ -50,7 +50,7 @@ class InMemory(Struct, frozen=True):
         return io.BytesIO(self.data)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 class InFile(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Spool:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Raises OSError when the disk has no room."""
+        """Raises OSError if the disk is full."""
         self._size += len(data)
         if self._file is not None:
             self._file.write(data)
@@ -92,7 +92,7 @@ class Spool:
             self._move_to_file()
 
     def finish(self) -> SpooledContent:
-        """The complete mail; the spool must not be written to any more. Raises OSError like `write`."""
+        """The complete mail; nothing may be written after this. Raises OSError like `write`."""
         if self._file is None:
             return InMemory(bytes(self._memory))
         self._file.flush()
@@ -140,6 +140,6 @@ class IncomingMail:
             self._spool = None
 
     def take(self) -> Spool | None:
-        """None: it was dropped."""
+        """None if it was dropped."""
         spool, self._spool = self._spool, None
         return spool

@@ -22,7 +22,7 @@ _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 
 class ForbiddenTarget(Exception):
-    """The URL may not be called; the reason is for whoever set it."""
+    """The URL may not be called; the reason is for the person who set it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class HasNoAddress(ForbiddenTarget):
 
 
 class Target(Struct, frozen=True):
-    """A request's URL and the only addresses its connection may be made to."""
+    """The URL of a request and the only addresses that may be connected to."""
 
     url: "httpx2.URL"
     host: str  # as the certificate must name it
@@ -46,7 +46,7 @@ class Target(Struct, frozen=True):
 
 
 def check_url(url: str, allow_private: bool) -> None:
-    """Raises ForbiddenTarget for what can be refused without the DNS."""
+    """Raises ForbiddenTarget for what can be refused without DNS."""
     parsed = _parse(url, allow_private)
     _literal(parsed, allow_private)
 
@@ -54,7 +54,7 @@ def check_url(url: str, allow_private: bool) -> None:
 async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> Target:
     """Raises ForbiddenTarget, and DnsTemporary if the host could not be looked up.
 
-    One private address among several forbids all: such a name is made to pass a check and then change.
+    One private address among several forbids all: such names are used to pass a check and then change.
     """
     parsed = _parse(url, allow_private)
     host, ip = _host(parsed), _literal(parsed, allow_private)
@@ -100,7 +100,7 @@ def _host(url: "httpx2.URL") -> str:
 
 
 def _literal(url: "httpx2.URL", allow_private: bool) -> str | None:
-    """The address that the host spells, None for a name that may be looked up."""
+    """The address that the host denotes, None for a name to look up."""
     host = _host(url)
     try:
         address = check_host_literal(host)
@@ -114,7 +114,7 @@ def _literal(url: "httpx2.URL", allow_private: bool) -> str | None:
 
 
 def _any_literal(host: str) -> str | None:
-    """Any address but one with a zone, which means something on one machine only."""
+    """Any address except one with a zone, which is only valid on one machine."""
     if ":" not in host:
         return parse_loose_ipv4(host)
     try:
@@ -136,7 +136,7 @@ def _is_localhost(host: str) -> bool:
 
 async def _addresses(resolver: Resolver, host: str, allow_private: bool) -> tuple[str, ...]:
     if _is_localhost(host):
-        return "127.0.0.1", "::1"  # never a question for the DNS (RFC 6761 section 6.3)
+        return "127.0.0.1", "::1"  # never looked up in DNS (RFC 6761 section 6.3)
     if not allow_private:
         return await resolver.addresses(host)
     try:
@@ -149,7 +149,7 @@ async def _addresses(resolver: Resolver, host: str, allow_private: bool) -> tupl
 
 
 async def _addresses_of_this_machine(host: str) -> tuple[str, ...]:
-    """From the hosts file and whatever else the system asks: only where private targets are allowed."""
+    """From the hosts file and the system's other sources: only if private targets are allowed."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -16,11 +16,11 @@ from postroom.net.proxy_protocol import (
     parse_header,
 )
 
-RETRY_SECONDS = 1.0  # after a connection could not be accepted, as without free descriptors
+RETRY_SECONDS = 1.0  # after a connection could not be accepted, for example without free descriptors
 
 
 class TlsProxyProtocol:
-    """Accepts connections itself: once a transport owns one, the header cannot be read by itself."""
+    """Accepts connections itself: once a transport owns one, the header cannot be read separately."""
 
     def __init__(
         self, listener: socket.socket, proxies: Proxies, tls: ssl.SSLContext, make: MakeProtocol
@@ -35,7 +35,7 @@ class TlsProxyProtocol:
         self._accepting = self._loop.create_task(self._accept_all())
 
     async def close(self) -> None:
-        """Connections whose handshake is not finished are closed."""
+        """Closes connections whose handshake is not finished."""
         tasks = [self._accepting, *self._pending]
         for task in tasks:
             task.cancel()

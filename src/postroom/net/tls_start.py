@@ -1,4 +1,4 @@
-"""TLS on a connection that may have brought bytes of it already, as behind the header of a proxy."""
+"""Starts TLS on a connection that may already have received bytes of it, as after a proxy header."""
 
 import asyncio
 import ssl
@@ -14,7 +14,7 @@ async def start_tls(
     handshake_seconds: float,
     shutdown_seconds: float,
 ) -> asyncio.Transport | None:
-    """`take_early` gives what the protocol got until TLS reads. None, or OSError: the connection is gone."""
+    """`take_early` returns what the protocol got before TLS reads. None or OSError: connection lost."""
     loop = asyncio.get_running_loop()
     starting = loop.create_task(
         loop.start_tls(
@@ -26,7 +26,7 @@ async def start_tls(
             ssl_shutdown_timeout=shutdown_seconds,
         )
     )
-    # Right behind what its first step asks for: the handshake has begun, and nothing more was read.
+    # Right after its first step: the handshake has begun, and nothing more was read.
     loop.call_soon(loop.call_soon, _hand_in, transport, take_early)
     return await starting
 

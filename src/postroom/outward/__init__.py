@@ -1,1 +1,1 @@
-"""Out of the house."""
+"""Mail and webhooks out."""

@@ -1,4 +1,4 @@
-"""Appointments in mail that goes out: invitations, and answers to those that came in."""
+"""Appointments in outgoing mail: invitations, and answers to received ones."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ SAID = {"accepted": "Accepted", "declined": "Declined", "tentative": "Maybe"}
 def write_calendar(
     order: Order, inbox: Inbox, recipients: tuple[Address, ...], message_id: str, said: str, now: int
 ) -> CalendarFile | None:
-    """None: the mail is about no appointment."""
+    """None if the mail is about no appointment."""
     if order.calendar is None:
         return None
     own = Address(inbox.display_name or "", inbox.address)
@@ -43,12 +43,12 @@ def write_calendar(
 
 
 def with_file(files: Sequence[DraftAttachment], calendar: CalendarFile) -> tuple[DraftAttachment, ...]:
-    """As a file as well: some readers take that, and no part of the text."""
+    """Attaches the calendar also as a file: some programs read only that."""
     return (DraftAttachment(FILE_NAME, FILE_TYPE, calendar.content), *files)
 
 
 def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]]:
-    """The appointment and the files of a mail that was just written, as a reader of it finds them."""
+    """The appointment and the files of a mail just written, as its recipient will read them."""
     mail = parse_mail(raw)
     described = (
         Attachment(file.filename, position, file.content_type, len(file.content))
@@ -60,7 +60,7 @@ def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]
 async def to_answer(
     resources: Resources, reach: Reach, message_id: str, status: str, comment: str, key: str
 ) -> Order:
-    """The order that answers the invitation which a message brought."""
+    """An order that answers the invitation in a message."""
     message, inbox = await resources.db.read(find_invited, reach, message_id)
     raw = await raw_mails.read(resources, message.id, with_trace=False)
     invited = await pools.READING.run(find_invitation, raw)
@@ -89,7 +89,7 @@ def find_invitation(raw: bytes) -> Invited | None:
 
 
 def require_answerable(message: Message, invited: Invited | None) -> Address:
-    """The organizer, to whom an answer goes (RFC 5546, 3.2.3)."""
+    """Returns the organizer, to whom an answer goes (RFC 5546, 3.2.3)."""
     try:
         if invited is None or message.status != RECEIVED:
             raise ValueError("no invitation")
@@ -99,7 +99,7 @@ def require_answerable(message: Message, invited: Invited | None) -> Address:
 
 
 def attendee_of(invited: Invited, inbox: Inbox) -> str:
-    """As the organizer wrote it, perhaps with a tag; who was invited by a list answers by the own address."""
+    """The inbox's address as the organizer wrote it, perhaps tagged; its own if invited by a list."""
     own = (each for each in invited.attendees if mailbox_of(each) == inbox.address)
     return next(own, inbox.address)
 

@@ -1,4 +1,4 @@
-"""Orders that speak of a mail, made whole from it: everybody whom it named, or the files that it brought."""
+"""Completes orders from the mail they refer to: its recipients, or its files."""
 
 from collections.abc import Iterable, Iterator
 
@@ -37,7 +37,7 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
 
 
 async def to_one(resources: Resources, order: Order, around: Context) -> Order:
-    """Whoever asks for the answer, and nobody else."""
+    """Only to the addresses that the mail wants answers sent to."""
     answered = around.previous
     assert answered is not None
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
@@ -53,7 +53,7 @@ def read_reply_to(raw: bytes) -> str:
 
 
 def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address: str) -> Order:
-    """To whoever asks for the answer, with copies to all others that the mail named."""
+    """To the addresses that the mail wants answers sent to, with copies to all others that it names."""
     known = {mailbox_of(address.address) for address in order.bcc} | {inbox_address}
     to = (*unknown(order.to, known), *unknown(who_answers(answered, reply_to, inbox_address), known))
     others = writable(", ".join((answered.header_to, *answered.cc)))
@@ -69,7 +69,7 @@ def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address
 
 
 def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[Address]:
-    """Reply-To, unless it names nobody but this inbox; then the sender. Of one's own mail, its recipients."""
+    """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients."""
     if answered.direction == OUTBOUND:
         return writable(answered.header_to)
     asked = [each for each in writable(reply_to) if mailbox_of(each.address) != inbox_address]
@@ -77,7 +77,7 @@ def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[A
 
 
 def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
-    """Each mailbox once, whoever named it; those that are given are known from then on."""
+    """Each mailbox once; adds them to `known`."""
     for each in addresses:
         mailbox = mailbox_of(each.address)
         if mailbox not in known:
@@ -86,7 +86,7 @@ def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
 
 
 def writable(addresses: str) -> list[Address]:
-    """A stranger chose these; what cannot be written to is left out."""
+    """A stranger chose these: invalid addresses are left out."""
     found = []
     for each in parse_list(addresses):
         try:
@@ -104,7 +104,6 @@ async def with_files(resources: Resources, order: Order, message_id: str) -> Ord
 
 
 def read_files(raw: bytes) -> list[DraftAttachment]:
-    """As they came."""
     return [
         DraftAttachment(file.filename, file.content_type, file.content)
         for file in parse_mail(raw).attachments

@@ -1,4 +1,4 @@
-"""What a courier is: it carries one mail or one event to one place, or raises DeliveryError."""
+"""The interface of couriers: each delivers one mail or one event to one place, or raises DeliveryError."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -28,16 +28,16 @@ class OutgoingMail:
     raw: bytes = field(repr=False)
     domain: str
     signature_bytes: int = 0  # how many of the first bytes are our signature
-    outbound: str = field(default="", repr=False)  # the relays of whoever sends it; "": the server's way
-    is_tls_report: bool = False  # goes whatever TLS comes to, and is in no report (RFC 8460 section 3)
+    outbound: str = field(default="", repr=False)  # the relays of the sender; "": the server's route
+    is_tls_report: bool = False  # goes out even if TLS fails, and is in no report (RFC 8460 section 3)
 
 
 class DeliveryError(Exception):
-    """One attempt failed. `permanent` ends the delivery; anything else is tried again later.
+    """One attempt failed. `permanent` ends the delivery; anything else is retried later.
 
-    `code` is what the other side said (SMTP reply code or HTTP status), None when it said nothing.
-    `enhanced` is the status of RFC 3463, also where the reason was found here. `unknown_outcome` is set when
-    the mail was handed over whole and the answer was lost: it may have arrived, so it goes again unchanged.
+    `code` is the other side's SMTP reply code or HTTP status, None if it gave none. `enhanced` is the status
+    of RFC 3463, also for reasons found here. `unknown_outcome` is set if the whole mail was handed over and
+    the answer was lost: it may have arrived, so it is sent again unchanged.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ async def find_relay(through: SendingThrough | None, way: WayOut) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The answer to the final dot, and the server that gave it and took the mail over; "" is this one.
+    """The answer to the final dot, and the server that took the mail over; "" is this one.
 
-    `captured` is the signature of a mail that was kept instead of sent, None of one that was handed over.
-    `answers` come back from the simulator, with the receipt.
+    `captured` is the signature of a mail kept instead of sent, None if it was handed over.
+    `answers` are replies of the simulator.
     """
 
     code: int
@@ -90,7 +90,7 @@ class Receipt:
 
 
 def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:
-    """What an attempt to hand a mail over came to."""
+    """The outcome of an attempt to hand a mail over."""
     if isinstance(answer, DeliveryError):
         return Outcome(
             code=answer.code,
@@ -117,7 +117,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
 
 
 async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: str, **named: str) -> Outcome:
-    """Whatever goes wrong counts as one, so that nothing is tried again for ever. `what` is logged then."""
+    """Any exception counts as a failed attempt, so that nothing is retried for ever. `what` is logged."""
     started_at = resources.now()
     answer: Receipt | DeliveryError
     try:
@@ -131,7 +131,7 @@ async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: 
 
 
 def note_outcome(message_id: str, domain: str, attempt: int, outcome: Outcome) -> None:
-    """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
+    """Logs one line per attempt. Only the domain is logged: an agent's recipients are private."""
     process_metrics.MAIL_ATTEMPTS.increment(
         process_metrics.DONE
         if outcome.is_success
@@ -157,7 +157,7 @@ class MailCourier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookAnswer:
-    """What the endpoint said. `excerpt` is the beginning of the body, fit to be stored and shown."""
+    """The endpoint's answer. `excerpt` is the beginning of the body, safe to store and show."""
 
     status: int
     milliseconds: int

@@ -1,4 +1,4 @@
-"""The loops that deliver: first what an earlier run knew is written down, then what is due is claimed."""
+"""The delivery loops: first outcomes left by an earlier run are stored, then due deliveries are claimed."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -13,14 +13,14 @@ from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
 
 AT_ONCE = {MAIL: 64, WEBHOOK: 100, NOTICE: 8}
-# A stop waits so long for what is under way: who has heard the final dot may still answer it.
+# A stop waits so long for work under way: a server that got the final dot may still answer it.
 FINISH_SECONDS = 3.0
 
 
 async def deliver_all(
     resources: Resources, recorder: Recorder, kind: str, deliver: Callable[[Delivery], Awaitable[None]]
 ) -> None:
-    """Runs until cancelled. What was answered and not written would else be delivered again."""
+    """Runs until cancelled. Stores outcomes of an earlier run first: else those would be delivered again."""
     await recorder.catch_up(
         {
             MAIL: partial(deliver_mail.write_tried, resources),

@@ -1,4 +1,4 @@
-"""A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
+"""Delivers a claimed mail: hands it to a courier, then records the outcome and its consequences."""
 
 from msgspec import Struct, structs
 
@@ -47,8 +47,9 @@ from postroom.storage.database import Tx
 
 
 class Outbound(Struct, frozen=True):
-    """What it takes to send mail: the way out, who signs, the secret that signs return paths, who reads a
-    mail that stays inside, who writes down what came of it, and who knows which provider receives it."""
+    """All that sending mail needs: courier, signers, the secret of return paths, the reader of
+    local mail, the recorder of outcomes, and the finder of providers.
+    """
 
     courier: MailCourier
     signers: Signers
@@ -60,9 +61,9 @@ class Outbound(Struct, frozen=True):
 
 
 class Recorded(Struct, frozen=True):
-    """What came of writing an outcome down; `news` when the message is sent, or never will be to somebody."""
+    """The result of recording an outcome; `news` if the message is sent, or has failed for a recipient."""
 
-    state: str | None  # that the delivery has by it; None when it changed nothing
+    state: str | None  # the delivery's new state; None if nothing changed
     news: News | None = None
 
     @property
@@ -71,7 +72,7 @@ class Recorded(Struct, frozen=True):
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
-    """A process that dies anywhere in here leaves a claim that comes due again."""
+    """If the process dies anywhere in here, the claim comes due again."""
     job = await resources.db.read(look_up, delivery, resources.config.domain)
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
@@ -98,7 +99,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
 
 
 async def find_admission(resources: Resources, outbound: Outbound, job: MailJob) -> Admission | None:
-    """None when the mail was put off: its provider is to be spared for now."""
+    """None if the mail was put off: its provider should get nothing now."""
     if outbound.receivers is None or job.is_local or job.is_simulated:
         return Admission()
     receiver = await outbound.receivers.find(job.domain, job.outgoing.way)
@@ -106,14 +107,14 @@ async def find_admission(resources: Resources, outbound: Outbound, job: MailJob)
 
 
 async def write(resources: Resources, tried: TriedMail) -> list[str]:
-    """Those that wait together are written together."""
+    """Outcomes that wait together are written together."""
     if tried.answers:
         return (await resources.db.write(record_tried, [tried]))[0]
     return await resources.db.write_together(record_tried, tried)
 
 
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
-    """What an earlier run has left to be written."""
+    """Writes an outcome that an earlier run left."""
     job = await resources.db.read(look_up, tried.delivery, resources.config.domain)
     if job is None:
         return []
@@ -121,7 +122,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 async def stop_before(resources: Resources, job: MailJob) -> None:
-    """As things stand it may not leave. What a person has to see is read outside of the transaction."""
+    """The mail may not leave now. What a person has to see is read outside the transaction."""
     seen, hold = None, job.outgoing.hold
     if job.outgoing.clearance.needs_a_person and (hold is None or not hold.content_hash):
         raw = await read_raw(resources, job.outgoing)
@@ -133,7 +134,7 @@ async def stop_before(resources: Resources, job: MailJob) -> None:
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJob) -> Receipt | DeliveryError:
-    """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
+    """Any exception counts as an attempt, so that nothing is retried without a pause."""
     try:
         raw = await read_raw(resources, job.outgoing)
         await require_unchanged(job, raw)
@@ -148,7 +149,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         return receipt
     except DeliveryError as error:
         return error
-    except DamagedBlob:  # told already; it may be brought back from a backup
+    except DamagedBlob:  # logged already; it may be restored from a backup
         return DeliveryError("4.3.0 The mail is damaged on this server.", permanent=False, enhanced="4.3.0")
     except Unavailable as error:
         log.get().seldom("a mail was put off", message=job.message.id, reason=error.message)
@@ -159,7 +160,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
 
 
 async def require_unchanged(job: MailJob, raw: bytes) -> None:
-    """What was approved is what leaves."""
+    """Raises unless the mail is the one that was approved."""
     hold = job.outgoing.hold
     if hold is None or not hold.content_hash:
         return
@@ -197,7 +198,7 @@ async def address_and_sign(
 
 
 def unsubscribe_fields(resources: Resources, outbound: Outbound, job: MailJob) -> bytes:
-    """Of the copy for this recipient, where the sender asked for them."""
+    """Header fields of the copy for this recipient, if the sender asked for them."""
     if not job.delivery.has_unsubscribe:
         return b""
     secret, base_url = outbound.return_path_secret, resources.config.base_url
@@ -206,7 +207,7 @@ def unsubscribe_fields(resources: Resources, outbound: Outbound, job: MailJob) -
 
 
 async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob, raw: bytes) -> Receipt:
-    """Through the same receive path as any mail; nothing crosses the network."""
+    """Uses the same receive path as any mail, without the network."""
     secret, now = outbound.return_path_secret, resources.now()
     found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
     if found is None:
@@ -234,10 +235,10 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
 
 
 def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
-    """Attempt, state, status, suppression and event of each, in one transaction. Gives the bells to ring."""
+    """Records attempt, state, status, suppression and event of each in one transaction. Returns the bells."""
     for each in tried:
         if each.answers:
-            inboxes.lock(tx, each.job.message.inbox_id)  # first, as everywhere, since mail comes in below
+            inboxes.lock(tx, each.job.message.inbox_id)  # first, as everywhere, since mail is received below
     in_order = sorted(tried, key=lambda each: each.job.message.id)  # as other nodes may do
     recorded = {each.job.delivery.id: record_one(tx, each) for each in in_order}
     news = {key: found.news for key, found in recorded.items() if found.news is not None}
@@ -271,7 +272,7 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
 
 
 def record_only(tx: Tx, tried: TriedMail) -> Recorded:
-    """Of the only recipient. The status is set first, which also holds the message."""
+    """For a mail with one recipient. The status is set first, which also locks the message."""
     is_sent = messages.set_status(tx, tried.job.message.id, SENT)
     state = outcomes.record(tx, tried.delivery)
     if state is None:

@@ -1,4 +1,4 @@
-"""A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
+"""Delivers a claimed webhook: signs the stored bytes, posts them, records the outcome."""
 
 from collections.abc import Callable, Mapping
 
@@ -47,7 +47,7 @@ async def write(resources: Resources, tried: TriedDelivery, webhook: Webhook | N
 
 
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
-    """What an earlier run has left to be written."""
+    """Writes an outcome that an earlier run left."""
     webhook = await resources.db.read(webhooks.find, tried.delivery.webhook_owner or "")
     return await write(resources, tried, webhook)
 
@@ -59,7 +59,7 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 async def try_to_post(
     resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event
 ) -> Outcome:
-    """Whatever goes wrong counts as an attempt, so that nothing is tried again and again for ever."""
+    """Any exception counts as an attempt, so that nothing is retried for ever."""
     started_at = resources.now()
     try:
         return await post(resources, courier, webhook, event)
@@ -71,10 +71,10 @@ async def try_to_post(
 
 
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
-    """In the words that the webhook asks for, which may be none or more than one body for an event."""
+    """Posts the event in the webhook's vocabulary, which may give no body or several for one event."""
     if not webhook.vocabulary or not event.message_id:  # a test tells of no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
-    tell, now = resources.other_words.tell, resources.now()
+    tell, now = resources.event_translation.tell, resources.now()
     assert tell is not None
     told = await resources.db.read(tell, event, webhook.vocabulary, resources.config.base_url, now)
     outcome = Outcome(code=None, text="Nothing is told of it.", milliseconds=0, ended_at=now, is_success=True)
@@ -88,7 +88,7 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
 async def post_body(
     resources: Resources, courier: WebhookCourier, webhook: Webhook, event_id: str, body: bytes
 ) -> Outcome:
-    """A receiver may still have the secret from before a rotation: after a 401 it is tried too."""
+    """After a 401 the previous secret is tried too: the receiver may not have the new one yet."""
     for secret in webhook.secrets_at(resources.now()):
         signed = signed_headers(event_id, body, secret, resources.now())
         if webhook.vocabulary:
@@ -108,7 +108,7 @@ async def try_url(
     headers: Mapping[str, str],
     is_final: Callable[[int], bool],
 ) -> Outcome:
-    """`is_final` says which status ends the delivery; after others it is tried again."""
+    """`is_final` says which status ends the delivery; others are retried."""
     started_at = resources.now()
     try:
         answer = await courier.post(url, body, headers)
@@ -126,7 +126,7 @@ async def try_url(
 
 
 def svix_headers(signed: dict[str, str]) -> dict[str, str]:
-    """The same signature under the names of Svix, where the secret has the form for it."""
+    """The same signature under the header names of Svix, if the secret has the right form."""
     names = ("id", "timestamp", "signature")
     return {f"svix-{name}": signed[f"webhook-{name}"] for name in names if f"webhook-{name}" in signed}
 
@@ -144,9 +144,9 @@ def signed_headers(event_id: str, body: bytes, secret: str, now: int) -> dict[st
 
 
 def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
-    """What a person has posted again says nothing about the health of the endpoint.
+    """A manual repeat says nothing about the health of the endpoint.
 
-    `webhook` is from before the attempt; None when it is gone.
+    `webhook` is from before the attempt; None if it was deleted.
     """
     state = outcomes.record(tx, tried)
     if state is None or webhook is None or tried.delivery.is_replay:

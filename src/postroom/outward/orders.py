@@ -1,4 +1,4 @@
-"""What a mail is on its way out: the order of a client, the letter written from it, what is stored of it."""
+"""The stages of an outgoing mail: the client's order, the letter written from it, and what is stored."""
 
 import re
 import secrets
@@ -28,20 +28,20 @@ MOMENT_BYTES, RANDOM_BYTES = 6, 10  # of a Message-ID
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-# Header fields by which a relay is told whom else to write to, past every policy here.
+# Header fields that make a relay write to more recipients, past every policy here.
 STEERING_NAMES = frozenset({"x-smtpapi", "x-msys-api"})
 STEERING_PREFIXES = ("x-mc-", "x-ses-", "x-pm-", "x-mailgun-", "x-mailin-", "x-mj-", "x-postmark-")
 
 
 class DraftVersion(Struct, frozen=True):
-    """The draft that an order was made from, as it was read."""
+    """The draft of an order, with the version that was read."""
 
     id: str
     version: int
 
 
 class Order(Struct, frozen=True):
-    """What the client wants sent; every value has been read and found valid by itself."""
+    """What the client wants sent; each value is valid by itself."""
 
     inbox_id: str
     idempotency_key: str
@@ -65,16 +65,16 @@ class Order(Struct, frozen=True):
     metadata: dict[str, str] = {}
     draft: DraftVersion | None = None
     calendar: Invitation | CalendarAnswer | None = None
-    reply_to_message_id: str | None = None  # what it answers, else the last message of its thread
-    copies_sender: bool = True  # a reply also goes to whom it answers
+    reply_to_message_id: str | None = None  # the message it answers, else the last one of its thread
+    copies_sender: bool = True  # a reply also goes to the last sender
     labels: tuple[str, ...] = ()
-    unsubscribe: bool = False  # each recipient gets a link by which he wants no more
+    unsubscribe: bool = False  # each recipient gets an unsubscribe link
     redirect_of: str | None = None  # the message that goes on as it came
-    seen_hash: str | None = None  # the lasting one of what a person was shown: nothing else may be sent
+    seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
 
 class Context(Struct, frozen=True):
-    """What a mail is composed from beside the order."""
+    """What a mail is composed from besides the order."""
 
     inbox: Inbox
     thread: Thread | None = None
@@ -82,7 +82,7 @@ class Context(Struct, frozen=True):
     last_inbound: Document | None = None
     rfc_ids: tuple[str, ...] = ()
     forwarded: Document | None = None
-    is_from_service: bool = False  # what came in last: nobody here reads an answer to its sender
+    is_from_service: bool = False  # the last received mail: answers to its sender are read by nobody
 
 
 class Letter(Struct, frozen=True):
@@ -98,7 +98,7 @@ class Letter(Struct, frozen=True):
 
 
 class RuleFacts(Struct, frozen=True):
-    """What a reading of the whole letter tells, for the rules and for whoever approves it."""
+    """Facts from reading the whole letter, for the rules and for approvers."""
 
     content_hash: str
     has_links: bool  # in what its sender wrote
@@ -125,7 +125,7 @@ class SendAnswer(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """A composed mail that its sender wants sent. `blob` holds it where it is large."""
+    """A composed mail to be sent. `blob` holds it if it is large."""
 
     caller: Caller
     order: Order
@@ -134,11 +134,9 @@ class Submission(Struct, frozen=True):
     blob: str | None
     base_url: str
     now: int
-    is_remembered: bool = (
-        False  # who sends, and from where: its transaction has to ask whether it is still so
-    )
+    is_remembered: bool = False  # caller and inbox are cached: the transaction must check them again
     allowed: AccountLimits = SPECIFIED
-    judgement: RuleFacts | None = None  # made once a rule asks for it, outside of any transaction
+    judgement: RuleFacts | None = None  # made when a rule needs it, outside any transaction
 
 
 class Ready(Struct, frozen=True):
@@ -164,7 +162,7 @@ class Ready(Struct, frozen=True):
 
 
 def new_message_id(sender: str, now: int) -> str:
-    """Begins with the moment: the newest of an inbox stand together in its index. Nobody guesses the rest."""
+    """Begins with the time, so that the newest of an inbox are together in the index. The rest is random."""
     moment = max(now, 0).to_bytes(MOMENT_BYTES, "big")
     return compose.new_message_id(sender.rpartition("@")[2], moment + secrets.token_bytes(RANDOM_BYTES))
 
@@ -175,7 +173,7 @@ def require_files_fit(sizes: Iterable[int]) -> None:
 
 
 def parse_moment(value: str) -> int:
-    """RFC 3339 with a zone; whether it lies ahead is another question."""
+    """RFC 3339 with a zone; it may be in the past."""
     try:
         if not _MOMENT.fullmatch(value):
             raise ValueError(value)
@@ -192,7 +190,7 @@ def is_steering(header: str, allowed: frozenset[str]) -> bool:
 
 
 def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None:
-    """`allowed` are those that this server lets out all the same."""
+    """`allowed` are the ones that this server permits."""
     for header in headers:
         if is_steering(header, allowed):
             raise BadRequest(
@@ -203,6 +201,6 @@ def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None
 
 
 def require_ahead(send_at: int, now: int) -> None:
-    """Never taken for "now"."""
+    """A time in the past is refused, not taken as now."""
     if not now < send_at <= now + SEND_AHEAD:
         raise BadRequest("sendAt must lie in the future, at most 30 days ahead.", field="sendAt")

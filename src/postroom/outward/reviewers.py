@@ -1,4 +1,4 @@
-"""Reviewers: people who decide by mail or by a link about one held mail, without an account here."""
+"""Reviewers: people without an account who decide about one held mail, by mail or by a link."""
 
 import re
 import secrets
@@ -59,7 +59,7 @@ class Review(Struct, frozen=True):
 
 
 def find_review(tx: Tx, token: str) -> Review:
-    """By the token of a link or an address. Raises NotFound for whatever is not there or not signed."""
+    """By the token of a link or an address. Raises NotFound if it is unknown or not signed."""
     path = review_path.decode(secret_values.get(tx, REVIEW), token)
     review = None if path is None else _look_up(tx, path)
     if review is None:
@@ -110,7 +110,7 @@ def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Ruling
 
 
 def read_note(text: str) -> str | None:
-    """What a person wrote beside the decision, as it can be stored."""
+    """A person's note on the decision, cleaned for storage."""
     return INVISIBLE.sub("", text).strip()[:NOTE_CHARACTERS] or None
 
 
@@ -127,7 +127,7 @@ class NoticeJob(Struct, frozen=True):
 
 
 async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
-    """Passes limits, policy and pause: it is the server's own mail."""
+    """Ignores limits, policy and pause: it is the server's own mail."""
     job = await resources.db.read(look_up_notice, delivery, resources.config.domain)
     if job is None or job.review.hold.state != holds.HELD:
         await resources.db.write(_give_up, delivery, resources.now())
@@ -185,7 +185,7 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
 
 
 def notice_text(review: Review, shown: ContentView, link: str) -> str:
-    """Says all that the page behind the link shows; what its hash covers and is too long is in the mail."""
+    """Has everything that the linked page shows; parts that are too long are in the attached mail."""
     hold = review.hold
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
     return (
@@ -209,7 +209,7 @@ async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, no
 
 
 async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
-    """Never to the inbox that sent the mail: who reads that one could decide about its own sends."""
+    """Never to the sending inbox: its readers could decide about their own sends."""
     secret, now = outbound.return_path_secret, resources.now()
     found = await resources.db.read(destinations.find, job.review.reviewer, secret, now)
     if found is None or not found.is_inbox or found.destination.inbox_id == job.inbox.id:
@@ -237,7 +237,7 @@ def _give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 
 
 async def weigh_answer(resources: Resources, lookup: Lookup, answer: ReviewAnswer) -> None:
-    """Counts when its first new line says so and it is proved to come from that reviewer."""
+    """Counts if its first new line is a decision and it is proven to come from that reviewer."""
     is_his = await is_from_reviewer(resources, lookup, answer)
     bells = await resources.db.write(apply_answer, answer, is_his, resources.config.base_url, resources.now())
     resources.db.ring(*bells)
@@ -261,13 +261,13 @@ def token_of(tx: Tx, message_id: str, reviewer: str) -> str:
 
 
 def is_addressed_to(mail: ParsedMail, token: str) -> bool:
-    """An answer about another mail, sent again to the address of this one, still says To whom it went."""
+    """An answer about another mail, resent to this address, still has the other address in To."""
     wanted = review_path.PREFIX + token
     return any(address.address.rpartition("@")[0].lower() == wanted for address in mail.to)
 
 
 def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now: int) -> list[str]:
-    """The answer is gone with the decision, so that it counts once."""
+    """The answer is removed with the decision, so that it counts once."""
     said = ANSWER.fullmatch(answer.first_line)
     if not review_answers.remove(tx, answer.id):
         return []

@@ -1,4 +1,4 @@
-"""Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
+"""From request to mail: look up, compose, then check, store and queue in one transaction."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-FEW_FILES = 3  # each has a head of its own to be written
+FEW_FILES = 3  # each has a header of its own to be written
 GUARDED = Guarded()
 
 
@@ -53,9 +53,9 @@ async def send_mail(
     inbox: Inbox | None = None,
     is_remembered: bool = False,
 ) -> SendAnswer:
-    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already.
+    """Accepted means durable. `inbox` is the sending one, if the caller was given it.
 
-    If caller and inbox were only remembered, Outdated may be the outcome: then nothing has happened.
+    If caller and inbox came from the cache, Outdated may be raised: then nothing has happened.
     """
     now = resources.now()
     require_no_steering(order.headers, resources.config.allowed_headers)
@@ -93,9 +93,9 @@ async def submit_letter(
 
 
 async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:
-    """What an order would become if it were sent now, with all that a send adds to it; nothing is stored.
+    """What an order would become if sent now, with all that a send adds; nothing is stored.
 
-    Raises what a send would, as far as the order itself is to blame.
+    Raises the errors of a send that the order itself causes.
     """
     now = resources.now()
     require_no_steering(order.headers, resources.config.allowed_headers)
@@ -107,7 +107,7 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
 
 
 async def require_seen(order: Order, letter: Letter) -> None:
-    """A mail that came in meanwhile may change whom an answer goes to, and what it quotes."""
+    """Mail that came meanwhile may change whom a reply goes to, and what it quotes."""
     if order.seen_hash is None:
         return
     bcc = tuple(map(str, order.bcc))
@@ -124,7 +124,7 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
     try:
         answer = await accept(resources, submission)
     except (ApiError, Outdated) as error:
-        # Of a fault nobody knows whether it came before the commit or after it.
+        # After a server fault it is unknown whether the commit happened.
         if isinstance(error, Outdated) or error.status < 500:
             await raw_mails.remove_blob(resources, blob)
         raise
@@ -135,7 +135,7 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
 
 
 async def accept(resources: Resources, submission: Submission) -> SendAnswer:
-    """Only the transaction knows whether a rule asks. If one does, the mail is read outside of it."""
+    """Only the transaction knows whether a rule applies. If one does, the mail is read outside of it."""
     try:
         return await resources.db.write_together(submit, submission)
     except Unjudged:
@@ -161,7 +161,7 @@ def look_up(
     known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
-    if order.send_at is not None:  # behind the key: a repeated request is answered also after its moment
+    if order.send_at is not None:  # after the key: a repeated request is answered even after its time
         require_ahead(order.send_at, now)
     here = Reach(caller.account_id, None, inbox.id)
     forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
@@ -183,7 +183,7 @@ def look_up(
 
 
 def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_domain: str) -> Context:
-    """Of this very message, not of the last one: whom to answer, what to quote, what to refer to."""
+    """Uses this message, not the last one: whom to answer, what to quote, what to refer to."""
     answered = messages.get(tx, here, order.reply_to_message_id or "")
     if order.thread_id not in (None, answered.thread_id):
         raise BadRequest("replyToMessageId is in another thread than threadId.", field="replyToMessageId")
@@ -201,7 +201,7 @@ def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_do
 
 
 def is_of_service(tx: Tx, document: Document, service_domain: str) -> bool:
-    """From an address here that is no inbox: noreply, a notice, a report. A copy to it could only fail."""
+    """From an address of this server that is no inbox, such as noreply: a copy to it could only fail."""
     sender = parse_list(document.from_addr)[:1]
     mailbox = mailbox_of(sender[0].address) if sender else ""
     is_here = domains.is_served(tx, mailbox.rpartition("@")[2], service_domain)
@@ -219,13 +219,13 @@ async def write_letter(order: Order, around: Context, now: int) -> Letter:
 
 
 def is_plain(order: Order) -> bool:
-    """Needs nothing of the mailbox, and is composed sooner than its key is looked for."""
+    """Needs nothing from the mailbox, and is composed faster than its key is looked up."""
     speaks_of_mail = order.thread_id or order.forward_of or order.reply_to_message_id
     return not speaks_of_mail and order.send_at is None and is_little(order)
 
 
 def is_little(order: Order, *quoted: Document | None) -> bool:
-    """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
+    """Counts quoted text too: a one-word reply may quote a mail of a megabyte."""
     texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
     length = sum(map(len, texts))
     if len(order.files) > FEW_FILES:
@@ -330,9 +330,9 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
-    """A reply copies whom it answers, unless he is addressed already, or the service itself is answered."""
+    """A reply copies the last sender, unless already addressed, or the server itself is answered."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
-    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
+    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent it
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:
         return order.cc
     if is_for_one or room < 1:

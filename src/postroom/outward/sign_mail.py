@@ -1,4 +1,4 @@
-"""Signatures of outgoing mail, each some milliseconds of a core: made in threads of their own, one a core."""
+"""Signs outgoing mail, which takes milliseconds of a core each: in threads of its own, one per core."""
 
 import asyncio
 import contextlib
@@ -26,11 +26,11 @@ class Unsigned(Struct, frozen=True):
     domain: str
     keys: tuple[DkimKey, ...]
     now: int
-    seen: SeenProofs | None = None  # of a mail that is passed on as it came: to be sealed as well
+    seen: SeenProofs | None = None  # for a redirected mail: to be sealed as well
 
 
 class Signers:
-    """More threads than cores would only take turns, and keep the loop and the writer waiting for theirs."""
+    """More threads than cores would only compete with the event loop and the writer."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ class Signers:
         self._threads: list[threading.Thread] = []
 
     async def sign(self, mail: Unsigned) -> bytes:
-        """The fields to put before the mail. Who asks while they are made waits for the same ones."""
+        """The fields to put before the mail. Callers that ask for the same message share one signature."""
         signature: asyncio.Future[bytes] = self._loop.create_future()
         waiting = self._waiting.setdefault(mail.message_id, [])
         waiting.append(signature)
@@ -60,7 +60,7 @@ class Signers:
         self._threads[-1].start()
 
     def close(self) -> None:
-        """Ends after the signatures that are being made; what still waits goes again with its claim."""
+        """Waits for signatures being made; mails still waiting are retried when their claim ends."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._jobs.get_nowait()
@@ -99,12 +99,12 @@ def _signature_or_error(mail: Unsigned) -> bytes | Exception:
         return _seal(mail, keys, signatures + mail.raw) + signatures
     except Exception as error:
         return error
-    except BaseException as panic:  # of the library; whoever waits must hear of it
+    except BaseException as panic:  # of the library; waiting callers must get it
         return RuntimeError(repr(panic))
 
 
 def _seal(mail: Unsigned, keys: "list[tuple[str, dkim.PrivateKey]]", signed: bytes) -> bytes:
-    """By one key, of RSA if there is one: a link of a chain has one seal, and few know Ed25519 there."""
+    """Uses one key, RSA if possible: a chain link has one seal, and few verify Ed25519 there."""
     if mail.seen is None:
         return b""
     selector, key = max(keys, key=lambda each: dkim.algorithm_of(each[1]) == dkim.RSA)

@@ -1,4 +1,4 @@
-"""A mail for the simulator: what its character does with it, as a receipt or an error of delivery."""
+"""Handles a mail to the simulator: its character's reaction, as a receipt or a delivery error."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from postroom.resources import Resources
 async def simulate(
     resources: Resources, reader: Reader, message: Message, delivery: Delivery, sender: str, raw: bytes
 ) -> Receipt:
-    """The answers stand in the receipt: they are put into the inbox when it is recorded, or not at all."""
+    """Answers are part of the receipt: stored in the inbox when it is recorded, or not at all."""
     mail = await pools.READING.run(parse_mail, raw)
     sent = Sent(mail, sender, delivery.target, delivery.id, delivery.created_at)
     reaction = simulator.react(sent)

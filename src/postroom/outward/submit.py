@@ -1,4 +1,4 @@
-"""Composed mails, checked, stored and queued as the specification says; many by few statements."""
+"""Checks, stores and queues composed mails as the specification says; many in few statements."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -45,14 +45,14 @@ PART_MAX_SIZE = 1024 * 1024
 
 
 def submit(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
-    """What is checked holds for all of them together. If it does not, they are tried in smaller groups."""
+    """The checks apply to all of them together. If they fail, smaller groups are tried."""
     return [answer for part in in_parts(submissions) for answer in submit_part(tx, part)]
 
 
 def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
-    """Each key once, so that the second request with it finds the first one stored.
+    """Each idempotency key once per part, so that a second request finds the first one stored.
 
-    Parts are small as well, since all rows of a part are in memory together.
+    Parts are also small, since all rows of a part are in memory together.
     """
     part: dict[tuple[str, str], Submission] = {}
     size = 0
@@ -68,7 +68,7 @@ def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
 
 
 def row_size(submission: Submission) -> int:
-    """In bytes or characters."""
+    """An estimate, in bytes or characters."""
     letter = submission.letter
     texts = len(letter.draft.text) + len(letter.draft.html or "") + len(letter.own_text)
     return texts + (0 if submission.blob else len(letter.raw))
@@ -106,7 +106,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
 
 
 def require_unchanged(tx: Tx, submissions: list[Submission]) -> None:
-    """What a key may, and what the inbox is, holds as it is now, however lately it was read."""
+    """Raises Outdated if a cached caller or inbox has changed since."""
     remembered = [each for each in submissions if each.is_remembered]
     if remembered:
         known = [(each.caller, each.around.inbox) for each in remembered]
@@ -129,7 +129,7 @@ def to_claim(ready: Ready) -> Claim:
 
 
 def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
-    """In the order of their ids, so that two nodes never wait for each other."""
+    """In the order of ids, so that two nodes cannot deadlock."""
     of_inboxes: dict[str, list[Ready]] = defaultdict(list)
     for each in new:
         of_inboxes[each.inbox_id].append(each)
@@ -189,13 +189,13 @@ def unique_addresses(order: Order, letter: Letter) -> list[str]:
 
 
 def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
-    """Pairs of inbox and address that never wrote to it."""
+    """Pairs of inbox and recipient that never wrote to it."""
     asked = [(each.inbox_id, address) for each in new for address in each.addresses]
     return set(asked) - correspondents.find(tx, asked)
 
 
 def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set[tuple[str, str]]) -> None:
-    """Judged at the earliest moment, which refuses too much if anything; alone each is judged at its own."""
+    """Judged at the earliest time, which is at most too strict; alone each is judged at its own."""
     strangers: dict[str, set[str]] = defaultdict(set)
     for inbox_id, address in cold:
         strangers[inbox_id].add(address)
@@ -206,11 +206,11 @@ def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set
         budget = limits.decode(owner.limits)
         cold_here, first, allowed = strangers[inbox_id], min(moments), above[inbox_id]
         limits.require_sends(tx, "inbox_id", inbox_id, budget, len(moments), first, allowed)
-        limits.require_warmth(tx, inbox_id, owner.created_at, budget, cold_here, first, allowed)
+        limits.require_cold_limit(tx, inbox_id, owner.created_at, budget, cold_here, first, allowed)
 
 
 def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]) -> None:
-    """Only keys that have one; what a key may send to strangers is counted for the inbox it sends from."""
+    """Only for keys with a budget; their strangers are counted for the sending inbox."""
     budgeted = [each for each in new if each.submission.caller.limits is not None]
     for budget_id, moments in moments_by(
         [(each.submission.caller.budget_id, each.submission.now) for each in budgeted]
@@ -225,7 +225,7 @@ def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]
         budget = limits.decode(each.submission.caller.limits)
         strangers = {address for inbox_id, address in cold if inbox_id == each.inbox_id}
         if budget.cold_per_day is not None:
-            limits.require_warmth(tx, each.inbox_id, 0, budget, strangers, each.submission.now)
+            limits.require_cold_limit(tx, each.inbox_id, 0, budget, strangers, each.submission.now)
 
 
 def require_no_loops(tx: Tx, new: list[Ready]) -> None:

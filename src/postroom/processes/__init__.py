@@ -1,1 +1,1 @@
-"""What a process consists of: threads, loops, file descriptors, counters and child processes."""
+"""Parts of a process: threads, loops, file descriptors, counters and child processes."""

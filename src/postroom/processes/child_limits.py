@@ -44,7 +44,7 @@ def _limit(kind: int, value: int) -> None:
 
 
 def allow_processor_seconds(seconds: int) -> None:
-    """That much more from now: the system counts from the start of the process, which serves many jobs."""
+    """That much more from now: the system counts from the start of the process, which runs many jobs."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -54,7 +54,7 @@ def allow_processor_seconds(seconds: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Linux kills us when the parent ends, however it ends. Elsewhere the end of input does."""
+    """Linux kills us when the parent ends in any way. Elsewhere the end of input does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""Child processes: started in a group of their own, replaced after a growing pause, killed when we stop."""
+"""Child processes: started in their own group, replaced after a growing pause, killed when we stop."""
 
 import asyncio
 import contextlib
@@ -37,14 +37,14 @@ class Child(Struct, eq=False):
         return self.process.returncode is None
 
     def kill(self) -> None:
-        """The whole group, so that a program the child started goes with it."""
+        """Kills the whole group, so that programs started by the child end too."""
         if self.is_running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class ChildSupervisor:
-    """Starts children of one kind, and ends every one of them."""
+    """Starts children of one kind, and ends all of them."""
 
     def __init__(self, kind: str, pauses: RestartPauses | None = None) -> None:
         self._kind = kind
@@ -92,7 +92,7 @@ class ChildSupervisor:
         return child
 
     def kill(self, child: Child) -> None:
-        """At once; the process is reaped in the background."""
+        """Kills at once; the process is reaped in the background."""
         if child not in self._children:
             return
         self._children.discard(child)
@@ -102,17 +102,17 @@ class ChildSupervisor:
         ending.add_done_callback(self._endings.discard)
 
     async def replace(self, child: Child) -> None:
-        """Kills a child that failed, and waits for its end: the next one starts after a pause."""
+        """Kills a failed child, and waits for its end: the next one starts after a pause."""
         self._note_failure()
         self.kill(child)
         await child.process.wait()
 
     def stop_starting(self) -> None:
-        """Ends every pause. Children that run may finish."""
+        """Ends every pause. Running children may finish."""
         self._stopping.set()
 
     async def close(self) -> None:
-        """Kills every child that runs."""
+        """Kills every running child."""
         self.stop_starting()
         for child in list(self._children):
             self.kill(child)
@@ -137,7 +137,7 @@ class ChildSupervisor:
 async def start_python(
     arguments: Sequence[str], *, pass_fds: Sequence[int], stdin: int, stdout: int | None, stderr: int | None
 ) -> asyncio.subprocess.Process:
-    """In a session of its own, and with no file of ours but those passed."""
+    """In its own session, and with no open file of ours but those passed."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",

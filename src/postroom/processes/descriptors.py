@@ -23,7 +23,7 @@ class Caps(Struct, frozen=True):
 
 
 def raise_limit() -> int:
-    """The soft limit, after raising it as far as is allowed and useful."""
+    """Returns the soft limit, after raising it as far as allowed and useful."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -42,7 +42,7 @@ def caps(limit: int) -> Caps:
 
 
 def tell_if_none_are_left() -> None:
-    """Without one the event loop closes new connections and says nothing, neither to us nor to the client."""
+    """Without a free one the event loop silently closes new connections."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

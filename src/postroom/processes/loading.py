@@ -1,14 +1,14 @@
-"""The memory of a process that has loaded what it needs."""
+"""Memory of a process after loading."""
 
 import ctypes
 import gc
 
-# With Python's usual 700, looking for garbage was 7 % of the loop's time for a send; there is next to none.
+# With Python's usual 700, garbage collection was 7 % of the loop's time for a send; there is hardly any.
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 
 def finish() -> None:
-    """Everything loaded so far stays: no collection needs to look at it again."""
+    """Everything loaded so far is excluded from garbage collection."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
@@ -16,7 +16,7 @@ def finish() -> None:
 
 
 def give_back_memory() -> None:
-    """What loading took for a moment goes back to the system, where its C library can do so."""
+    """Returns memory that was only needed for loading to the system, if the C library can."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

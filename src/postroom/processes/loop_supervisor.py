@@ -14,7 +14,7 @@ from postroom.errors import Unavailable
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 30.0
-AWAY_PAUSE_SECONDS = 0.5  # when database or blob store are away: that is known, so asking again is cheap
+AWAY_PAUSE_SECONDS = 0.5  # when database or blob store are unreachable: that is known, so a retry is cheap
 # A loop that works for so long has recovered; one that fails for so long makes the server not ready.
 STEADY_SECONDS = 5.0
 PATIENCE = 15 * SECOND
@@ -26,7 +26,7 @@ ACCOUNT_MARK = ":"  # the part of a loop's name after it is for the log only
 class Failure(Struct):
     since: int
     count: int = 0
-    is_away: bool = False  # database or blob store are away, which /ready checks by itself
+    is_away: bool = False  # database or blob store are unreachable, which /ready checks itself
 
 
 class LoopSupervisor:
@@ -38,15 +38,15 @@ class LoopSupervisor:
         self.failures: Counter[str] = Counter()
 
     def run(self, stack: contextlib.AsyncExitStack, name: str, loop: Loop) -> None:
-        """Under supervision, until the stack is closed."""
+        """Supervises the loop until the stack is closed."""
         stack.push_async_callback(self.supervise(name, loop).stop)
 
     def supervise(self, name: str, loop: Loop) -> "SupervisedLoop":
-        """Runs the loop until it is stopped. A loop that merely ends has failed too."""
+        """Runs the loop until it is stopped. A loop that returns has failed too."""
         return SupervisedLoop(self, name, loop)
 
     def failed(self, name: str, error: Exception) -> float:
-        """Gives the seconds to wait before the next try."""
+        """Returns the seconds to wait before the next try."""
         failure = self._failing.setdefault(name, Failure(self._clock.now()))
         failure.count += 1
         failure.is_away = isinstance(error, Unavailable)
@@ -57,7 +57,7 @@ class LoopSupervisor:
         return pause
 
     def _note(self, name: str, error: Exception, failures: int) -> None:
-        """With the traceback at first, then ever more rarely: a repeated failure must not fill the disk."""
+        """With the traceback at first, then less often: a repeated failure must not fill the disk."""
         if failures == 1 and isinstance(error, Unavailable):
             log.get().error("a loop waits", loop=name, reason=str(error.__cause__ or error))
         elif failures == 1:
@@ -88,7 +88,7 @@ class LoopSupervisor:
 
 
 class SupervisedLoop:
-    """A loop in a task of its own, and after each of its ends a pause and a new one."""
+    """Runs a loop in its own task; after each end, restarts it after a pause."""
 
     def __init__(self, supervisor: LoopSupervisor, name: str, loop: Loop) -> None:
         self._supervisor = supervisor
@@ -116,7 +116,7 @@ class SupervisedLoop:
         self._timer = self._in(STEADY_SECONDS, partial(self._supervisor.works, self._name))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """By an error, a cancellation that nobody here asked for, or at the end of its function."""
+        """By an error, an unexpected cancellation, or by returning."""
         error = None if task.cancelled() else task.exception()
         self._cancel_timer()
         if self._is_stopped:

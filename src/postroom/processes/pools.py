@@ -1,6 +1,6 @@
-"""Threads for work that would block the event loop: one bounded pool for each purpose.
+"""Threads for work that would block the event loop: one limited pool for each purpose.
 
-Work that waits in one pool does not delay another: slow DNS look-ups keep no file from being written.
+Work waiting in one pool does not delay another: slow DNS look-ups do not block writing files.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class _Job(NamedTuple):
 
 
 class Pool:
-    """Threads are started when they are first needed. An executor takes three times as long for a call."""
+    """Threads start on first use. An executor takes three times as long for a call."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads = name, threads
@@ -38,7 +38,7 @@ class Pool:
         _OPEN.add(self)
 
     async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Who gives up waiting before it has begun keeps it from beginning."""
+        """Cancelling before the work has begun prevents it."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._is_closed:
@@ -53,7 +53,7 @@ class Pool:
             del future  # an error holds this frame, and would be held by it with all that was given
 
     def close(self) -> None:
-        """Waits for what was handed in."""
+        """Waits for all submitted work."""
         with self._lock:
             self._is_closed = True
             for _ in self._started:
@@ -77,10 +77,10 @@ class Pool:
             del job  # and with it the result
 
     def _run(self, job: _Job) -> None:
-        """Done before it is told: the next work of whoever waits needs no further thread."""
+        """Marked as done before the result is delivered: the caller's next work then needs no new thread."""
         try:
             result = job.work()
-        except BaseException as error:  # whoever waits hears of it
+        except BaseException as error:  # the caller gets it
             self._is_done()
             _tell(job, None, error)
         else:
@@ -95,13 +95,13 @@ class Pool:
 
 
 def _tell(job: _Job, result: object, error: BaseException | None) -> None:
-    with suppress(RuntimeError):  # the loop has ended, and who waited with it
+    with suppress(RuntimeError):  # the loop has ended, with its callers
         job.future.get_loop().call_soon_threadsafe(_settle, job.future, result, error)
 
 
 def _settle(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
     if future.done():
-        return  # who waited was cancelled
+        return  # the caller was cancelled
     if error is not None:
         future.set_exception(error)
     else:
@@ -118,10 +118,10 @@ def _close_all() -> None:
 
 
 class ProcessPool:
-    """A process a core, for a command with much to read. What is run and given must be picklable."""
+    """One process per core, for a command that reads much. Functions and arguments must be picklable."""
 
     def __init__(self, preloaded: str) -> None:
-        """The module is loaded once, for all of them."""
+        """The module is loaded once, for all processes."""
         from concurrent.futures import ProcessPoolExecutor  # the server has no use for it
         from multiprocessing import get_context
 
@@ -142,5 +142,5 @@ FILES = Pool("files", 8)  # blobs and spooled mail
 READING = Pool("reading", max(2, CORES))  # mail whose reading may take long
 COMPOSING = Pool("composing", max(2, CORES))  # large requests to mail
 KEYS = Pool("keys", 1)  # making the key of a domain takes a core for a moment
-ONCE = Pool("once", 4)  # what a process does once: migrations, certificates, the end of other threads
+ONCE = Pool("once", 4)  # what a process does once: migrations, certificates, joining other threads
 ALL = (DNS, FILES, READING, COMPOSING, KEYS, ONCE)

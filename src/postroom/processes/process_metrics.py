@@ -1,5 +1,6 @@
-"""Counters and histograms of this process, for `/metrics`: plain numbers, several times quicker than the
-library's, and without its import."""
+"""Counters and histograms of this process, for `/metrics`: plain numbers, several times faster than the
+library's, and without its import.
+"""
 
 import asyncio
 import bisect
@@ -11,7 +12,7 @@ from postroom.processes import descriptors
 
 
 class LabelCounter:
-    """A count for each value of one label, of which there are few."""
+    """A count for each value of a label with few values."""
 
     def __init__(self, name: str, label: str, help: str) -> None:
         self.name, self.label, self.help = name, label, help
@@ -48,7 +49,7 @@ class Histogram:
 
 
 class RequestCounts:
-    """Requests that were answered, and how long it took, by route."""
+    """Answered requests and their duration, by route."""
 
     def __init__(self) -> None:
         self.answered: Counter[tuple[str, int]] = Counter()  # by route and status
@@ -101,7 +102,7 @@ _call = _Call()
 
 
 def begin_call() -> Sequence[str]:
-    """The list that collects the kinds of this thread's events, until its next call begins."""
+    """Starts a new list of the kinds of this thread's events."""
     _call.kinds = []
     return _call.kinds
 

@@ -1,1 +1,1 @@
-"""What has to be done."""
+"""Deliveries and other work to be done, claimed by leases."""

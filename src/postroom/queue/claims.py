@@ -1,4 +1,4 @@
-"""Claims on what is due of one kind of delivery: a few of each lane, so that a dead place delays nobody."""
+"""Claims due deliveries of one kind: a few of each lane, so that a dead destination delays no other."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,15 +11,15 @@ from postroom.queue.deliveries import LANE_WIDTH, Delivery
 from postroom.storage.database import Row, Tx
 
 PAGE = 256
-# A commit may come late, and the clocks of nodes differ: what is due since less than this is looked at again,
-# and so often a walk begins anew.
+# A commit may come late, and the clocks of nodes differ: what came due less than this ago is read again,
+# and so often a walk starts again.
 LATE = 2 * SECOND
 ANEW = 10 * SECOND
 START = (-1, "")
 
 
 class Room(Struct):
-    """What a claim may still take: so many in all, so many of each lane."""
+    """What a claim may still take: in all, and of each lane."""
 
     limit: int
     running: frozenset[str]  # here, even if their lease has run out
@@ -40,17 +40,17 @@ class Room(Struct):
 
 
 class Claims:
-    """Walks through what is due, oldest first, and remembers how far it has come.
+    """Walks through what is due, oldest first, and remembers its position.
 
-    Whatever is due before that point waits in a lane that had no room. Those lanes are asked by themselves:
-    the backlog of one of them is not walked through for each claim.
+    What is due before that position is in lanes that were full. Those lanes are queried separately, so that
+    the backlog of one is not walked through at each claim.
     """
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._began_at = 0
         self._point: tuple[int, str] = START
-        self._passed: set[str] = set()  # the lanes in which something waits before the point
+        self._passed: set[str] = set()  # the lanes with waiting deliveries before the position
 
     def claim(self, tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
         if not 0 <= now - self._began_at < ANEW:
@@ -73,7 +73,7 @@ class Claims:
             kind=self._kind,
             lane=lane,
             now=now,
-            limit=LANE_WIDTH + 1,  # as many may run here, and one more says that others wait
+            limit=LANE_WIDTH + 1,  # as many may run here, and one more shows that others wait
         )
         for row in waiting:
             if not room.is_full_in(lane):
@@ -93,7 +93,7 @@ class Claims:
                 room.take(row)
 
     def _due(self, tx: Tx, now: int) -> Iterator[Row]:
-        """What is due behind the point, page by page."""
+        """What is due after the position, page by page."""
         due_at, delivery_id = self._point
         while True:
             page = tx.all(

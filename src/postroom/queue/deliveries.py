@@ -1,4 +1,4 @@
-"""Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
+"""Deliveries: the queue of outgoing mail and webhooks, and every attempt made."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,11 @@ NOTICE_BELL = "notices"
 BELLS = {MAIL: BELL, WEBHOOK: WEBHOOK_BELL, NOTICE: NOTICE_BELL}
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 CAPTURED = "captured"  # kept here instead of sent
-HELD = "held"  # it waits for a person, a moment or the end of a pause
+HELD = "held"  # it waits for a person, a time or the end of a pause
 
-LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
+LANE_WIDTH = 4  # how many of one lane run at once; the couriers take no more
 
-# The last attempt has no answer yet, and whoever makes it still renews its claim.
+# The last attempt has no answer yet, and its claim is still renewed.
 UNDER_WAY = (
     "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
     " and number = deliveries.attempts and milliseconds is null)"
@@ -48,8 +48,8 @@ class Delivery(Struct, frozen=True):
     webhook_owner: str | None
     is_replay: bool = False  # a person asked for it again
     tls: str | None = None  # how it went to the server that took it
-    has_unsubscribe: bool = False  # the mail carries a link by which its recipient wants no more
-    provider: str | None = None  # the organization whose server ended it, outside
+    has_unsubscribe: bool = False  # the mail has an unsubscribe link
+    provider: str | None = None  # the organization whose external server ended it
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -59,7 +59,7 @@ class Delivery(Struct, frozen=True):
 
 
 class NewDelivery(Struct, frozen=True, kw_only=True):
-    """A row that nobody has tried to deliver yet; the fields are the columns."""
+    """A delivery not tried yet; the fields are the columns."""
 
     id: str
     account_id: str
@@ -88,7 +88,7 @@ def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
 
 
 def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
-    """For the length of a lease: those that nobody else has claimed or is claiming, in the given order."""
+    """Claims those that nobody else has claimed or is claiming, for a lease, in the given order."""
     free = _lock_free(tx, delivery_ids, now) if delivery_ids else []
     if not free:
         return []
@@ -105,7 +105,7 @@ def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
 
 
 def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
-    """By a statement of its own: as part of the update PostgreSQL may run it again for each row."""
+    """A separate statement: within the update PostgreSQL may run it again for each row."""
     is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
         f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_LOCKED}",
@@ -124,7 +124,7 @@ def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
 
 
 def oldest_due_at(tx: Tx, now: int) -> int:
-    """When the delivery came due that has waited longest; now, when none waits."""
+    """When the delivery that has waited longest came due; now, if none waits."""
     oldest = now
     for kind in (MAIL, WEBHOOK):
         row = tx.one(
@@ -136,7 +136,7 @@ def oldest_due_at(tx: Tx, now: int) -> int:
 
 
 def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
-    """Only while the attempt has no answer: what waits for its next one must not be pulled forward."""
+    """Only while the attempt has no answer: a delivery that waits to be retried must not come due earlier."""
     for delivery in running:
         tx.run(
             "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
@@ -156,7 +156,7 @@ def note_answer(
     host: str = "",
     has_tls: bool = False,
 ) -> bool:
-    """False when the attempt has its answer already. `host` took a mail over, by TLS or in the clear."""
+    """False if the attempt has its answer already. `host` took the mail over, with TLS or without."""
     changed = tx.run(
         "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds, host = :host,"
         " has_tls = :has_tls where delivery_id = :id and number = :number and milliseconds is null",
@@ -181,7 +181,7 @@ def finish(
     tls: str = "",
     provider: str = "",
 ) -> bool:
-    """False when it was finished, cancelled or tried again meanwhile; but an acceptance always counts."""
+    """False if it was finished, cancelled or retried meanwhile; but an acceptance always counts."""
     is_open = "state in ('pending', 'held') and attempts = :number"
     if state in (DONE, CAPTURED):
         is_open = "state in ('pending', 'held', 'cancelled')"
@@ -201,7 +201,7 @@ def finish(
 
 
 def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> bool:
-    """False when it has ended or was tried again meanwhile."""
+    """False if it has ended or was retried meanwhile."""
     changed = tx.run(
         "update deliveries set due_at = :due_at, waits_used = waits_used + 1, last_code = :code,"
         " last_reply = :reply where id = :id and state = 'pending' and attempts = :number",
@@ -224,7 +224,7 @@ def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]
 
 
 def bounced_of(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    """Those of the messages that came back from at least one recipient."""
+    """Messages that bounced from at least one recipient."""
     if not message_ids:
         return set()
     is_wanted, wanted = one_of("message_id", message_ids)
@@ -237,17 +237,17 @@ def bounced_of(tx: Tx, message_ids: Sequence[str]) -> set[str]:
 
 
 def list_lost(tx: Tx, message_id: str) -> list[Delivery]:
-    """The recipients of a mail that will not get it."""
+    """Recipients that will not get the mail."""
     return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (FAILED, BOUNCED)]
 
 
 def list_unfinished(tx: Tx, message_id: str) -> list[Delivery]:
-    """The recipients of a mail that have neither got it nor failed."""
+    """Recipients that have neither got the mail nor failed."""
     return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (PENDING, HELD)]
 
 
 def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
-    """Mail that failed or waits is due now, with all its waits before it. Gives the addresses."""
+    """Makes failed and waiting mail due now, with all its retries. Returns the addresses."""
     rows = tx.all(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
         " where message_id = :id and kind = 'mail' and state in ('pending', 'failed')"
@@ -268,7 +268,7 @@ def cancel(tx: Tx, message_id: str, now: int) -> int:
 
 
 def hold_back(tx: Tx, message_id: str) -> int:
-    """What has not left of a mail waits; an attempt that is under way may still end well."""
+    """Holds what has not left of a mail; an attempt under way may still succeed."""
     return tx.run(
         "update deliveries set state = 'held' where message_id = :id and kind = 'mail' and state = 'pending'",
         id=message_id,
@@ -276,7 +276,7 @@ def hold_back(tx: Tx, message_id: str) -> int:
 
 
 def let_go(tx: Tx, message_id: str, now: int) -> None:
-    """An attempt that was under way when it was held back, and still is, keeps its claim."""
+    """An attempt that was under way when the mail was held, and still is, keeps its claim."""
     tx.run(
         f"update deliveries set state = 'pending', due_at = case when {UNDER_WAY} then due_at else :now end"
         " where message_id = :id and kind = 'mail' and state = 'held'",
@@ -286,7 +286,7 @@ def let_go(tx: Tx, message_id: str, now: int) -> None:
 
 
 def hasten(tx: Tx, reach: Reach, key_id: str, now: int) -> bool:
-    """What a key has sent and waits to be tried again is due. False when there is nothing."""
+    """Makes mail of a key that waits for a retry due now. False if there is none."""
     owner, owner_id = reach.owner_of_inboxes
     hastened = tx.run(
         "update deliveries set due_at = :now where kind = 'mail' and state = 'pending' and due_at > :now"
@@ -301,7 +301,7 @@ def hasten(tx: Tx, reach: Reach, key_id: str, now: int) -> bool:
 
 
 def put_back(tx: Tx, delivery: Delivery, now: int) -> None:
-    """An attempt that was not made after all: it is due at once."""
+    """Makes a delivery due at once whose attempt was not made."""
     tx.run(
         "update deliveries set due_at = :now where id = :id and state = 'pending' and attempts = :number",
         now=now,
@@ -311,7 +311,7 @@ def put_back(tx: Tx, delivery: Delivery, now: int) -> None:
 
 
 def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str) -> None:
-    """An attempt that was not made: it uses up no wait, and leaves no trace but why the mail waits."""
+    """Postpones a delivery whose attempt was not made: uses no retry, and records only why the mail waits."""
     is_put_off = tx.run(
         "update deliveries set due_at = :due_at, attempts = attempts - 1, waits_for = :waits_for,"
         " last_code = null, last_reply = :reason"
@@ -331,7 +331,7 @@ def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str
 
 
 def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
-    """Messages within reach of which something waits to leave."""
+    """Messages within reach that wait to leave."""
     owner, owner_id = reach.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"
@@ -344,7 +344,7 @@ def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
 
 
 def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
-    """False when it was known already: the same report may come twice."""
+    """False if it was known already: the same report may come twice."""
     changed = tx.run(
         "update deliveries set state = 'bounced', last_reply = :reason, finished_at = :now"
         " where id = :id and state in ('pending', 'delivered')",
@@ -356,7 +356,7 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
 
 
 def note_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
-    """What a server on the way says of a mail that is neither there nor lost."""
+    """Stores what a server says of a mail that is neither delivered nor lost."""
     tx.run(
         "update deliveries set last_reply = :words where id = :id and state in ('pending', 'delivered')",
         words=words,
@@ -365,7 +365,7 @@ def note_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
 
 
 def settle(tx: Tx, message_id: str) -> str | None:
-    """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
+    """Sets the message's status from the states of its recipients. Returns it if it changed."""
     states = {delivery.state for delivery in list_of_message(tx, message_id)}
     if states - {PENDING, HELD, DONE, CAPTURED}:
         status = messages.FAILED

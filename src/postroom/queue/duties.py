@@ -1,4 +1,4 @@
-"""Duties: work of the whole house that one node does at a time; a node that died holds none for long."""
+"""Duties: work of all nodes that one of them does at a time; a node that died holds none for long."""
 
 from msgspec import Struct
 
@@ -11,12 +11,12 @@ class Duty(Struct, frozen=True):
     held_until: int
 
 
-FIRST_SECONDS = 5.0  # before a node takes up a duty: the start has other things to do
-NODE = "node "  # before the id of a node: to be there is a duty as well, held by nobody else
+FIRST_SECONDS = 5.0  # before a node takes a duty: the start has other things to do
+NODE = "node "  # before the id of a node: its presence is stored as a duty too
 
 
 def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
-    """Who does what now; the holders are nodes that are alive."""
+    """Duties held now; the holders are live nodes."""
     rows = tx.all(
         "select name, holder, held_until from duties where held_until > :now order by name limit :limit",
         now=now,
@@ -26,7 +26,7 @@ def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
 
 
 def show_presence(tx: Tx, node: str, where: str, until: int, now: int) -> None:
-    """A node says where it runs, and that it will have said so again by a moment. The dead are forgotten."""
+    """Announces where a node runs, valid until a moment. Dead nodes are removed."""
     tx.run("delete from duties where name like :nodes and held_until <= :now", nodes=f"{NODE}%", now=now)
     take(tx, NODE + node, where, until, now)
 

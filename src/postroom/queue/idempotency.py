@@ -1,4 +1,4 @@
-"""Idempotency: one key, one mail. A key is kept for 24 hours after the send that succeeded with it."""
+"""Idempotency: one key, one mail. A key is kept for 24 hours after its successful send."""
 
 import hashlib
 import re
@@ -11,11 +11,11 @@ from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotency
 from postroom.storage.database import Row, Tx
 
 LIFETIME = 24 * HOUR
-VERSION = "2:"  # of the way in which requests are hashed; it begins each hash
+VERSION = "2:"  # of the request hash, which begins with it
 
 
 class Claim(Struct, frozen=True):
-    """A key, and the answer that it will have given."""
+    """A key, and the answer to store for it."""
 
     account_id: str
     key: str
@@ -51,7 +51,7 @@ def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) 
 
 
 def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
-    """Whatever was asked with it."""
+    """Whatever the request with it was."""
     row = _find(tx, account_id, key, now)
     return None if row is None else bytes(row["answer"])
 
@@ -67,9 +67,9 @@ def _find(tx: Tx, account_id: str, key: str, now: int) -> Row | None:
 
 
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
-    """None: the key is ours with this answer, and only a commit makes it so. Else the answer of the first.
+    """None: the key is ours with this answer, once committed. Else the answer of the first request.
 
-    Each key is there once. A second caller waits at the insert until the first has committed or failed.
+    Keys must be unique. A second caller waits at the insert until the first has committed or failed.
     """
     rows = tx.many(
         "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
@@ -107,15 +107,16 @@ def _same_request(row: Row, request_hash: str) -> bytes:
 
 
 def _may_be_same(known: str, asked: str) -> bool:
-    """A hash that another version of the server made cannot be compared. Its key has sent a mail, and must
-    not send a second one: the retry that comes across an upgrade gets the answer of the first."""
+    """A hash of another server version cannot be compared. Its key has sent a mail and must not send a second
+    one: a retry after an upgrade gets the answer of the first.
+    """
     return known == asked or not known.startswith(VERSION)
 
 
 def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[bool]:
-    """Remembers which contents were taken from a mailbox elsewhere; for each, whether it is the first time.
+    """Records content fetched from an external mailbox; returns for each whether it is the first time.
 
-    A row is a connection, the hash of a content, its numbers there and the moment.
+    A row is a connection, the hash of a content, its numbers there and the time.
     """
     returned = tx.many(
         "insert into taken_mails (connection_id, content_hash, uid_validity, uid, taken_at) values :rows"
@@ -127,7 +128,7 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
 
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
-    """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
+    """Records content handed to an inbox; returns for each whether it is the first time."""
     returned = tx.many(
         "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
         " returning inbox_id, content_hash",
@@ -138,7 +139,7 @@ def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bo
 
 
 def _each_first(noted: Iterable[tuple[str, str]], new: set[tuple[str, str]]) -> list[bool]:
-    """Of those that were noted, whether each is one of the new ones, for the first time."""
+    """For each one whether it is new and appears for the first time."""
     answers = []
     for each in noted:
         answers.append(each in new)

@@ -1,4 +1,4 @@
-"""Leases: how long a claim on a piece of work holds, and how what is due in a table of work is claimed."""
+"""Leases: how long a claim on work holds, and how due rows of a work table are claimed."""
 
 from collections.abc import Iterable
 
@@ -7,20 +7,20 @@ from msgspec import Struct
 from postroom.clock import SECOND
 from postroom.storage.database import SKIP_LOCKED, Row, Tx
 
-# Renewed while the work goes on; a node that died holds a claim no longer.
+# Renewed while the work goes on; the claims of a dead node expire.
 LEASE = 15 * SECOND
 RENEWAL_SECONDS = 5.0
 
 
 class WorkTable(Struct, frozen=True):
-    """Each row is a piece of work. It is due at `due_at`, which a claim puts off."""
+    """Each row is a piece of work, due at `due_at`, which a claim postpones."""
 
     name: str
     key: str
 
 
 def claim_due(tx: Tx, table: WorkTable, limit: int, now: int) -> list[Row]:
-    """Takes what is due for the length of a lease; of several nodes one gets each."""
+    """Claims due rows for a lease; only one of several nodes gets each."""
     rows = tx.all(
         f"select * from {table.name} where due_at <= :now order by due_at limit :limit {SKIP_LOCKED}",
         now=now,
@@ -49,5 +49,5 @@ def renew(tx: Tx, table: WorkTable, keys: Iterable[str], now: int) -> None:
 
 
 def remove(tx: Tx, table: WorkTable, key: str) -> bool:
-    """False when another node was first."""
+    """False if another node removed it first."""
     return tx.run(f"delete from {table.name} where {table.key} = :key", key=key) == 1

@@ -1,4 +1,4 @@
-"""Outcomes: what an attempt came to, and what the queue makes of it: done, failed, or due again."""
+"""Outcomes of attempts, and what follows for the delivery: done, failed, or due again."""
 
 from msgspec import Struct
 
@@ -13,8 +13,8 @@ from postroom.storage.database import Tx
 class Outcome(Struct, frozen=True, kw_only=True):
     """What the other side answered, or why it did not.
 
-    `code` is an SMTP reply code or an HTTP status, None when nothing was said; `enhanced` the status of
-    RFC 3463. `host` took the mail over, "" where it never left this server. `captured` is the signature of a
+    `code` is an SMTP reply code or an HTTP status, None without an answer; `enhanced` the status of
+    RFC 3463. `host` took the mail over, "" if it never left this server. `captured` is the signature of a
     mail that was kept instead of sent.
     """
 
@@ -28,10 +28,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
     host: str = ""
     refused_by: str = ""  # the mail server that did not take it
     has_tls: bool = False
-    tls: str = ""  # none, opportunistic, mta-sts or dane; "" where it never left this server
+    tls: str = ""  # none, opportunistic, mta-sts or dane; "" if it never left this server
     captured: bytes | None = None
-    sessions: tuple[TlsSession, ...] = ()  # with servers outside, how those of the attempt began
-    provider: str = ""  # the organization that was asked to take it; "" where it never left this server
+    sessions: tuple[TlsSession, ...] = ()  # how the attempt's sessions with external servers began
+    provider: str = ""  # the organization that was asked to take it; "" if it never left this server
     retry_after_seconds: int | None = None
 
 
@@ -43,10 +43,10 @@ class TriedDelivery(Struct, frozen=True):
 
 
 def record(tx: Tx, tried: TriedDelivery) -> str | None:
-    """Gives the state that the delivery has by it: `pending` when it goes again.
+    """Returns the delivery's new state: `pending` if it is retried.
 
-    None when it changes nothing: it was recorded before (a commit may have happened although it seemed to
-    fail), the delivery has ended meanwhile, or a later attempt of it is under way.
+    None if nothing changes: it was recorded before (a commit may succeed although it seemed to fail),
+    the delivery has ended meanwhile, or a later attempt is under way.
     """
     delivery, outcome = tried.delivery, tried.outcome
     if not deliveries.note_answer(

@@ -1,4 +1,4 @@
-"""Mail to the server itself, kept until it is read: reports about domains, and letters to check@."""
+"""Mail to the server itself, stored until it is read: reports about domains, and letters to check@."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from postroom.storage.database import Row, Tx, item_from_row
 
 BELL = "received reports"
 REPORTS = WorkTable("received_reports", key="id")
-MAX_MAIL_BYTES = 4 * 1024 * 1024  # more is nobody's honest report, and is dropped
+MAX_MAIL_BYTES = 4 * 1024 * 1024  # no honest report is larger; such mail is dropped
 
 
 class ReceivedReport(Struct, frozen=True):
@@ -71,5 +71,5 @@ def renew(tx: Tx, running: Sequence[ReceivedReport], now: int) -> None:
 
 
 def remove(tx: Tx, report_id: str) -> bool:
-    """False when another node was first."""
+    """False if another node removed it first."""
     return leases.remove(tx, REPORTS, report_id)

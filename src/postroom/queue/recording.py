@@ -1,4 +1,4 @@
-"""The one recorder of outcomes: what the other side has answered is written down, however long that takes."""
+"""Records outcomes: what the other side answered is stored, however long that takes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,26 +17,26 @@ FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 TRIES_AT_START = 10
 
-Write = Callable[[], Awaitable[list[str]]]  # in one transaction; gives the bells to ring
+Write = Callable[[], Awaitable[list[str]]]  # in one transaction; returns the bells to ring
 WriteTried = Callable[[TriedDelivery], Awaitable[list[str]]]
 Key = tuple[str, int]  # a delivery, and the number of its attempt
 
 
 class Recorder:
-    """An outcome that the database refuses is tried again until it is written, and its claim holds meanwhile.
+    """Retries an outcome that the database refuses until it is stored; its claim is kept meanwhile.
 
-    It lies in a journal as well, which the next start reads. To write the same outcome twice changes nothing.
+    It is also in a journal, which the next start reads. Storing the same outcome twice changes nothing.
     """
 
     def __init__(self, resources: Resources, journal: Journal) -> None:
         self._resources = resources
         self._journal = journal
-        self._kept: dict[Key, bytes] = {}  # in the journal, and not written to the database yet
+        self._kept: dict[Key, bytes] = {}  # in the journal, and not yet in the database
         self._is_caught_up = False
         self._catching_up = asyncio.Lock()
 
     async def record(self, tried: TriedDelivery, write: Write, has_left: bool = True) -> None:
-        """Returns once it is written. What has not left the house needs no journal: it is done again."""
+        """Returns once it is written. What has not left this server needs no journal: it is done again."""
         try:
             bells = await self._write(tried, write, has_left)
         except asyncio.CancelledError:
@@ -58,7 +58,7 @@ class Recorder:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _keep(self, tried: TriedDelivery) -> None:
-        """Noted first, so that nobody removes the journal while it is written."""
+        """Noted first, so that the journal is not removed while it is written."""
         record = self._kept[key_of(tried)] = msgspec.msgpack.encode(tried)
         try:
             self._journal.append(record)
@@ -66,14 +66,14 @@ class Recorder:
             log.get().error("an outcome cannot be kept", delivery=tried.delivery.id, reason=str(error))
 
     def _note_written(self, tried: TriedDelivery, bells: list[str]) -> None:
-        """The journal goes when nothing in it waits any more."""
+        """Clears the journal when nothing in it waits any more."""
         self._resources.loops.works(NAME)
         if self._kept.pop(key_of(tried), None) is not None and not self._kept:
             self._journal.rewrite([])
         self._resources.db.ring(*bells)
 
     async def catch_up(self, writers: Mapping[str, WriteTried]) -> None:
-        """Once, before anything is claimed: writes what an earlier run left, by the kind of its delivery."""
+        """Once, before anything is claimed: stores what an earlier run left, by kind of delivery."""
         async with self._catching_up:
             if self._is_caught_up:
                 return
@@ -96,7 +96,7 @@ class Recorder:
         return list(found.values())
 
     async def _catch_up_with(self, tried: TriedDelivery, write: WriteTried) -> None:
-        """One that cannot be written stays in the journal, and keeps nobody else from leaving."""
+        """An outcome that cannot be stored stays in the journal, and does not block other deliveries."""
         pause = FIRST_PAUSE_SECONDS
         for _ in range(TRIES_AT_START):
             try:

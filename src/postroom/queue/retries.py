@@ -1,11 +1,11 @@
-"""Retries: how long to wait after an attempt that failed, of mail and of webhooks, and when to give up."""
+"""Retries: how long to wait after a failed attempt of mail or webhooks, and when to give up."""
 
 import random
 
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK
 
-# Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
+# Waits after a failed attempt, as specified; when they are used up the delivery has failed.
 MAIL_WAITS = (
     1 * MINUTE,
     5 * MINUTE,
@@ -32,11 +32,11 @@ WEBHOOK_WAITS = (
     24 * HOUR,
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS, NOTICE: MAIL_WAITS}
-SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
+SPREAD = 0.2  # waits vary by this part, so that what failed together is not retried together
 
 
 def wait_after(kind: str, waits_used: int) -> int | None:
-    """How long to wait after an attempt; None when no wait is left."""
+    """How long to wait before the next attempt; None if no retry is left."""
     waits = WAITS[kind]
     if waits_used >= len(waits):
         return None

@@ -1,4 +1,4 @@
-"""What each key has sent: how much of it today, how much of that failed, and the last of it."""
+"""What each key has sent: how much today, how much of that failed, and its last messages."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from postroom.accounts.keys import Key
 from postroom.clock import start_of_day
 from postroom.storage.database import Tx
 
-# By the index over budgets: a key counts against its own, or against that of the key which it comes from.
+# By the index over budgets: a key counts against its own, or against that of the key it descends from.
 OF_KEY = "budget_id = :budget_id and key_id = :key_id and direction = 'outbound'"
 
 

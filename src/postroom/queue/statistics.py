@@ -10,7 +10,7 @@ from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row, one_of
 
-LOOKED_AT = 5000  # rows at most: an overview never walks a table
+LOOKED_AT = 5000  # rows at most: an overview never scans a table
 HOURS = 24
 LISTED = 100
 
@@ -41,12 +41,12 @@ class DomainStatistics(Struct):
 
     @property
     def p95_seconds(self) -> float | None:
-        """From acceptance to the end, of those that were delivered."""
+        """From acceptance to the end, for delivered mail."""
         return p95_seconds(self.took)
 
     @property
     def tls_percent(self) -> int | None:
-        """None where no server outside has taken a mail."""
+        """None if no external server has taken a mail."""
         handed_over = self.encrypted + self.open
         return self.encrypted * 100 // handed_over if handed_over else None
 
@@ -60,7 +60,7 @@ class Hour(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """A thread that has had as many replies within an hour as a thread with a machine may have."""
+    """A thread with as many replies within an hour as the limit for automatic senders."""
 
     thread_id: str
     inbox_id: str
@@ -69,7 +69,7 @@ class Loop(Struct, frozen=True):
 
 
 class ListedDelivery(Struct, frozen=True):
-    """One delivery behind a figure."""
+    """A delivery that a figure counts."""
 
     id: str
     account_id: str
@@ -82,7 +82,7 @@ class ListedDelivery(Struct, frozen=True):
 
 
 class OutsideAnswers(Struct, frozen=True):
-    """Of the newest mails for outside: taken by a server there, or without a connection to any."""
+    """The newest outgoing mails: how many were taken, and how many found no connection."""
 
     taken: int
     unreached: int
@@ -94,14 +94,14 @@ NO_CONNECTION = "no connection to %"
 
 
 def p95_seconds(milliseconds: Sequence[int]) -> float | None:
-    """What 95 of 100 did not exceed."""
+    """The 95th percentile."""
     if not milliseconds:
         return None
     return sorted(milliseconds)[(len(milliseconds) * 95 - 1) // 100] / SECOND
 
 
 def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
-    """Of each kind how many deliveries wait, as far as they are counted, and since when the first is due."""
+    """For each kind how many deliveries wait, counted up to a limit, and since when the first is due."""
     found = {}
     for kind in (MAIL, WEBHOOK, NOTICE):
         wanted = "deliveries where state = 'pending' and kind = :kind"
@@ -132,7 +132,7 @@ def outside_answers(tx: Tx, now: int) -> OutsideAnswers:
 
 
 def list_waiting(tx: Tx, now: int) -> list[WaitingLane]:
-    """Of what is due or will be, those that wait longest first."""
+    """Lanes with waiting mail, longest wait first."""
     rows = tx.all(
         "select lane, created_at, due_at, last_reply from deliveries where state = 'pending'"
         " and kind = 'mail' order by due_at limit :limit",
@@ -158,7 +158,7 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
 
 
 def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
-    """Busiest first, from the newest deliveries that ended."""
+    """Busiest first, from the newest finished deliveries."""
     rows = tx.all(
         "select lane, state, attempts, created_at, finished_at, (select has_tls from attempts where"
         " delivery_id = deliveries.id and number = deliveries.attempts) as has_tls from deliveries"
@@ -186,7 +186,7 @@ def _count(destination: DomainStatistics, row: Row) -> None:
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:
-    """The lanes of mails that somebody complained about."""
+    """Lanes of mails with complaints."""
     ids = [row["message_id"] for row in _newest_events(tx, since) if row["kind"] == "message.complained"]
     if not ids:
         return []
@@ -229,7 +229,7 @@ def _by_hour(rows: Iterable[Row], first: int) -> list[list[int]]:
 
 
 def _event_delays(tx: Tx, since: int) -> Iterable[Row]:
-    """From the arrival of each mail to its event; what is examined first is told later."""
+    """From arrival to event for each mail; examined mail has its event later."""
     return tx.all(
         "select looked_at.created_at as at, looked_at.created_at - messages.created_at as took from"
         " (select created_at, message_id, kind from events where created_at >= :since"
@@ -266,7 +266,7 @@ def list_loops(tx: Tx, now: int) -> list[Loop]:
 
 
 def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDelivery]:
-    """The deliveries of a domain that a figure counts, newest first; pending ones are those that wait."""
+    """The deliveries of a domain that a figure counts, newest first; for pending, those that wait."""
     side = (
         "state = 'pending' and due_at >= 0 order by due_at"
         if state == "pending"
@@ -286,7 +286,7 @@ def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDel
 
 
 def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
-    """Account and message of what waits for a domain."""
+    """Account and message of mail that waits for a domain."""
     rows = tx.all(
         "select distinct account_id, message_id from (select account_id, message_id, lane from deliveries"
         " where state = 'pending' and kind = 'mail' order by due_at limit :most) as looked_at"
@@ -310,7 +310,7 @@ def list_messages_of_deliveries(tx: Tx, delivery_ids: Sequence[str]) -> list[tup
 
 
 def make_due(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
-    """Those of them that wait are due now; an attempt that is under way keeps its claim."""
+    """Makes waiting ones due now; an attempt under way keeps its claim."""
     is_wanted, wanted = one_of("id", delivery_ids)
     return tx.run(
         f"update deliveries set due_at = :now where {is_wanted} and state = 'pending' and kind = 'mail'"
@@ -321,7 +321,7 @@ def make_due(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
 
 
 def make_lane_due(tx: Tx, lane: str, now: int) -> int:
-    """What waits for a domain is due now; an attempt that is under way keeps its claim."""
+    """Makes all that waits for a domain due now; an attempt under way keeps its claim."""
     return tx.run(
         "update deliveries set due_at = :now where id in (select id from deliveries where state = 'pending'"
         f" and kind = 'mail' and lane = :lane and due_at > :now and not ({UNDER_WAY})"

@@ -15,7 +15,7 @@ from postroom.storage.database import Row, Tx, item_from_row
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
 COUNTED_BEYOND_PAGE = 10_000
 REASON_CHARACTERS = 500
-# Failures that do not say why: so many of them within this time suppress an address.
+# Unexplained failures: so many of them within this time suppress an address.
 UNCLEAR_FAILURES = 3
 UNCLEAR_WINDOW = 30 * DAY
 
@@ -37,7 +37,7 @@ def add(
     message_id: str | None = None,
     reason: str | None = None,
 ) -> Suppression:
-    """An address that is suppressed already keeps its first reason."""
+    """An address suppressed before keeps its first reason."""
     tx.run(
         "insert into suppressions (account_id, address, type, created_at, message_id, reason)"
         " values (:account_id, :address, :kind, :now, :message_id, :reason)"
@@ -55,9 +55,9 @@ def add(
 
 
 def add_after_failure(tx: Tx, delivery: Delivery, fault: Fault, reason: str, now: int) -> None:
-    """For a delivery that has just failed for good: suppresses its address if that is at fault.
+    """After a permanent failure: suppresses the address if that is the cause.
 
-    Where nobody can tell, the third such failure within 30 days suppresses it. A fault of the sender, the
+    If the cause is unclear, the third such failure within 30 days suppresses it. A fault of the sender, the
     content or the network never does.
     """
     is_enough = fault is Fault.UNCLEAR and _count_unclear(tx, delivery, now) >= UNCLEAR_FAILURES
@@ -66,7 +66,7 @@ def add_after_failure(tx: Tx, delivery: Delivery, fault: Fault, reason: str, now
 
 
 def _count_unclear(tx: Tx, delivery: Delivery, now: int) -> int:
-    """Failures of this address within the window that did not say why, this one included."""
+    """Unexplained failures of this address within the window, this one included."""
     rows = tx.all(
         "select state, last_code, last_reply from deliveries where account_id = :account_id"
         " and target = :target and kind = 'mail' and state in ('bounced', 'failed')"
@@ -79,7 +79,7 @@ def _count_unclear(tx: Tx, delivery: Delivery, now: int) -> int:
 
 
 def _is_unclear(row: Row) -> bool:
-    """Of a mail that bounced later, `last_code` is still that of its acceptance."""
+    """For a later bounce, `last_code` is still that of the acceptance."""
     reply = row["last_reply"]
     code = reasons.reply_code(reply) if row["state"] == BOUNCED else row["last_code"] or 0
     return reasons.fault_of(code, reasons.found_status(reply) or None, reply) is Fault.UNCLEAR
@@ -95,7 +95,7 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
 
 
 def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Of pairs of the account that sends and the address those that are suppressed, and why."""
+    """The suppressed ones of these pairs of account and address, and why."""
     if not recipients:
         return {}
     rows = tx.many(
@@ -107,7 +107,7 @@ def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, s
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:
-    """Newest first. The total stops counting at ten thousand more than the page shows."""
+    """Newest first. The total is counted up to ten thousand more than the page shows."""
     rows = tx.all(
         "select * from suppressions where account_id = :account_id"
         " order by created_at desc, address desc limit :limit offset :offset",

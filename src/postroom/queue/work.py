@@ -1,4 +1,4 @@
-"""The one loop behind every queue: wait for a bell or a while, claim what is due, work on it side by side."""
+"""The loop behind every queue: wait for a bell or a timeout, claim what is due, work on it concurrently."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -10,32 +10,32 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.queue.leases import RENEWAL_SECONDS
 from postroom.resources import Resources
-from postroom.storage.database import Ear, Tx
+from postroom.storage.database import BellListener, Tx
 
 T = TypeVar("T")
 
 IDLE_SECONDS = 1.0  # how long a loop waits for its bell before it looks at the table anyway
-# How long a little room may stay free: a claim is a commit, and takes many as well as one.
+# How long a few slots may stay free: a claim is a commit, and takes many as well as one.
 ROOM_SECONDS = 0.05
-# After the database was away for long: claims have run out meanwhile, and their holders, on any node, get so
-# much time to say what came of them before somebody else takes them.
+# After a long outage of the database claims have expired, and their holders, on any node, get so
+# much time to record their outcomes before others claim them.
 RECOVERY_SECONDS = 5.0
 
 
 class Queue(Struct, Generic[T], frozen=True):
-    """A table of work. A claim holds for a lease, which is renewed for as long as its work goes on."""
+    """A table of work. A claim holds for a lease, which is renewed while its work goes on."""
 
     bell: str
     claim: Callable[[Tx, Sequence[T], int, int], Sequence[T]]  # what runs, how many more, now
     renew: Callable[[Tx, Sequence[T], int], None]
     at_once: int
-    finish_seconds: float = 0.0  # how long a stop waits for what is under way
+    finish_seconds: float = 0.0  # how long a stop waits for work under way
 
 
 class Slots(Generic[T]):
-    """What runs at once. The ear hears of free room when there is much of it, else after a moment."""
+    """The work under way. The listener is woken when many slots are free, else after a moment."""
 
-    def __init__(self, at_once: int, ear: Ear) -> None:
+    def __init__(self, at_once: int, ear: BellListener) -> None:
         self._at_once = at_once
         self._ear = ear
         self._running: dict[asyncio.Task[None], T] = {}
@@ -55,7 +55,7 @@ class Slots(Generic[T]):
         task.add_done_callback(self._empty)
 
     async def finish(self, seconds: float) -> None:
-        """Waits for what runs, at most so long."""
+        """Waits for work under way, at most `seconds`."""
         if self._running and seconds:
             await asyncio.wait([*self._running], timeout=seconds)
 
@@ -77,7 +77,7 @@ class Slots(Generic[T]):
 
 
 class Outage:
-    """Since when the database is away, and until when nobody claims after it was away for long."""
+    """Since when the database is unreachable, and until when nothing is claimed after a long outage."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -105,7 +105,7 @@ def _time() -> float:
 
 
 async def work_through(resources: Resources, queue: Queue[T], handle: Callable[[T], Awaitable[None]]) -> None:
-    """Runs until cancelled. A claim that is lost, with the process or by an error, comes due again."""
+    """Runs until cancelled. If the process dies or an error occurs, the claim comes due again."""
     ear = resources.db.listen(queue.bell)
     slots: Slots[T] = Slots(queue.at_once, ear)
     outage = Outage()
@@ -151,7 +151,7 @@ async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T], 
 
 
 async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage) -> None:
-    """A lease lost means work done twice, never work lost."""
+    """A lost lease means that work is done twice, never that it is lost."""
     name = f"leases of {queue.bell}"
     try:
         await resources.db.write(queue.renew, slots.items, resources.now())
@@ -171,7 +171,7 @@ def _note_failure(resources: Resources, name: str, error: Exception, outage: Out
 async def _handle(handle: Callable[[T], Awaitable[None]], item: T) -> None:
     try:
         await handle(item)
-    except Unavailable as error:  # a row was locked for long, or the database is away: its claim runs out
+    except Unavailable as error:  # a row was locked for long, or the database is down: its claim expires
         log.get().seldom("work was put off", item=type(item).__name__, reason=error.message)
     except Exception:
         log.get().exception("work failed", item=type(item).__name__)

@@ -1,4 +1,4 @@
-"""What the values of settings mean: each reader gets the name, for its error, and the value."""
+"""Parses the values of settings: each function gets the name, for its error, and the value."""
 
 import os
 import re
@@ -207,7 +207,7 @@ def percent(name: str, value: str) -> float:
 
 
 def issuer(name: str, value: str) -> str:
-    """Compared letter by letter with what the provider says of itself."""
+    """Compared exactly with the provider's own issuer."""
     parts = urlsplit(value)
     is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
     is_valid = parts.hostname and not parts.query and not parts.fragment and "@" not in parts.netloc

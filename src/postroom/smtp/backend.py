@@ -54,7 +54,7 @@ class MailIntake(Protocol):
 
 
 def look_up_failed(error: Exception) -> Refused:
-    """Inside an except block. The client may try again; the operator reads why, at most every 10 seconds."""
+    """Call it inside an except block. The client may retry; the reason is logged every 10 seconds at most."""
     facts = {} if isinstance(error, Unavailable) else {"exception": traceback.format_exc()}
     log.get().seldom("recipient look-up failed", reason=str(error), **facts)
     return Refused.TRY_LATER

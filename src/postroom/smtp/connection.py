@@ -190,7 +190,7 @@ class SmtpConnection(asyncio.Protocol):
             self._start(self._answer(self._resolve(question)))
 
     def _answer_recipient(self, question: AskRecipient) -> None:
-        """Without a task if the directory answers at once: the task would cost more than the look-up."""
+        """Uses no task if the directory answers at once: the task would cost more than the look-up."""
         verdict = self._check_recipient(question.address)
         if isinstance(verdict, Awaitable):
             self._start(self._answer(self._await_verdict(verdict)))
@@ -224,7 +224,7 @@ class SmtpConnection(asyncio.Protocol):
         if close is not None:
             self._close(close)
         if isinstance(question, StartTls):
-            # What comes from now on is for TLS to read.
+            # Bytes from now on are for TLS.
             self._pause_reading()
         return question
 
@@ -342,7 +342,7 @@ class SmtpConnection(asyncio.Protocol):
         if tls is None or transport is None:
             return []
         self._is_under_tls = True
-        # The last packet of a handshake may bring the first command, before we hear that TLS is on.
+        # The last packet of a handshake may contain the first command, before TLS is reported.
         first_words = self._first_words_over_tls = bytearray()
         try:
             upgraded = await self._loop.start_tls(

@@ -27,7 +27,7 @@ class ConnectionLimits(Protocol):
     all_closed: asyncio.Event
 
     def admit(self, connection: LimitedConnection, address: str) -> bytes | Awaitable[bytes | None] | None:
-        """Counts the connection, or gives the reply that refuses it."""
+        """Counts the connection, or returns the reply that refuses it."""
         ...
 
     def release(self, connection: LimitedConnection) -> None: ...
@@ -47,7 +47,7 @@ class LocalConnectionLimits:
         self._per_network: Counter[str] = Counter()
 
     def admit(self, connection: LimitedConnection, address: str) -> bytes | None:
-        """Counts the connection, or gives the reply that refuses it."""
+        """Counts the connection, or returns the reply that refuses it."""
         network = network_of(address)
         if self._is_closed:
             return replies.SHUTTING_DOWN

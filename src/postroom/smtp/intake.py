@@ -38,7 +38,7 @@ class DatabaseIntake:
 
 
 class JournalIntake:
-    """Appends a mail to the journal of this process; a large one is stored at once, after those before."""
+    """Appends a mail to this process's journal; a large one is stored directly, after those before it."""
 
     def __init__(
         self, journal: MailJournal, large: MailIntake, hostname: str, now: Callable[[], int]

@@ -33,7 +33,7 @@ class CachedDirectory:
         return answer
 
     def clear(self) -> None:
-        """After an inbox was deleted. A look-up that began before is not kept either."""
+        """Called after an inbox was deleted. A look-up that began before is not cached either."""
         self._cache.clear()
         self._generation += 1
 

@@ -55,13 +55,13 @@ class Server:
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """On a port of its own."""
+        """Listens on a port of its own."""
         loop = asyncio.get_running_loop()
         self._listeners = [await loop.create_server(self._connection, host, port, backlog=_BACKLOG)]
         self._begin(loop)
 
     async def start_on(self, sockets: Sequence[socket.socket]) -> None:
-        """On sockets that are bound already."""
+        """Listens on sockets that are already bound."""
         loop = asyncio.get_running_loop()
         self._listeners = [
             await loop.create_server(self._connection, sock=each, backlog=_BACKLOG) for each in sockets

@@ -16,7 +16,7 @@ def own_files(folder: Path, hostname: str) -> CertificateFiles:
 
 
 def make_certificate(certificate: Path, key: Path, hostname: str) -> None:
-    """Other mail servers encrypt to any certificate (RFC 7435), so a self-signed one is useful."""
+    """Makes a self-signed certificate: other mail servers encrypt to any certificate (RFC 7435)."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -7,7 +7,7 @@ import contextlib
 class BellEar:
     def __init__(self, ears: dict["BellEar", None]) -> None:
         self._rung = asyncio.Event()
-        self.hear = self._rung.set  # without a call between: ten thousand may be rung at once
+        self.hear = self._rung.set  # without a wrapper: ten thousand may be rung at once
         self._ears = ears
         ears[self] = None
 
@@ -27,7 +27,7 @@ class Bells:
     """The bells of one process. Used from its event loop only."""
 
     def __init__(self) -> None:
-        self._ears: dict[str, dict[BellEar, None]] = {}  # rung in their order, so that a run can be repeated
+        self._ears: dict[str, dict[BellEar, None]] = {}  # rung in order, so that a simulation can be repeated
 
     def listen(self, bell: str) -> BellEar:
         return BellEar(self._ears.setdefault(bell, {}))

@@ -1,6 +1,6 @@
 """Bytes too large for a row: written, fsynced, renamed, fsynced again. No name is ever used twice.
 
-A name begins with the hash of the bytes, and whoever reads them gets these or DamagedBlob.
+A name begins with the hash of the bytes; reading gives exactly these bytes, or DamagedBlob.
 """
 
 import errno
@@ -31,7 +31,7 @@ _named_by_hash = re.compile(r"[0-9a-f]{64}-[0-9a-f]{16}")
 
 
 class DamagedBlob(InternalError):
-    """The bytes in the store are not those that were put there."""
+    """The stored bytes do not match their hash."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class DamagedBlob(InternalError):
 
 
 class BlobPart(Struct, frozen=True):
-    """A file inside a large mail, stored apart for a while: no row names it, so it is swept as an orphan."""
+    """A file inside a large mail, stored separately for a while: no row names it, so it is swept later."""
 
     name: str
     filename: str
@@ -56,11 +56,13 @@ class Blobs(Protocol):
 
     def put(self, content: bytes) -> str:
         """Durable on return. The name holds the hash of the content, and is new even for content seen before:
-        whoever removes a blob need not fear that somebody has just begun to use it."""
+
+        so removing a blob is safe, since nothing else can have begun to use it.
+        """
         ...
 
     def put_as(self, name: str, content: bytes) -> None:
-        """What came from another store keeps its name."""
+        """For content from another store, which keeps its name."""
         ...
 
     def get(self, name: str) -> bytes:
@@ -68,30 +70,30 @@ class Blobs(Protocol):
         ...
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """In chunks. Whatever is wrong with it anywhere is said by this call, before the first of them."""
+        """Yields chunks. Any damage is raised by this call, before the first chunk."""
         ...
 
     def get_unchecked(self, name: str) -> bytes:
-        """Whatever is there: of a damaged mail, too, one may want to keep what is left."""
+        """Returns whatever is there, to save what is left of a damaged mail."""
         ...
 
     def remove(self, name: str) -> None: ...
     def names(self, older_than_seconds: float) -> Iterable[str]: ...
     def check(self) -> None:
-        """Raises OSError or Unavailable when nothing can be written."""
+        """Raises OSError or Unavailable if nothing can be written."""
         ...
 
     def store_id(self) -> str:
-        """The same for all who see the same blobs."""
+        """The same for all nodes that see the same blobs."""
         ...
 
     def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
-        """Where the store itself hands a part out for a while; made if not there. None if it never does."""
+        """A temporary link to the part in the store itself; made if missing. None if it has no links."""
         ...
 
 
 class BlobsByHash:
-    """What every store does alike: names that hold the hash, and bytes that are compared with it."""
+    """Common to all stores: names that hold the hash, and bytes that are checked against it."""
 
     def put(self: Blobs, content: bytes) -> str:
         name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
@@ -105,7 +107,7 @@ class BlobsByHash:
 
 
 class LocalBlobs(BlobsByHash):
-    """Synchronous; call it in a thread where it must not hold up the event loop."""
+    """Synchronous; call it in a thread if it must not block the event loop."""
 
     is_shared = False
 
@@ -127,7 +129,7 @@ class LocalBlobs(BlobsByHash):
             return self._path(name).read_bytes()
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """Read twice, since nothing that was sent can be taken back; the second time it is in memory."""
+        """Read twice, since bytes already sent cannot be recalled; the second time they are in memory."""
         with _unreadable_is_damaged(name), ExitStack() as stack:
             chunks = checked_stream(name, stack.enter_context(self._path(name).open("rb")))
             stack.pop_all()
@@ -137,7 +139,7 @@ class LocalBlobs(BlobsByHash):
         self._path(name).unlink(missing_ok=True)
 
     def names(self, older_than_seconds: float) -> Iterator[str]:
-        """Of what was put some while ago, and of parts that a dead process left."""
+        """Names of blobs of a minimum age, and of parts that a dead process left."""
         newest = time.time() - older_than_seconds
         return (path.name for path in self._folder.glob("??/*") if path.stat().st_mtime <= newest)
 
@@ -149,7 +151,7 @@ class LocalBlobs(BlobsByHash):
             probe.unlink(missing_ok=True)
 
     def store_id(self) -> str:
-        """A folder that several machines share has one too."""
+        """A folder shared by several machines has one too."""
         path = self._folder / STORE_ID
         if not path.exists():
             own = self._folder / f"{STORE_ID}.{secrets.token_hex(8)}"
@@ -181,7 +183,7 @@ class LocalBlobs(BlobsByHash):
 
 
 def is_sound(name: str, content: bytes) -> bool:
-    """What has no hash in its name (a part, which is made anew from its mail) is not looked at."""
+    """Names without a hash (parts, which can be made again from their mail) are not checked."""
     return not _named_by_hash.fullmatch(name) or name.startswith(hashlib.sha256(content).hexdigest())
 
 
@@ -191,7 +193,7 @@ def require_sound(name: str, content: bytes) -> None:
 
 
 def checked_stream(name: str, file: BinaryIO) -> Iterator[bytes]:
-    """The content of an open file that was found to be sound, and is looked at again on its way."""
+    """The content of an open file that was checked, and is checked again while read."""
     for _ in _checked_chunks(name, file):
         pass
     file.seek(0)
@@ -213,7 +215,7 @@ def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
 
 
 def tell_of_damage(name: str) -> DamagedBlob:
-    """In the log and in the metrics, for which there is an alert; whoever reads the mail gets the error."""
+    """Logs and counts the damage, for which there is an alert, and returns the error for the reader."""
     process_metrics.DAMAGED_READS.increment(process_metrics.BLOB)
     log.get().error("a large mail is damaged", blob=name)
     return DamagedBlob(name)
@@ -221,7 +223,7 @@ def tell_of_damage(name: str) -> DamagedBlob:
 
 @contextmanager
 def _unwritable_is_unavailable() -> Iterator[None]:
-    """The disk is full, read-only or broken, or there are no descriptors left: all of it passes."""
+    """The disk is full, read-only or broken, or descriptors ran out: all of that is temporary."""
     try:
         yield
     except OSError as error:
@@ -230,7 +232,7 @@ def _unwritable_is_unavailable() -> Iterator[None]:
 
 @contextmanager
 def _unreadable_is_damaged(name: str) -> Iterator[None]:
-    """A disk that cannot give bytes back any more; what is missing or passes is told apart."""
+    """Only an I/O error is damage; missing files and temporary errors are not."""
     try:
         yield
     except FileNotFoundError:

@@ -46,7 +46,7 @@ class FolderLock:
 
 
 def _runs(holder: str) -> bool:
-    """A child that a killed server was just starting keeps the lock for a moment after the server."""
+    """A child that a killed server was starting keeps the lock for a moment longer."""
     if not holder.isdecimal():
         return False
     try:
@@ -79,7 +79,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Without it a power loss may take back the names of new, renamed and removed files."""
+    """Without it a power loss may undo the names of new, renamed and removed files."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -88,8 +88,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def require_no_lost_database(folder: Path) -> None:
-    """Large mails and journals without a database that names them are those of a server whose database was
-    lost: one that starts anew would sweep them away as nobody's."""
+    """Large mails and journals without their database belong to a server whose database was lost:
+
+    a fresh start would remove them as orphans.
+    """
     database = folder / DATABASE_NAME
     if database.is_file() and database.stat().st_size:
         return

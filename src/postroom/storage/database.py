@@ -1,4 +1,4 @@
-"""What a domain function sees of a database (Tx), and what the servers see of it (Database)."""
+"""What domain functions see of a database (Tx), and what servers see of it (Database)."""
 
 import dataclasses
 import functools
@@ -26,17 +26,17 @@ class WordIndex(Protocol):
 
     @property
     def is_apart(self) -> bool:
-        """Whether it has a file of its own, which is synced later than the database."""
+        """Whether it has its own file, which is synced later than the database."""
         ...
 
     def clear(self) -> None: ...
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """Of a document that has an entry, words of the earlier one may still be found."""
+        """If a document has an entry already, words of the old one may still be found."""
         ...
 
     def remove_all(self, docs: Mapping[int, IndexEntry | None]) -> None:
-        """Each with what it was put as. If that is not known, words may be left that nobody finds."""
+        """Each with the entry that was put. If unknown, words may remain that nothing finds."""
         ...
 
     def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:
@@ -44,7 +44,7 @@ class WordIndex(Protocol):
         ...
 
     def find_among(self, query: Query, realms: Sequence[str], docs: Sequence[int]) -> list[int]:
-        """Those of some documents that match, highest first."""
+        """Those of `docs` that match, highest first."""
         ...
 
 
@@ -54,50 +54,48 @@ class Tx(Protocol):
     def one(self, sql: str, **params: object) -> Row | None: ...
     def all(self, sql: str, **params: object) -> list[Row]: ...
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
-        """Like `all`, for lists that are long and read often: the columns in their order, without names."""
+        """Like `all`, for long lists that are read often: columns in order, without names."""
         ...
 
     def run(self, sql: str, **params: object) -> int:
-        """Runs a change and tells how many rows it changed."""
+        """Runs a change and returns how many rows it changed."""
         ...
 
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
-        """One statement for many rows, which says `values :rows`. Gives what the statement returns."""
+        """One statement for many rows, written as `values :rows`. Returns the rows that it returns."""
         ...
 
     def ring(self, *bells: str) -> None:
-        """Rings these bells once the transaction is committed, and never if it is not."""
+        """Rings these bells once the transaction is committed, and never otherwise."""
         ...
 
     @property
     def words(self) -> WordIndex: ...
 
 
-# At the end of a select. SQLite, which has one writer, reads comments; PostgreSQL gets its own words instead.
-SKIP_LOCKED = (
-    "/* skip locked */"  # the rows are claimed next: nodes pass over each other's instead of waiting
-)
+# At the end of a select. SQLite, which has one writer, sees a comment; PostgreSQL gets its own syntax.
+SKIP_LOCKED = "/* skip locked */"  # the rows are claimed next: nodes skip each other's instead of waiting
 LOCK_ROWS = "/* lock rows */"  # other transactions that change or lock these rows wait until this one ends
 
-# A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
-# column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.
+# A pair is looked up by joining `(values :rows) as asked`, whose columns both databases call column1 and
+# column2: SQLite would scan the whole table for `(a, b) in (values …)`. `cross join` keeps the order.
 
 
 def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:
-    """`column in (…)` for values that are given, and its parameters."""
+    """`column in (…)` for the given values, and its parameters."""
     params = {f"{column.rpartition('.')[2]}_{number}": value for number, value in enumerate(values)}
     return f"{column} in ({', '.join(f':{name}' for name in params)})", params
 
 
 def all_of(tx: Tx, sql: str, column: str, values: Sequence[object], /, **params: object) -> list[Row]:
-    """The rows of a statement in which `:wanted` stands for `column in (…)`; none where no value is given."""
+    """Rows of a statement in which `:wanted` stands for `column in (…)`; none without values."""
     if not values:
         return []
     is_wanted, wanted = one_of(column, values)
     return tx.all(sql.replace(":wanted", is_wanted), **wanted, **params)
 
 
-class Ear(Protocol):
+class BellListener(Protocol):
     """Gets every ring of its bell since it began to listen, or since the last one it got."""
 
     async def wait(self, timeout: float) -> bool: ...
@@ -106,18 +104,18 @@ class Ear(Protocol):
 
 
 class IndexStore(Protocol):
-    """What the search index is made from, and kept in."""
+    """The database of the messages, and of the search index."""
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def read_long(
         self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """A read that may take a while, beside all others; if it takes longer than this, Overdue."""
+        """A read that may take a while, beside all others; raises Overdue if it takes longer than this."""
         ...
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """One transaction on the tables of the search index alone: they may have a file of their own."""
+        """One transaction on the tables of the search index only: they may have their own file."""
         ...
 
 
@@ -125,11 +123,11 @@ class Database(IndexStore, Protocol):
     def look_up(
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Awaitable[T]:
-        """A read whose statements may each see another state; SQLite answers at once."""
+        """A read whose statements may each see a different state; SQLite answers at once."""
         ...
 
     def version(self) -> int | None:
-        """Changes with every write, by any process. None if that cannot be told at once."""
+        """Changes with every write, by any process. None if it cannot be read cheaply."""
         ...
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -137,30 +135,30 @@ class Database(IndexStore, Protocol):
         ...
 
     async def sync_index(self) -> None:
-        """What was written by `write_index` before is durable on return."""
+        """On return all earlier `write_index` calls are durable."""
         ...
 
     async def write_together(
         self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
     ) -> T:
-        """Like write, for a function that takes many items at once and gives a result for each.
+        """Like write, for a function that takes many items at once and returns a result for each.
 
-        Items that wait together are one call. If that fails, each is a call of its own. Where many come, an
-        item waits for others for as long as it is patient.
+        Items that wait together are one call. If that fails, each is tried alone. Under load an item waits
+        for others for up to `patience_seconds`.
         """
         ...
 
     async def find_damage(self) -> str:
-        """Reads all of its file, beside other work. Empty: it is sound, or PostgreSQL, which tells itself."""
+        """Reads the whole file beside other work. Empty if sound, or for PostgreSQL, which checks itself."""
         ...
 
     def ring(self, *bells: str) -> None: ...
-    def listen(self, bell: str) -> Ear: ...
+    def listen(self, bell: str) -> BellListener: ...
     async def close(self) -> None: ...
 
 
 def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str, list[object]]]:
-    """Statements of a bounded size with their values, so that a database prepares few different ones."""
+    """Statements of limited size with their values, so that a database prepares few different ones."""
     for start in range(0, len(rows), ROWS_OF_A_STATEMENT):
         part = rows[start : start + ROWS_OF_A_STATEMENT]
         yield _with_rows(sql, len(part), len(part[0]), mark), [value for row in part for value in row]
@@ -173,7 +171,7 @@ def _with_rows(sql: str, height: int, width: int, mark: str) -> str:
 
 
 class Overdue(Exception):
-    """A read took longer than it may."""
+    """A read took longer than allowed."""
 
 
 class StorageError(Exception):
@@ -181,13 +179,13 @@ class StorageError(Exception):
 
 
 def item_from_row(kind: Callable[..., Item], row: Row, /, **converted: object) -> Item:
-    """Each field from the column of its name, except those that had to be converted."""
+    """Each field from the column of its name, except the converted ones given."""
     names = field_names(kind)
     return kind(*[converted[name] if name in converted else row[name] for name in names])
 
 
 def insert_item(tx: Tx, table: str, item: object, /, **converted: object) -> None:
-    """Each field into the column of its name; columns that are no field, or hold it converted, are given."""
+    """Each field into the column of its name; converted and additional columns are given."""
     kind: Any = type(item)
     insert(tx, table, **{name: getattr(item, name) for name in field_names(kind)} | converted)
 
@@ -197,34 +195,34 @@ def insert(tx: Tx, table: str, /, **columns: object) -> None:
 
 
 def insert_new(tx: Tx, table: str, /, **columns: object) -> int:
-    """Unless there is such a row already; gives how many were added."""
+    """Unless such a row exists; returns how many were added."""
     return tx.run(f"{_statement(table, tuple(columns))} on conflict do nothing", **columns)
 
 
 def delete(tx: Tx, table: str, /, **columns: object) -> int:
-    """The rows that have these values; gives how many there were."""
+    """Deletes rows with these values; returns how many."""
     return tx.run(_deletion(table, tuple(columns)), **columns)
 
 
 def update(tx: Tx, table: str, row_id: str, /, **columns: object) -> int:
-    """Of the row that has this id; gives how many there are."""
+    """Updates the row with this id; returns how many were changed."""
     return tx.run(_update(table, tuple(columns)), row_id=row_id, **columns)
 
 
 def update_item(tx: Tx, table: str, item: Any, names: Sequence[str], /, **converted: object) -> None:
-    """These fields of an item that is stored; columns that hold one converted are given."""
+    """Updates these fields of a stored item; converted columns are given."""
     update(tx, table, item.id, **{name: getattr(item, name) for name in names} | converted)
 
 
 def count(tx: Tx, sql: str, **params: object) -> int:
-    """What a statement gives as `number`; 0 where it finds no row."""
+    """The column `number` of a statement; 0 without a row."""
     row = tx.one(sql, **params)
     return 0 if row is None else int(row["number"])
 
 
 @functools.cache
 def field_names(kind: Any) -> tuple[str, ...]:
-    """Of a dataclass or a Struct."""
+    """Fields of a dataclass or a Struct."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     return tuple(kind.__struct_fields__)

@@ -1,4 +1,4 @@
-"""A consistent copy of a whole database as files, made while others write; and back again.
+"""A consistent copy of a whole database as files, made while others write; and its restore.
 
 SQLite: a copy of its file. PostgreSQL: every table by COPY, in one snapshot.
 """
@@ -21,7 +21,7 @@ from postroom.storage.engines.sqlite import connect
 from postroom.storage.migrate import migrate
 
 SQLITE_FILE = "postroom.db"
-CLAIMS = "duties"  # of nodes that run now, and mean nothing later
+CLAIMS = "duties"  # of running nodes; they mean nothing later
 OF_COPIES = TCP | {"application_name": "postroom backup"}  # a database that is gone ends it
 BLOB_TABLES = ("raw_mails", "draft_files")
 PostgresRows = psycopg.Connection[tuple[Any, ...]]
@@ -33,15 +33,15 @@ class DatabaseCopy(Protocol):
     engine: str
 
     def take(self, folder: Path) -> list[Path]:
-        """Files with all of it, from one snapshot."""
+        """Writes all of it to files, from one snapshot."""
         ...
 
     def blobs(self) -> Iterator[str]:
-        """The blobs that the snapshot refers to. After `take`."""
+        """The blobs that the snapshot names. Call after `take`."""
         ...
 
     def schema_version(self) -> int:
-        """Of the snapshot. After `take`."""
+        """The schema of the snapshot. Call after `take`."""
         ...
 
     def require_empty(self) -> None: ...
@@ -62,7 +62,7 @@ class SqliteCopy:
         self._copy: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
-        """In one step: with several, SQLite would start again whenever the server writes in between."""
+        """In one step: with several, SQLite would restart whenever the server writes in between."""
         path = folder / SQLITE_FILE
         path.touch(mode=0o600, exist_ok=False)
         try:
@@ -151,7 +151,7 @@ class PostgresCopy:
         self._connection.rollback()
 
     def put(self, files: Sequence[Path]) -> None:
-        """In the order in which tables name each other. What the schema itself put in goes first."""
+        """Referenced tables first. Rows that the schema itself inserted are removed before."""
         by_table = {path.stem: path for path in files}
         tables = list_tables(self._connection)
         if missing := sorted(by_table.keys() - set(tables)):
@@ -188,7 +188,7 @@ class PostgresCopy:
 
 
 def make_schema(url: str, now: int, version: int | None = None) -> None:
-    """Of a backup, if its number is given: later changes are made when all rows are there."""
+    """For a backup, up to its version: later migrations run when all rows are there."""
     session = PostgresSession(url)
     try:
         require_unicode(session.tx)
@@ -207,7 +207,7 @@ def columns_of(connection: PostgresRows, table: str) -> list[tuple[str, str]]:
 
 
 def list_tables(connection: PostgresRows) -> list[str]:
-    """Those that others name come first."""
+    """Referenced tables come first."""
     rows = connection.execute(
         "select table_name from information_schema.tables where table_schema = current_schema()"
         " and table_type = 'BASE TABLE' order by table_name"
@@ -220,7 +220,7 @@ def list_tables(connection: PostgresRows) -> list[str]:
 
 
 def go_on_counting(connection: PostgresRows) -> None:
-    """Numbers that the database gives go on after those that came with the rows."""
+    """Sets sequences to continue after the restored rows."""
     counted = connection.execute(
         "select table_name, column_name from information_schema.columns"
         " where table_schema = current_schema() and is_identity = 'YES'"
@@ -235,7 +235,7 @@ def go_on_counting(connection: PostgresRows) -> None:
 
 
 def in_order(tables: Sequence[str], names: set[tuple[str, str]]) -> list[str]:
-    """Pairs are of a table and one that it names."""
+    """`names` are pairs of a table and one that it references."""
     ordered: list[str] = []
     while rest := [table for table in tables if table not in ordered]:
         free = [each for each in rest if not any((each, other) in names for other in rest if other != each)]

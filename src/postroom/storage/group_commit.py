@@ -1,6 +1,6 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each call can be rolled back by itself, so one that fails never undoes another. A call that needs a locked row
+Each call can be rolled back by itself, so a failing one never undoes another. A call that needs a locked row
 goes to the lock waiters, and the others go on.
 """
 
@@ -23,27 +23,27 @@ from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, f
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
-ENOUGH = 6  # jobs for a commit: waiting for more would leave the readers of mail idle
+ENOUGH = 6  # jobs for a commit: waiting for more would leave parsers idle
 SPARSE_BATCH = 2  # after a batch this small, more jobs are unlikely to come soon
 RUNS = 50
 RETRY_SPREAD_SECONDS = 0.02  # two that deadlocked would do so again if both restarted at once
-# Of items that failed together at a locked row, halves find those that need it: how long and how often.
+# If items failed together at a locked row, halving finds those that need it: how long and how often.
 HALF_MILLISECONDS = 5
 HALVES = 7
-# While a row is known to be locked, others are likely to be: who needs one goes to the lock waiters at once.
+# While a row is known to be locked, others probably are too: such calls go to the lock waiters at once.
 HELD_MILLISECONDS = 2
 
 
 class _BatchLost(Exception):
-    """The transaction was undone before its commit: every function of the batch has to run again."""
+    """The transaction was rolled back before its commit: every function of the batch has to run again."""
 
 
 class _Transaction(Struct):
     session: WriteSession
-    # Calls that need a row which another transaction has locked.
+    # Calls that need a row locked by another transaction.
     blocked: list[list[WriteJob]] = field(default_factory=list)
     halves_left: int = HALVES
-    waits_briefly: bool = False  # a lock timed out: none of the others is waited for as long
+    waits_briefly: bool = False  # a lock timed out: the others wait less
 
     def wait_briefly(self) -> None:
         if not self.waits_briefly:
@@ -52,9 +52,9 @@ class _Transaction(Struct):
 
 
 class Batches:
-    """The jobs of a queue, those that are there together in one batch.
+    """The jobs of a queue, in batches of those that wait together.
 
-    A commit rewrites the last page of every tree, whether for one job or for ten. So jobs that have time wait
+    A commit rewrites the last page of every tree, whether for one job or for ten. So jobs with patience wait
     for others, as long as each short pause brings some.
     """
 
@@ -66,7 +66,7 @@ class Batches:
         self._are_more_likely = False
 
     def next(self) -> list[WriteJob]:
-        """Waits for one job and takes those behind it. Empty when the writer must stop."""
+        """Waits for one job and takes those behind it. Empty if the writer must stop."""
         first = self._jobs.get()
         if first is None:
             return []
@@ -80,7 +80,7 @@ class Batches:
         return batch
 
     def _take_waiting(self, batch: list[WriteJob]) -> bool:
-        """Adds the jobs that are there. True if the batch may take more."""
+        """Adds waiting jobs. True if the batch may take more."""
         while len(batch) < BATCH_LIMIT:
             try:
                 job = self._jobs.get_nowait()
@@ -131,7 +131,7 @@ class Writer:
         self._own.close()
 
     def _run_batch(self, batch: list[WriteJob]) -> list[list[WriteJob]]:
-        """Gives the calls that wait for a lock."""
+        """Returns the calls that wait for a lock."""
         try:
             transaction = _Transaction(self._own.open())
         except Exception as error:
@@ -174,7 +174,7 @@ class Writer:
     def _go_on(
         self, job: WriteJob, session: WriteSession, error: Exception, runs_left: int
     ) -> list[list[WriteJob]]:
-        """After a run that failed: nothing of it was committed."""
+        """After a failed run: nothing of it was committed."""
         if self._own.abandon() and runs_left == RUNS:
             return self._run_alone(job, runs_left=1)  # a session may have broken while it was idle
         if session.is_lock_timeout(error):
@@ -186,7 +186,7 @@ class Writer:
         return []
 
     def _commit(self, session: WriteSession, jobs: Sequence[WriteJob]) -> None:
-        """A commit that fails may still have taken effect, so its functions do not run again."""
+        """A failed commit may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -228,7 +228,7 @@ class WriteQueue:
             del future  # an error holds this frame, and would be held by it with the item
 
     async def close(self) -> None:
-        """Finishes what was handed in, then stops the writers."""
+        """Finishes all jobs, then stops the writers."""
         self._closed = True
         await asyncio.sleep(0)  # jobs of this turn of the loop reach the queue first
         for _ in self._writers:
@@ -255,7 +255,7 @@ def _without(batch: Sequence[WriteJob], blocked: Sequence[list[WriteJob]]) -> Se
 
 
 def _calls(batch: list[WriteJob]) -> list[list[WriteJob]]:
-    """The jobs that are one call of their function, in the order in which each call was first asked for."""
+    """The jobs grouped by function, in the order in which each function first appears."""
     calls: dict[object, list[WriteJob]] = {}
     for job in batch:
         calls.setdefault(job.function, []).append(job)
@@ -263,7 +263,7 @@ def _calls(batch: list[WriteJob]) -> list[list[WriteJob]]:
 
 
 def _run_calls(transaction: _Transaction, calls: list[list[WriteJob]]) -> None:
-    """A call that is alone needs a savepoint only once it has failed."""
+    """A single call needs a savepoint only after it has failed."""
     if len(calls) > 1:
         for call in calls:
             _run_in_savepoint(transaction, call)
@@ -295,7 +295,7 @@ def _run_in_savepoint(transaction: _Transaction, call: list[WriteJob]) -> None:
 
 
 def _fail(transaction: _Transaction, call: list[WriteJob], error: Exception) -> None:
-    """Of items that failed together, most are good: halving finds the bad ones with few calls."""
+    """Of items that failed together, most are good: halving finds the bad ones in few calls."""
     is_lock_timeout = transaction.session.is_lock_timeout(error)
     if is_lock_timeout:
         transaction.wait_briefly()

@@ -1,4 +1,4 @@
-"""A small file of records that outlives a stop or a crash: each is appended and synced by itself."""
+"""A small file of records that survives a stop or a crash: each is appended and synced by itself."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ HEAD_BYTES = 8  # the length of a record and its checksum
 
 
 class Journal:
-    """For what is written rarely. Whoever reads it may find a record twice, and must not mind."""
+    """For what is written rarely. A reader may find a record twice."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class Journal:
         return list(self._split(content))
 
     def rewrite(self, records: Sequence[bytes]) -> None:
-        """In place of all that is there."""
+        """Replaces all records."""
         with self._lock:
             if records:
                 beside = self._path.with_suffix(".new")
@@ -46,7 +46,7 @@ class Journal:
                 self._path.unlink(missing_ok=True)
 
     def _split(self, content: bytes) -> Iterator[bytes]:
-        """Up to a record that is not whole: a crash left it, and what stands behind it cannot be told."""
+        """Stops at an incomplete record, left by a crash: nothing behind it can be read."""
         at = 0
         while at < len(content):
             length = int.from_bytes(content[at : at + 4], "big")

@@ -1,4 +1,4 @@
-"""Threads for calls that wait for a locked row, so that no other call waits with them."""
+"""Threads for calls that wait for a locked row, so that no other call has to wait."""
 
 import queue
 import threading
@@ -19,10 +19,10 @@ LAST = float("inf")
 
 
 class LockWaiters:
-    """Threads that try blocked calls again, in short turns. The call with the fewest turns goes first.
+    """Threads that retry blocked calls in short turns. The call with the fewest turns goes first.
 
-    A call of many jobs that fails is split in halves, until each job is tried alone: then none holds rows
-    that another needs. When one succeeds, those without a turn yet go back to the writer, to be run together.
+    A failing call of many jobs is split in halves, until each job is tried alone: then none holds rows
+    that another needs. After a success, calls without a turn yet return to the writer, to be run together.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LockWaiters:
         return time.monotonic() < self._locked_until
 
     def close(self) -> None:
-        """After the last call was handed in. Those that wait get one more turn."""
+        """Called after the last call was handed in. Waiting calls get one more turn."""
         self._stopping = True
         for _ in self._threads:
             self._put([], turns=LAST)
@@ -103,7 +103,7 @@ class LockWaiters:
         self._finish(own, session, call)
 
     def _finish(self, own: ThreadSession, session: WriteSession, call: list[WriteJob]) -> None:
-        """A commit that fails may still have taken effect, so its functions do not run again."""
+        """A failed commit may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -130,7 +130,7 @@ class LockWaiters:
                 self._put(half, turns + 1)
 
     def _send_back(self) -> None:
-        """A lock was released: the writer may run the calls that had no turn yet."""
+        """A lock was released: returns calls without a turn to the writer."""
         if self._stopping:
             return  # the writer has ended
         kept = []

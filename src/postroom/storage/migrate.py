@@ -1,6 +1,6 @@
 """Brings the schema to this version: numbered files, each applied once, all in one transaction.
 
-What only one engine can say stands in a file of the same name in the folder of that engine.
+SQL for one engine only is in a file of the same name in the folder of that engine.
 """
 
 import functools
@@ -13,7 +13,7 @@ from msgspec import Struct
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.write_jobs import WriteSession
 
-FIRST = 100  # lower numbers are of versions before 1.0.0, whose tables were others
+FIRST = 100  # lower numbers are of versions before 1.0.0, with other tables
 
 
 class Migration(Struct, frozen=True):
@@ -22,7 +22,7 @@ class Migration(Struct, frozen=True):
     sql: str
 
     def statements(self) -> list[str]:
-        """A statement ends with a semicolon at the end of its line."""
+        """A statement ends with a semicolon at the end of a line."""
         return [statement for part in self.sql.split(";\n") if (statement := part.strip())]
 
 
@@ -42,7 +42,7 @@ def _read(file: Traversable) -> str:
 
 
 def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
-    """The session's begin(), or a lock its owner took before, keeps a second starting node waiting."""
+    """The session's begin(), or a lock its owner took before, makes a second starting node wait."""
     session.begin()
     try:
         apply_missing(session.tx, all_migrations(session.engine), now, up_to)
@@ -70,7 +70,7 @@ def apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int 
 
 
 def require_known(current: int, latest: int) -> None:
-    """Of a database without any tables `current` is 0."""
+    """`current` is 0 for a database without tables."""
     if 0 < current < FIRST:
         raise StorageError(
             f"This database was made before Postroom 1.0.0 (schema {current}) and cannot be upgraded. Export "

@@ -1,4 +1,4 @@
-"""Pages of a list, bounded in bytes: large contents end a page early, and the next page starts with them."""
+"""Pages of a list, limited in bytes: large contents end a page early, and the next page starts with them."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ COUNTED_BEYOND_PAGE = 1000
 
 
 def content(column: str, size: str, limit: int) -> str:
-    """For the columns of a select: small contents come with their row, of large ones only the size."""
+    """Columns of a select: small contents come with their row, large ones only with their size."""
     inline_bytes = PAGE_BYTES // max(limit, 1)
     return f"case when {size} <= {inline_bytes:d} then {column} end as {column}, {size} as {SIZE}"
 
@@ -27,7 +27,7 @@ def fitting(sizes: Sequence[int]) -> int:
 
 
 def count_up_to(tx: Tx, most: int, source: str, **params: object) -> int:
-    """The rows of a table with its conditions; it stops counting at `most`."""
+    """Counts rows of a table with conditions, up to `most`."""
     some = f"select 1 from {source} limit :most"
     return count(tx, f"select count(*) as number from ({some}) as counted", most=most, **params)
 
@@ -57,8 +57,7 @@ def rows_of(
 def newest(
     tx: Tx, table: str, limit: int, offset: int, since: int | None, until: int | None, **equal: object
 ) -> tuple[list[Row], int]:
-    """Those that have these values, None for any. The total stops counting at a thousand more than the page
-    shows."""
+    """Rows with these values, None for any. The total is counted up to a thousand beyond the page."""
     given = {name: value for name, value in equal.items() if value is not None}
     moments = {"since": ("created_at >= :since", since), "until": ("created_at < :until", until)}
     bounds = {name: bound for name, (_, bound) in moments.items() if bound is not None}

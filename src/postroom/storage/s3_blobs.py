@@ -1,4 +1,4 @@
-"""Blobs in a store that speaks S3, one for all nodes. A blob is there before its name is given out."""
+"""Blobs in an S3 store shared by all nodes. A blob is stored before its name is returned."""
 
 import secrets
 import tempfile
@@ -45,7 +45,7 @@ def open_s3(url: str) -> "S3Store":
 
 
 class S3Blobs(BlobsByHash):
-    """Synchronous; call it in a thread where it must not hold up the event loop."""
+    """Synchronous; call it in a thread if it must not block the event loop."""
 
     is_shared = True
 
@@ -56,7 +56,7 @@ class S3Blobs(BlobsByHash):
             self._store = open_s3(url)
 
     def put_as(self, name: str, content: bytes) -> None:
-        """Create-only: what is there already under this name is the same, since the name holds the hash."""
+        """Create-only: an existing blob of this name is the same, since the name holds the hash."""
         with away_is_unavailable():
             self._create(_path(name), content)
 
@@ -65,7 +65,7 @@ class S3Blobs(BlobsByHash):
             return self._store.get(_path(name)).bytes().to_bytes()
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """Whole before its first byte goes on: in memory while it is small, then in an unnamed file."""
+        """Complete before its first byte is passed on: in memory while small, then in an unnamed file."""
         with ExitStack() as stack:
             spool = stack.enter_context(tempfile.SpooledTemporaryFile(STREAM_BYTES))
             with away_is_unavailable():
@@ -91,7 +91,7 @@ class S3Blobs(BlobsByHash):
                         yield name
 
     def check(self) -> None:
-        """A put costs money, and a store has no end of room: one that worked lately is believed."""
+        """A put costs money, and a store never fills up: a recent success is enough."""
         if time.monotonic() - self._worked_at < BELIEVED_SECONDS:
             return
         probe = f"probe-{secrets.token_hex(8)}"
@@ -100,7 +100,7 @@ class S3Blobs(BlobsByHash):
             self._store.delete(probe)
 
     def store_id(self) -> str:
-        """Of the store itself: the first node that sees it gives it one."""
+        """Stored in the store itself: the first node that sees it creates it."""
         if not self._store_id:
             with away_is_unavailable():
                 self._create(STORE_ID, secrets.token_hex(8).encode())
@@ -123,7 +123,7 @@ class S3Blobs(BlobsByHash):
         return True
 
     def _put_part(self, part: BlobPart, content: bytes) -> None:
-        """With what the store tells whoever fetches it."""
+        """Sets the headers that the store sends with a download."""
         disposition = f"attachment; filename*=UTF-8''{quote(part.filename, safe='')}"
         attributes = {"Content-Disposition": disposition, "Content-Type": part.content_type}
         self._store.put(_path(part.name), content, attributes=attributes, use_multipart=False)
@@ -132,7 +132,7 @@ class S3Blobs(BlobsByHash):
         from obstore.exceptions import AlreadyExistsError
 
         self._worked_at, began = float("-inf"), time.monotonic()
-        with suppress(AlreadyExistsError):  # a try whose answer was lost may have come through
+        with suppress(AlreadyExistsError):  # a try whose answer was lost may have succeeded
             self._store.put(path, content, mode="create", use_multipart=False)
         self._worked_at = began
 

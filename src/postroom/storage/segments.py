@@ -1,6 +1,6 @@
 """Segments: a folder of files of records, appended and synced together, each with its length and checksum.
 
-A process that begins to write begins a new segment, so that no record ever stands behind a torn one.
+A process that begins to write starts a new segment, so that no record ever follows a torn one.
 """
 
 import os
@@ -23,14 +23,14 @@ Record = Sequence[bytes]  # in parts, so that a large mail is not copied
 
 
 class SegmentPlace(NamedTuple):
-    """Between two records."""
+    """A position between two records."""
 
     segment: int = 0
     offset: int = 0
 
 
 class FoundRecord(NamedTuple):
-    """A record, where it begins and where the next does."""
+    """A record, its position and that of the next one."""
 
     start: SegmentPlace
     end: SegmentPlace
@@ -38,7 +38,7 @@ class FoundRecord(NamedTuple):
 
 
 class DamagedSegment(Exception):
-    """What stands at a place is no whole record; nothing behind it in its segment can be read."""
+    """There is no whole record at this position; the rest of its segment is unreadable."""
 
     def __init__(self, start: SegmentPlace, end: SegmentPlace) -> None:
         super().__init__(f"segment {NAME.format(start.segment)} is damaged at {start.offset}")
@@ -46,7 +46,7 @@ class DamagedSegment(Exception):
 
 
 class SegmentWriter:
-    """Appends. Synchronous, for one thread."""
+    """Appends records. Synchronous, for one thread."""
 
     def __init__(self, folder: Path, next_segment: int) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class SegmentWriter:
         self.end = SegmentPlace(next_segment - 1)
 
     def append(self, records: Sequence[Record]) -> list[SegmentPlace]:
-        """Durable on return. Gives the place behind each record. After an OSError none of them is there."""
+        """Durable on return. Returns the position after each record. After an OSError none is stored."""
         if self._file is None or self.end.offset >= SEGMENT_BYTES:
             self._begin_segment()
         assert self._file is not None
@@ -75,7 +75,7 @@ class SegmentWriter:
         return ends
 
     def close(self) -> None:
-        """The next record begins a new segment."""
+        """The next record starts a new segment."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -87,12 +87,12 @@ class SegmentWriter:
         self.end, self._next = SegmentPlace(self._next), self._next + 1
         try:
             sync_folder(self._folder)
-        except OSError:  # a power cut might take the name of this one: the next try makes another
+        except OSError:  # a power cut might undo this name: the next try makes another
             self.close()
             raise
 
     def _abandon(self, size: int) -> None:
-        """Whoever waits for these records hears that they are not stored: no reader may find them."""
+        """The callers get an error for these records: no reader may find them."""
         assert self._file is not None
         with suppress(OSError):
             os.ftruncate(self._file, size)
@@ -100,7 +100,7 @@ class SegmentWriter:
 
 
 class SegmentReader:
-    """Reads on from a place. Synchronous; what it reads was written lately and is in memory."""
+    """Reads on from a position. Synchronous; what it reads was just written and is in memory."""
 
     def __init__(self, folder: Path, place: SegmentPlace) -> None:
         self._folder = folder
@@ -108,7 +108,7 @@ class SegmentReader:
         self._file: int | None = None
 
     def next(self, end: SegmentPlace) -> FoundRecord | None:
-        """The next record before this end. Raises DamagedSegment, and goes on behind the damage."""
+        """The next record before this end. Raises DamagedSegment, and continues after the damage."""
         while self._place < end:
             if self._file is None and not self._open(end):
                 return None
@@ -124,7 +124,7 @@ class SegmentReader:
             self._file = None
 
     def _read(self, end: SegmentPlace) -> FoundRecord | None:
-        """None where the segment ends."""
+        """None at the end of the segment."""
         assert self._file is not None
         start = self._place
         head = os.pread(self._file, HEAD.size, start.offset)
@@ -139,7 +139,7 @@ class SegmentReader:
         return FoundRecord(start, self._place, record)
 
     def _open(self, end: SegmentPlace) -> bool:
-        """The segment of the place, or the next one there is."""
+        """Opens the segment of the position, or the next existing one."""
         for number in numbers(self._folder):
             if self._place.segment <= number <= end.segment:
                 self._place = max(self._place, SegmentPlace(number))
@@ -153,12 +153,12 @@ class SegmentReader:
 
 
 def numbers(folder: Path) -> list[int]:
-    """Of the segments that are there, in their order."""
+    """Numbers of existing segments, sorted."""
     return sorted(int(path.name, 16) for path in folder.glob("[0-9a-f]" * 16))
 
 
 def prepare(folder: Path, reached: SegmentPlace) -> SegmentPlace:
-    """Before a process writes and reads: cuts off a torn end, and gives the place behind the last record."""
+    """Called before writing and reading: cuts off a torn end, and returns the place after the last record."""
     _make_durably(folder)
     remove_before(folder, reached)
     found = numbers(folder)
@@ -171,7 +171,7 @@ def prepare(folder: Path, reached: SegmentPlace) -> SegmentPlace:
 
 
 def _make_durably(folder: Path) -> None:
-    """A folder that a power cut takes back would take its segments along."""
+    """If a power cut undid the folder, its segments would be lost too."""
     if not folder.is_dir():
         make_folder(folder.parent)
         make_folder(folder)
@@ -180,7 +180,7 @@ def _make_durably(folder: Path) -> None:
 
 
 def _cut_torn_end(path: Path, start: int) -> int:
-    """A crash left it: nobody was told that it is stored. Gives the size that is left."""
+    """A crash left it, and it was never confirmed as stored. Returns the remaining size."""
     with path.open("rb+") as file:
         size = os.fstat(file.fileno()).st_size
         end = max(_whole_records(file.fileno(), start), default=start)
@@ -191,7 +191,7 @@ def _cut_torn_end(path: Path, start: int) -> int:
 
 
 def _whole_records(file: int, offset: int) -> Iterator[int]:
-    """Where each ends, up to the first that is not whole."""
+    """Where each record ends, up to the first incomplete one."""
     while len(head := os.pread(file, HEAD.size, offset)) == HEAD.size:
         length, checksum = HEAD.unpack(head)
         record = os.pread(file, length, offset + HEAD.size)
@@ -207,14 +207,14 @@ def _is_whole(record: bytes, length: int, checksum: int) -> bool:
 
 
 def remove_before(folder: Path, place: SegmentPlace, *, with_own: bool = False) -> None:
-    """Segments whose records all stand before the place; its own one, too, where nobody writes there."""
+    """Removes segments that end before the position; with `with_own` also its own, if nobody writes there."""
     for number in numbers(folder):
         if number < place.segment or (with_own and number == place.segment):
             (folder / NAME.format(number)).unlink(missing_ok=True)
 
 
 def bytes_between(folder: Path, start: SegmentPlace, end: SegmentPlace) -> int:
-    """About how much is to be read."""
+    """About how many bytes there are to read."""
     sizes = {number: size_of(folder, number) for number in numbers(folder)}
     between = sum(size for number, size in sizes.items() if start.segment <= number <= end.segment)
     return max(0, between - (start.offset if start.segment in sizes else 0))
@@ -226,12 +226,12 @@ def size_of(folder: Path, number: int) -> int:
 
 
 def has_more(folder: Path, place: SegmentPlace) -> bool:
-    """Whether any byte stands behind the place."""
+    """Whether any byte follows the position."""
     return bytes_between(folder, place, SegmentPlace(1 << 60)) > 0
 
 
 def copy_out(folder: Path, start: SegmentPlace, end: SegmentPlace, target: Path) -> None:
-    """What stands between two places, into a folder of its own kind, as a segment. Durable on return."""
+    """Copies what is between two positions into another folder, as a segment. Durable on return."""
     _make_durably(target)
     content = (folder / NAME.format(start.segment)).read_bytes()
     piece = content[start.offset : end.offset if end.segment == start.segment else None]

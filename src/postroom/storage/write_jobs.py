@@ -1,4 +1,4 @@
-"""Jobs for a writer thread, the database session it uses, and how their results get back to the callers."""
+"""Jobs for a writer thread, its database session, and how results return to the callers."""
 
 import asyncio
 import time
@@ -12,15 +12,15 @@ from postroom.storage.database import Tx
 
 
 class WritingTx(Tx, Protocol):
-    rung: list[str]  # the bells that were asked for since the call began
+    rung: list[str]  # the bells requested since the call began
 
 
 class WriteSession(Protocol):
-    """A connection that a writer owns, with the statements that begin and end a transaction."""
+    """A connection owned by a writer, with the statements that begin and end a transaction."""
 
     @property
     def engine(self) -> str:
-        """`sqlite` or `postgres`: the folder of SQL that only that engine understands."""
+        """`sqlite` or `postgres`: the folder of engine-specific SQL."""
         ...
 
     @property
@@ -31,7 +31,7 @@ class WriteSession(Protocol):
     def savepoint(self) -> None: ...
     def release(self) -> None: ...
     def undo(self) -> None:
-        """Back to the savepoint. Raises if the whole transaction is lost."""
+        """Rolls back to the savepoint. Raises if the whole transaction is lost."""
         ...
 
     def must_run_again(self, error: Exception) -> bool: ...
@@ -40,14 +40,14 @@ class WriteSession(Protocol):
         ...
 
     def wait_at_most(self, milliseconds: int) -> None:
-        """For a lock, until this transaction ends."""
+        """Limits the wait for locks until this transaction ends."""
         ...
 
     def close(self) -> None: ...
 
 
 class WriteJob(Struct, eq=False):
-    """An item for a function, which is called once with the items of all jobs that are for it."""
+    """An item for a function, which is called once with the items of all its jobs."""
 
     function: Callable[[Tx, list[Any]], list[Any]]
     item: Any
@@ -57,8 +57,8 @@ class WriteJob(Struct, eq=False):
     patience_seconds: float = 0.0  # how long it may wait for others to share its commit
     result: Any = None
     error: Exception | None = None
-    kinds: Sequence[str] = ()  # of events that its last call recorded; kept by the first job of a call
-    bells: Sequence[str] = ()  # that its last call asked for; the first job of a call has them
+    kinds: Sequence[str] = ()  # of events recorded by its last call; stored in the first job of a call
+    bells: Sequence[str] = ()  # requested by its last call; stored in the first job of a call
     handed_in_at: float = field(default_factory=time.monotonic)
     ends: float | None = None  # when a job that waits for a lock is refused
 
@@ -107,7 +107,7 @@ def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
 
 
 def settle(jobs: Sequence[WriteJob]) -> None:
-    """After the commit, or its failure: gives the results to the callers, each in its own loop."""
+    """After the commit or its failure: gives results to the callers, each in its own loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob]] = {}
     for job in jobs:
         for kind in job.kinds if job.error is None else ():
@@ -117,7 +117,7 @@ def settle(jobs: Sequence[WriteJob]) -> None:
         try:
             loop.call_soon_threadsafe(_deliver_results, of_loop)
         except RuntimeError:
-            continue  # the loop has ended, and its callers with it
+            continue  # the loop has ended, with its callers
 
 
 def _deliver_results(jobs: list[WriteJob]) -> None:

@@ -36,7 +36,7 @@ Tell = Callable[[int], None]
 class Manifest:
     """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too.
 
-    `damaged` lists blobs whose bytes are not those that were stored: of these the backup has what is left.
+    `damaged` lists blobs whose bytes do not match their hash: the backup has what is left of them.
     """
 
     engine: str
@@ -51,7 +51,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a backup is made of. `is_named_now` asks the running server whether a blob is still in use."""
+    """What a backup is made of. `is_named_now` asks the running server whether a blob is still used."""
 
     database: DatabaseCopy
     blobs: Blobs
@@ -61,8 +61,8 @@ class Source:
 
 
 def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
-    """The database before the blobs that it refers to, and after the journal: what leaves that meanwhile is
-    in the database, and a mail that is in both is behind the place reached. Renamed when complete.
+    """The journal first, then the database, then its blobs: mail that leaves the journal meanwhile is in the
+    database, and mail in both is before the place reached. Renamed when complete.
     """
     part = path.with_name(f"{path.name}.part")
     with told_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
@@ -94,7 +94,7 @@ def _write_part(source: Source, part: Path, version: str, created_at: str, tell:
 
 
 def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
-    """By the folder and the name of each segment. One that is gone in this moment was deposited."""
+    """By folder and name of each segment. A segment that disappears meanwhile was deposited."""
     copies: dict[str, Path] = {}
     for segment in sorted(journal.glob("*/*")):
         copy = scratch / f"segment-{len(copies)}"
@@ -123,7 +123,7 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: T
 
 
 def _read(blobs: Blobs, manifest: Manifest, name: str) -> bytes:
-    """One damaged mail must not keep all others out of a backup, and must not pass for a sound one."""
+    """One damaged mail must not prevent the backup, and must not pass as sound."""
     try:
         return blobs.get(name)
     except DamagedBlob:
@@ -195,7 +195,7 @@ def _is_known(name: str) -> bool:
 
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
-    """Blobs first, then the database, which appears only when it is complete."""
+    """Blobs first, then the database, which becomes visible only when complete."""
     put: list[str] = []
     with (
         told_in_one_line("The backup cannot be restored"),
@@ -213,7 +213,7 @@ def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: T
 
 
 def _unpack(path: Path, scratch: Path, tls: Path) -> list[Path]:
-    """The certificate into its place. Gives the files of the database, in the scratch folder."""
+    """Puts the certificate in place. Returns the files of the database, in the scratch folder."""
     files = []
     for name, file in members(path):
         if name.startswith(DATABASE):
@@ -230,7 +230,7 @@ def _unpack(path: Path, scratch: Path, tls: Path) -> list[Path]:
 
 @contextmanager
 def _taken_back_on_failure(blobs: Blobs, names: list[str]) -> Iterator[None]:
-    """The database is not there, so nothing names these: the next try finds an empty folder again."""
+    """Without the database nothing names these blobs: removed, so that the next try finds an empty folder."""
     try:
         yield
     except BaseException:
@@ -258,7 +258,7 @@ def hash_of(file: IO[bytes]) -> str:
 
 @contextmanager
 def told_in_one_line(what: str) -> Iterator[None]:
-    """A disk that is full or cannot be written is no bug, and needs no traceback."""
+    """A full or unwritable disk is no bug, and needs no traceback."""
     try:
         yield
     except OSError as error:

@@ -22,7 +22,7 @@ from postroom.storage.database import Tx
 from postroom.transfer.mbox import to_mbox
 
 PAGE = 50
-# Each by its index: what is listed, what a policy stopped, and what is in Trash.
+# Each by its index: listed mail, blocked mail, and Trash.
 PARTS = (messages.LISTED, "direction = 'blocked' and is_trashed = 0", "is_trashed = 1")
 Exported = tuple[Message, dict[str, Any]]
 
@@ -30,7 +30,7 @@ Exported = tuple[Message, dict[str, Any]]
 async def export_account(
     resources: Resources, account: Account, folder: Path, tell: Callable[[int], None]
 ) -> int:
-    """Into a new folder that only its owner can read. Gives the number of messages."""
+    """Into a new folder that only its owner can read. Returns the number of messages."""
     _make_folder(folder)
     shown, count = [], 0
     async for inbox in _all_inboxes(resources, account):
@@ -112,7 +112,7 @@ async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: C
 
 
 def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], which: str) -> list[Exported]:
-    """Oldest first, behind one."""
+    """Oldest first, after a given one."""
     rows = tx.all(
         f"select id from messages where inbox_id = :inbox_id and {which} and (created_at, id) > (:at, :id)"
         " order by created_at, id limit :rows",
@@ -132,7 +132,7 @@ def _sender(document: dict[str, Any]) -> str:
 
 
 def _put_files(place: Path, message_id: str, document: dict[str, Any], raw: bytes) -> None:
-    """Each beside the JSON, which says where instead of a link."""
+    """Each beside the JSON, which names the file instead of a link."""
     folder = place / "attachments" / message_id
     folder.mkdir(mode=0o700, parents=True)
     parts = {part.filename: part.content for part in parse_mail(raw).attachments}

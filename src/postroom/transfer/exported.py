@@ -1,4 +1,4 @@
-"""What `postroom accounts export` wrote, brought in again: dates to the millisecond, and labels."""
+"""Reads files of `postroom accounts export`: dates to the millisecond, and labels."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def list_inboxes(folder: Path) -> list[str]:
 
 
 def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
-    """Oldest first. What a policy had blocked is left out: nobody let it in."""
+    """Oldest first. Blocked mail is left out."""
     place = folder / address
     mails = list(walk_mbox(place / "mail.mbox", now))
     with (place / "messages.jsonl").open("rb") as lines:

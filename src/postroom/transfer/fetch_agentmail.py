@@ -1,4 +1,4 @@
-"""Fetches the mail of an inbox from a service that speaks the interface of /v0: a file for each mail."""
+"""Fetches the mail of an inbox from a service with the /v0 interface: one file for each mail."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from postroom.transfer.mbox import EARLIEST, MAX_MAIL_BYTES, FiledMail
 SECONDS = 60.0
 PAGE = 100
 PAGE_BYTES = 16 * 1024 * 1024
-# Everything that is there, also what lists leave out.
+# Everything, also what lists leave out.
 ALL = {"ascending": "true", "include_spam": "true", "include_blocked": "true", "include_trash": "true"}
 
 
@@ -24,7 +24,7 @@ class FetchedMessage(Struct, frozen=True):
     timestamp: str
 
     def at(self, now: int) -> int:
-        """When it came there; what cannot be is taken for now."""
+        """When it came there; an impossible time becomes now."""
         try:
             at = from_iso(self.timestamp)
         except (ValueError, OverflowError):
@@ -44,7 +44,7 @@ class RawLink(Struct, frozen=True):
 def fetch_mails(
     base_url: str, key: str, address: str, folder: Path, now: int, tell: Callable[[int], None]
 ) -> list[FiledMail]:
-    """Into a folder, as they came there, oldest first."""
+    """Saves them to a folder as they are, oldest first."""
     folder.mkdir(parents=True)
     inbox = f"{base_url.rstrip('/')}/v0/inboxes/{quote(address, safe='')}/messages"
     headers = {"Authorization": f"Bearer {key}"}
@@ -54,7 +54,7 @@ def fetch_mails(
             for message in list_messages(api, inbox):
                 answer = get(api, f"{inbox}/{quote(message.message_id, safe='')}/raw", PAGE_BYTES)
                 link = msgspec.json.decode(answer, type=RawLink).download_url
-                raw = get(links, link, MAX_MAIL_BYTES)  # wherever it leads, the key is not given
+                raw = get(links, link, MAX_MAIL_BYTES)  # wherever it leads, the key is not sent
                 path = folder / f"{len(fetched):08}"
                 path.write_bytes(raw)
                 fetched.append(FiledMail(path, 0, len(raw), message.at(now), ""))
@@ -78,7 +78,7 @@ def list_messages(api: httpx2.Client, inbox: str) -> Iterator[FetchedMessage]:
 
 
 def get(client: httpx2.Client, url: str, limit: int, asked: dict[str, str] | None = None) -> bytes:
-    """No more than the limit, whatever the other side says."""
+    """Reads no more than the limit, whatever the other side says."""
     with client.stream("GET", url, params=asked) as answer:
         if answer.status_code != 200:
             raise Unavailable(f"{answer.url.host} answered {answer.status_code} to {answer.url.path[:200]}.")

@@ -1,6 +1,6 @@
-"""Imports old mail into an inbox, with its threads and dates: read side by side, stored in batches.
+"""Imports old mail into an inbox, with its threads and dates: parsed in parallel, stored in batches.
 
-It makes no event and calls no webhook; the running server indexes it behind.
+It records no event and calls no webhook; the running server indexes it afterwards.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
 
 T = TypeVar("T")
 
-ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which handed the mail to another server long ago
+ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which gave the mail to another server long ago
 UNKNOWN_SENDER = "unknown@invalid"
 NOT_JUDGED = "none"
-BATCHES_AHEAD = 2  # so that readers never wait for the files of a batch
+BATCHES_AHEAD = 2  # so that parsers never wait for the files of a batch
 READ_AT_ONCE = 25  # by one process
 FILES_AT_ONCE = 2  # as many as processes read them
 
@@ -48,7 +48,7 @@ class LabelledMail(Struct, frozen=True):
 
 
 class PatientExtractor:
-    """Files wait here for their turn: a wait in the pool would count as time for the file."""
+    """Files wait here for their turn: waiting in the pool would count as time for the file."""
 
     def __init__(self, extractor: Extractor) -> None:
         self._extractor, self._turns = extractor, asyncio.Semaphore(FILES_AT_ONCE)
@@ -68,7 +68,7 @@ async def import_all(
     batches: AsyncIterator[list[OldMail]],
     tell: Callable[[int], None],
 ) -> int:
-    """Gives how many are new. While a batch is stored, the next ones are read."""
+    """Returns how many are new. While a batch is stored, the next ones are parsed."""
     count, patient = 0, PatientExtractor(extractor)
     waiting: deque[tuple[int, asyncio.Task[list[LabelledMail]]]] = deque()
     async for batch in batches:
@@ -100,7 +100,7 @@ async def read_batch(
     inbox: Inbox,
     mails: Sequence[OldMail],
 ) -> list[LabelledMail]:
-    """Without those that no server would accept."""
+    """Without mails that no server would accept."""
     fitting = [mail for mail in mails if len(mail.raw) <= MAX_MAIL_BYTES]
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
@@ -113,7 +113,7 @@ async def read_batch(
 
 
 async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[LabelledMail]) -> int:
-    """Durable on return. Gives how many are new to the inbox."""
+    """Durable on return. Returns how many are new to the inbox."""
     are_new = await resources.db.write(store_all, mails, inbox)
     for each, is_new in zip(mails, are_new, strict=True):
         if not is_new:
@@ -129,7 +129,7 @@ async def import_new(
     at: int,
     then: Callable[[Tx, Document], T],
 ) -> T:
-    """A mail that a mail program hands over: always a new message. `then` belongs to its transaction."""
+    """A mail from a mail program is always a new message. `then` runs in its transaction."""
     old = OldMail(raw, at, "")
     read = await pools.READING.run(_read, inbox.id, old)
     mail = await _accept(resources, pools.READING, extractor, inbox, old, read)
@@ -147,7 +147,7 @@ async def import_new(
 
 
 def read_all(inbox_id: str, mails: Sequence[OldMail]) -> list[ReadMail | None]:
-    """In another process: reading is most of the work. None for what no server would accept."""
+    """Runs in another process: parsing is most of the work. None for what no server would accept."""
     return [_read_if_accepted(inbox_id, mail) for mail in mails]
 
 
@@ -199,7 +199,7 @@ def _judge_with_files(raw: bytes, files: Sequence[Attachment], known: Sequence[s
 
 
 def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]:
-    """Which were new. Locks the inbox first, in the order that everything that stores mail keeps to."""
+    """Which were new. Locks the inbox first, in the order that all storing of mail uses."""
     inboxes.lock(tx, inbox.id)
     are_new = _find_new(tx, inbox, [each.mail for each in mails])
     addressed = [
@@ -235,7 +235,7 @@ def _place(copy: Copy) -> ThreadPlace:
 def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMail]]:
     """Parts in which no mail names another or what another names: each finds its thread in the database.
 
-    A mail is in the first part behind all before it that it is related to, so there are few.
+    A mail is in the first part after all related ones before it, so there are few parts.
     """
     parts: list[list[AddressedMail]] = []
     next_part: dict[str, int] = {}
@@ -251,7 +251,7 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMa
 
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
-    """By Message-ID; without one, by date and size. Also of those in the batch the first alone is new."""
+    """By Message-ID; without one, by date and size. Of duplicates in the batch only the first is new."""
     known = known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
     found = []
     for mail in mails:
@@ -263,7 +263,7 @@ def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]
 
 
 def known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
-    """Which of these its messages have."""
+    """Those of these ids that its messages have."""
     asked = sorted(set(message_ids) - {""})
     if not asked:
         return set()
@@ -289,7 +289,7 @@ def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
 
 
 def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
-    """Mail that the inbox itself wrote is sent mail."""
+    """Mail written by the inbox itself is sent mail."""
     sent = structs.replace(
         document,
         direction=OUTBOUND,

@@ -27,9 +27,9 @@ _FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
 
 
 class FiledMail(Struct, frozen=True):
-    """Where in a file a mail is, when it was written, who handed it over, and its Message-ID.
+    """The position of a mail in a file, its date, its sender and its Message-ID.
 
-    That is "" where it has none, and where its header is longer than what was looked at.
+    The id is "" if it has none, or if its header is longer than what was read.
     """
 
     path: Path
@@ -42,12 +42,12 @@ class FiledMail(Struct, frozen=True):
 
 
 def list_mbox(path: Path, now: int) -> list[FiledMail]:
-    """In the order of their dates, so that what was answered comes before its answers."""
+    """Ordered by date, so that a mail comes before its answers."""
     return sorted(walk_mbox(path, now), key=lambda mail: mail.at)
 
 
 def list_maildir(folder: Path, now: int) -> list[FiledMail]:
-    """With the folders inside it, whose names begin with a dot."""
+    """Includes subfolders, whose names begin with a dot."""
     found = []
     for part in (folder, *sorted(each for each in folder.glob(".*") if each.is_dir())):
         for path in sorted(path for name in ("cur", "new") for path in (part / name).glob("*")):
@@ -57,7 +57,7 @@ def list_maildir(folder: Path, now: int) -> list[FiledMail]:
 
 
 def read(mail: FiledMail) -> bytes:
-    """As it was on the wire: lines end with CR LF."""
+    """As it was sent: lines end with CR LF."""
     with mail.path.open("rb") as file:
         file.seek(mail.start)
         raw = file.read(mail.length)
@@ -67,7 +67,7 @@ def read(mail: FiledMail) -> bytes:
 
 
 def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
-    """One mail of an mbox, with its first line and the empty one behind it."""
+    """One mail of an mbox, with its first line and the empty line after it."""
     date = datetime.fromtimestamp(at / 1000, UTC).strftime("%a %b %d %H:%M:%S %Y")
     body = _TO_QUOTE.sub(rb">\1", raw.replace(b"\r\n", b"\n"))
     ends = b"\n" if body.endswith(b"\n") else b"\n\n"
@@ -75,7 +75,7 @@ def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
 
 
 def walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
-    """A mail begins behind a line `From …` at the start of the file or after an empty line."""
+    """A mail begins after a line `From …` at the start of the file or after an empty line."""
     if not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -117,7 +117,7 @@ def _described(
 
 
 def _moment(text: bytes, now: int) -> int | None:
-    """Neither before there was mail nor after now."""
+    """Only plausible dates: neither before there was mail nor in the future."""
     words = text.decode("latin-1").strip()
     for read_date in (parsedate_to_datetime, _from_line_date):
         try:

@@ -1,7 +1,7 @@
-"""The database of a SQLite server into PostgreSQL: table by table, then both compared row by row.
+"""Moves the database of a SQLite server to PostgreSQL: table by table, then both are compared row by row.
 
-A batch of rows and how far it came are one transaction, so a move that was killed goes on where it stood.
-Files stay where they are: large mails, journals and the certificate in the data folder serve the new server.
+A batch of rows and its progress are one transaction, so a move that was killed can continue.
+Files stay where they are: the new server uses the data folder with large mails, journals and certificate.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from postroom.storage.migrate import migrate
 BATCH_ROWS = 2_000
 BATCH_BYTES = 8 * 1024 * 1024
 MOVE_LOCK = 0x6D6F7665  # any number that all moves into one database share
-OF_THE_INDEX = "search_"  # made anew from the messages: its words are kept in another form
+OF_THE_INDEX = "search_"  # rebuilt from the messages: its words are stored in another form
 OF_SQLITE = "sqlite_"
 OF_THE_SCHEMA = "schema_versions"
 BEFORE_ALL = -(1 << 62)
@@ -52,7 +52,7 @@ class Table(Struct, frozen=True):
 
 
 class Moved(Struct):
-    """`without_nul` counts values that PostgreSQL could not take as they were."""
+    """`without_nul` counts values that PostgreSQL could not store unchanged."""
 
     tables: int = 0
     rows: int = 0
@@ -60,7 +60,7 @@ class Moved(Struct):
 
 
 class Fingerprint(Struct):
-    """Of rows in any order: their number, and the sum of their hashes."""
+    """A hash of rows in any order: their number, and the sum of their hashes."""
 
     count: int = 0
     total: int = 0
@@ -80,7 +80,7 @@ class ServerMove(Struct):
 
 
 def move_rows(path: Path, url: str, now: int, tell: Tell) -> Moved:
-    """Whoever calls it holds the lock of the data folder. Raises StorageError, and can be called again."""
+    """The caller holds the lock of the data folder. Raises StorageError, and can be called again."""
     with closing(open_source(path, now)) as source, closing(open_target(url)) as target, told_in_one_line():
         move = ServerMove(source, target, origin_of(path), tell)
         tables = begin_or_go_on(move, url, now)
@@ -93,7 +93,7 @@ def move_rows(path: Path, url: str, now: int, tell: Tell) -> Moved:
 
 
 def count_rows(path: Path) -> int:
-    """Of all that a move takes along, however far one has come."""
+    """All rows that a move copies, however far it has come."""
     with closing(connect(path)) as source:
         tables = [row[0] for row in source.execute("select name from sqlite_schema where type = 'table'")]
         counted = [
@@ -105,7 +105,7 @@ def count_rows(path: Path) -> int:
 
 
 def open_source(path: Path, now: int) -> sqlite3.Connection:
-    """In this version's schema, and so that nobody changes it meanwhile."""
+    """In this version's schema, and locked against changes."""
     if not path.is_file():
         raise StorageError(f"POSTROOM_DATA_DIR: there is no SQLite database in {path.parent.absolute()}.")
     session = SqliteSession(path)
@@ -118,7 +118,7 @@ def open_source(path: Path, now: int) -> sqlite3.Connection:
 
 
 def origin_of(path: Path) -> str:
-    """Another one whenever something was written there since."""
+    """Changes whenever something was written there."""
     found = path.stat()
     return f"{found.st_size}-{found.st_mtime_ns}"
 
@@ -137,7 +137,7 @@ def open_target(url: str, setting: str = "--to") -> PostgresRows:
 
 
 def drop_unfinished(url: str) -> bool:
-    """What a move left that never came to its end; the server it came from has all of it. False: nothing."""
+    """Removes what an unfinished move left; its source has all of it. False if there is nothing."""
     with closing(open_target(url, "POSTROOM_DATABASE_URL")) as target:
         tables = list_tables(target)
         if UNFINISHED_MOVE not in tables:
@@ -150,7 +150,7 @@ def drop_unfinished(url: str) -> bool:
 
 
 def begin_or_go_on(move: ServerMove, url: str, now: int) -> list[Table]:
-    """Rows of another origin go first: they are of an earlier state, or of another server."""
+    """Removes rows of another origin first: an earlier state, or another server."""
     require_room(move.target)
     move.target.execute(
         f"create table if not exists {UNFINISHED_MOVE} (name text primary key, origin text not null,"
@@ -219,7 +219,7 @@ def note_place(move: ServerMove, table: Table, reached: int, rows: int) -> None:
 
 
 def read_rows(source: sqlite3.Connection, table: Table, after: int) -> Iterator[Values]:
-    """The number of each row, and then its columns. Rows that SQLite does not number come by their key."""
+    """The number of each row, then its columns. Rows that SQLite does not number are ordered by key."""
     names = ", ".join(f'"{column}"' for column in table.columns)
     key = key_in_place_of_numbers(source, table)
     if not key:
@@ -261,7 +261,7 @@ def put_batch(move: ServerMove, table: Table, batch: list[Values]) -> None:
 
 
 def as_there(table: Table, row: Values) -> Values:
-    """SQLite keeps a value as it was given; PostgreSQL has one type a column, and no NUL in a text."""
+    """SQLite stores any value in a column; PostgreSQL has one type per column, and no NUL in texts."""
     return tuple(map(_as_there, table.types, row))
 
 
@@ -299,7 +299,7 @@ def _copy(text: Any, table: Table) -> sql.Composed:
 
 
 def finish(target: PostgresRows) -> None:
-    """From the commit on it is a server of its own, which may be started."""
+    """From this commit on it is a server that may be started."""
     target.execute("set synchronous_commit = on")
     with target.transaction():
         go_on_counting(target)

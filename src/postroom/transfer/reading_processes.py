@@ -1,4 +1,4 @@
-"""What the processes that read old mail have from their start: made once, in the process they fork from."""
+"""What the processes that parse old mail load before they fork."""
 
 import gc
 

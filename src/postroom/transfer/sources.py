@@ -1,4 +1,4 @@
-"""Where old mail comes from: files, or a mailbox elsewhere; batch by batch, never all of it in memory."""
+"""Sources of old mail: files, or an external mailbox; in batches, never all in memory."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from ipaddress import ip_address
@@ -27,7 +27,7 @@ Listed = TypeVar("Listed", FiledMail, ListedMail)
 
 
 class OldMail(Struct, frozen=True):
-    """As it was on the wire, when it came there, and who handed it over."""
+    """A mail as it was sent, when it came, and its envelope sender."""
 
     raw: bytes
     at: int
@@ -36,7 +36,7 @@ class OldMail(Struct, frozen=True):
 
 
 class MailboxAt(Struct, frozen=True):
-    """What imap://user:password@host:port/folder says."""
+    """The parts of imap://user:password@host:port/folder."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class MailboxAt(Struct, frozen=True):
 
 
 def in_batches(sizes: Sequence[int]) -> list[slice]:
-    """Neither too many mails in one, nor too many bytes."""
+    """Limits the number of mails and bytes of a batch."""
     found, start, total = [], 0, 0
     for number, size in enumerate(sizes):
         if number > start and (number - start >= BATCH_MAILS or total + size > BATCH_BYTES):
@@ -57,7 +57,7 @@ def in_batches(sizes: Sequence[int]) -> list[slice]:
 
 
 class Known(Protocol):
-    """Which of these Message-IDs the inbox has: their mails need not be read once more."""
+    """Which of these Message-IDs the inbox has: those mails need not be read again."""
 
     async def __call__(self, message_ids: Sequence[str]) -> set[str]: ...
 
@@ -73,7 +73,7 @@ async def from_files(
 async def without_known(
     mails: Sequence[Listed], find_known: Known, skip: Tell
 ) -> AsyncIterator[list[Listed]]:
-    """Some at a time, so that what a part brings in is known to the next one."""
+    """In parts, so that what one part stores is known to the next one."""
     for start in range(0, len(mails), ASKED_AT_ONCE):
         part = mails[start : start + ASKED_AT_ONCE]
         known = await find_known([mail.message_id for mail in part])
@@ -105,7 +105,7 @@ def parse_url(url: str) -> MailboxAt:
 
 
 async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
-    """Wherever it is: the operator names it."""
+    """At any address: the operator chose it."""
     try:
         found = await target.resolve_target(resources.resolver, f"https://{wanted.host}/", True)
     except (target.ForbiddenTarget, DnsTemporary) as error:
@@ -122,7 +122,7 @@ async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
 
 
 async def list_mailbox(client: ImapClient) -> list[ListedMail]:
-    """Oldest first, so that what was answered comes before its answers."""
+    """Oldest first, so that a mail comes before its answers."""
     found = [mail async for part in client.list_behind(0, with_ids=True) for mail in part]
     return sorted(found, key=lambda mail: (mail.arrived_at, mail.uid))
 
@@ -130,7 +130,7 @@ async def list_mailbox(client: ImapClient) -> list[ListedMail]:
 async def from_mailbox(
     client: ImapClient, listed: Sequence[ListedMail], find_known: Known, skip: Tell, now: int
 ) -> AsyncIterator[list[OldMail]]:
-    """A batch by one command; what is gone meanwhile, or larger than any mail may be, is left out."""
+    """One command per batch; mails that are gone or too large are left out."""
     async for wanted in without_known(listed, find_known, skip):
         for part in in_batches([mail.size_bytes for mail in wanted]):
             yield await fetch_batch(client, wanted[part], now)

@@ -61,7 +61,7 @@ def close(tx: Tx, account: Account, now: int) -> None:
 
 
 def remove_some(tx: Tx, now: int, rows: int) -> bool:
-    """Removes some rows of a closed account. False when no closed account is left."""
+    """Removes some rows of a closed account. False if no closed account is left."""
     row = tx.one("select id from accounts where removed_at is not null order by removed_at, id limit 1")
     if row is None:
         return False

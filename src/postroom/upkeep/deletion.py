@@ -24,15 +24,15 @@ OF_A_MESSAGE = (
 
 
 def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
-    """Mail that was not sent yet is not sent any more. Gives the blobs to remove after the commit."""
+    """Unsent mail is no longer sent. Returns the blobs to remove after the commit."""
     message = messages.get(tx, reach, message_id)
     return _remove_all(tx, message.inbox_id, message.thread_id, [message.id], now)
 
 
 def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tuple[list[str], bool]:
-    """The oldest messages of a thread. Gives blobs to remove, and whether the thread is gone.
+    """The oldest messages of a thread. Returns blobs to remove, and whether the thread is gone.
 
-    A long thread goes in several steps, so that no write takes long.
+    A long thread is removed in several steps, so that no write takes long.
     """
     thread = threads.get(tx, reach, thread_id)
     inboxes.lock(tx, thread.inbox_id)  # nothing joins it from here on
@@ -46,7 +46,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
 
 
 def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], now: int) -> list[str]:
-    """Messages of several threads of one inbox ("" for those in no thread). Gives the blobs to remove."""
+    """Messages of several threads of one inbox ("" for those in no thread). Returns the blobs to remove."""
     return [
         blob
         for thread_id, message_ids in by_thread.items()
@@ -55,7 +55,7 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Messages and draft files whose bytes were in a blob that is gone."""
+    """Messages and draft files whose bytes were in a lost blob."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
@@ -67,7 +67,7 @@ def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
-    """Locks the inbox first, in the order that everything that stores mail keeps to. Events stay."""
+    """Locks the inbox first, in the order that all storing of mail uses. Events stay."""
     inboxes.lock(tx, inbox_id)
     gone, size_bytes = _count(tx, message_ids)
     _detach_webhooks(tx, message_ids)
@@ -92,7 +92,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """Messages by direction, and their bytes. What waits to be judged or is in Trash was not counted."""
+    """Messages by direction, and their bytes. Blocked mail and Trash were not counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
@@ -111,7 +111,7 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
 
 
 def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    """All rows of messages, one statement for each table. Gives the blobs that nothing else uses."""
+    """All rows of messages, one statement for each table. Returns the blobs that nothing else uses."""
     if not message_ids:
         return []
     removals.enqueue_removed(tx, message_ids)
@@ -137,7 +137,7 @@ def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
 
 
 def _detach_webhooks(tx: Tx, message_ids: Sequence[str]) -> None:
-    """Webhooks are still delivered: what they send is in their events."""
+    """Webhooks are still delivered: their content is in their events."""
     if message_ids:
         is_wanted, wanted = one_of("message_id", message_ids)
         tx.run(f"update deliveries set message_id = '' where kind = 'webhook' and {is_wanted}", **wanted)

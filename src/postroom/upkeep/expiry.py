@@ -15,7 +15,7 @@ from postroom.upkeep.deletion import delete_all
 EVENT_LIFETIME = 30 * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
-CODE_REMEMBERED = DAY  # so long a code that comes again ends what it gave
+CODE_REMEMBERED = DAY  # how long a reused code ends its grant
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
@@ -54,7 +54,7 @@ EXPIRING = (
 
 
 def expire_rows(tx: Tx, now: int, rows: int) -> int:
-    """Gives the number of rows removed: 0 when nothing is left to do."""
+    """Returns the number of rows removed: 0 when nothing is left to do."""
     removed = 0
     for table, key, moment, lifetime in EXPIRING:
         removed += tx.run(

@@ -9,14 +9,14 @@ from postroom.upkeep.deletion import delete_all
 
 STEP_BYTES = 2 * 1024 * 1024
 OF_A_SCOPE = ("policies", "policy_rules", "pauses")
-# What a deleted inbox leaves beside its mail, with the key of the table.
+# What a deleted inbox leaves besides its mail, with the key of the table.
 OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"), ("templates", "id"))
 
 
 def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
-    """Removes some rows of one deleted inbox. Gives the blobs that nothing uses any more.
+    """Removes some rows of one deleted inbox. Returns the blobs that nothing uses any more.
 
-    None when there is no deleted inbox left.
+    None if there is no deleted inbox left.
     """
     removed = tx.one("select inbox_id from removed_inboxes order by removed_at limit 1")
     if removed is None:
@@ -37,7 +37,7 @@ def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
 
 
 def _some_messages(tx: Tx, inbox_id: str, rows: int) -> list[str]:
-    """Fewer of large ones: freeing bytes takes time, too."""
+    """Fewer if they are large: freeing bytes takes time too."""
     found = tx.all(
         "select messages.id, raw_mails.size_bytes from messages left join raw_mails"
         " on raw_mails.message_id = messages.id where messages.inbox_id = :inbox_id limit :rows",

@@ -1,4 +1,4 @@
-"""Looks through the whole database beside all other work: damage is silent until somebody reads it."""
+"""Checks the whole database beside all other work: damage is silent until it is read."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def watch_integrity(resources: Resources) -> None:
 
 
 async def check_integrity(resources: Resources) -> None:
-    """/ready tells of what was found until a look finds nothing any more."""
+    """/ready reports damage until a check finds none."""
     found = await resources.db.find_damage()
     if found:
         process_metrics.DAMAGED_READS.increment(process_metrics.DATABASE)

@@ -1,4 +1,4 @@
-"""Removes blobs that no mail and no draft uses: the process that wrote them died before it stored the row."""
+"""Removes blobs that no mail and no draft uses: their process died before it stored the row."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -33,7 +33,7 @@ class Sweep:
                 return
 
     async def sweep_page(self) -> bool:
-        """True at the end; the next page is the first again."""
+        """True at the end; then it starts again."""
         names = await pools.FILES.run(self._next_names)
         if not names:
             self._names = None
@@ -49,7 +49,7 @@ class Sweep:
 
 
 def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
-    """Those that a mail or a draft names."""
+    """Those that a mail or a draft uses."""
     return raw_mails.find_used_blobs(tx, names) | drafts.find_used_blobs(tx, names)
 
 

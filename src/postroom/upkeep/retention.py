@@ -45,7 +45,7 @@ def _list_rules_of_accounts(tx: Tx, after: str, limit: int) -> list[RetentionRul
 
 
 def expire(tx: Tx, now: int, rows: int, rule: RetentionRule) -> list[str] | None:
-    """Deletes some messages. Gives the blobs to remove after the commit; None when nothing is left.
+    """Deletes some messages. Returns the blobs to remove after the commit; None when nothing is left.
 
     Mail that waits to be sent stays until it is sent.
     """

@@ -23,13 +23,13 @@ DUTY_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
 INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
 
-# Whoever writes waits for a step under way, so a step that took long is followed by a smaller one.
+# Other writers wait for a step under way, so a step that took long is followed by a smaller one.
 STEP_SECONDS = 0.010
 FEWEST_ROWS, MOST_ROWS = 10, 500
 
 
 async def run_upkeep(resources: Resources) -> None:
-    """Runs until cancelled. One node keeps up the database and a common store; each sweeps its own folder."""
+    """Runs until cancelled. One node maintains database and common store; each sweeps its own folder."""
     steps, sweep, me = Steps(resources), orphans.Sweep(resources), ids.trace()
     try:
         await show_presence(resources, me)
@@ -99,7 +99,7 @@ class Steps:
                 return
 
     async def _step(self, work: Callable[[Tx, int, int], T], now: int) -> T:
-        """Other writers go first: one turn of the loop lets them queue what they write."""
+        """Other writers go first: yields one turn of the loop, so that they can queue."""
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         started = loop.time()

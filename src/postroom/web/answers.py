@@ -1,4 +1,4 @@
-"""What a client is answered: results as JSON, errors in the words of the interface that it speaks."""
+"""Answers to clients: results as JSON, errors in the format of the interface used."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -37,7 +37,7 @@ def to_response(route: Route, answer: Any) -> Response:
 async def to_kept_response(
     pages: PageCache, route: Route, call: Call, make: Callable[[], Awaitable[Any]]
 ) -> Response:
-    """The answer that the same question got before, if nothing was written since."""
+    """The cached answer to the same request, if nothing was written since."""
     version, now, scope = call.resources.db.version(), call.now(), call.request.scope
     key = (call.caller, scope["path"], scope["query_string"])
     kept = pages.find(key, version, now)

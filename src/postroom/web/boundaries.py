@@ -1,4 +1,4 @@
-"""Boundaries that a request names by inboxId or podId: they only ever narrow what the key reaches."""
+"""Filters of a request by inboxId or podId: they only narrow the reach of the key."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ NAMES = ("podId", "inboxId", "inbox_ids", "pod_ids")  # of boundaries, in a quer
 
 
 def required(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach:
-    """For what acts on a boundary: an unknown one is never ignored."""
+    """Raises for an unknown inbox or pod, which must never be ignored."""
     found = inboxes.narrow(tx, reach, inbox_id, pod_id)
     if found is None:
         raise NotFound("No such inbox or pod.")
@@ -21,12 +21,12 @@ def required(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> 
 
 
 def taken_by(query: type[Struct] | None) -> frozenset[str]:
-    """The boundaries that a query of this type takes."""
+    """The filters that a query of this type takes."""
     return frozenset(NAMES).intersection(() if query is None else query.__struct_encode_fields__)
 
 
 def require_taken(named: Iterable[str], query: type[Struct] | None) -> None:
-    """A boundary that would not count, or of which one of two would, is refused: ignored, it opens all."""
+    """Refuses a filter that would be ignored or is given twice: ignoring it would return everything."""
     found: set[str] = set()
     for name in named:
         if name not in NAMES:

@@ -24,7 +24,7 @@ from postroom.resources import Resources, Tx
 from postroom.web.boundaries import required
 from postroom.web.requests.authentication import client_address
 
-# Set for what is carried out inside for a request to /mcp.
+# Set for calls made inside for a request to /mcp.
 CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
 
 __all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned"]
@@ -35,8 +35,8 @@ class Call(Struct, frozen=True):
     caller: Caller
     request: Request
     webhook_courier: WebhookCourier
-    inbox: Inbox | None  # that the path names, if it is one of the account
-    is_remembered: bool = False  # caller and inbox, not read for this request
+    inbox: Inbox | None  # named by the path, if it is one of the account
+    is_remembered: bool = False  # caller and inbox are from the cache
 
     @property
     def account_id(self) -> str:
@@ -48,25 +48,25 @@ class Call(Struct, frozen=True):
 
     @property
     def decider(self) -> Caller:
-        """The caller with the address from which he asked, which the audit log names."""
+        """The caller with the client's address, for the audit log."""
         return replace(self.caller, address=self.address)
 
     def now(self) -> int:
         return self.resources.now()
 
     def get_inbox(self, tx: Tx, inbox_id: str) -> Inbox:
-        """For what only reads: that of the path was read a moment ago, together with the key."""
+        """For reads only: the inbox of the path was read together with the key."""
         if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.reach):
             return inboxes.get(tx, self.reach, inbox_id)
         return self.inbox
 
     @property
     def address(self) -> str:
-        """From which the request came, also where it came by way of /mcp."""
+        """The client's address, also for requests through /mcp."""
         return CLIENT_ADDRESS.get() or client_address(self.request)
 
     async def is_over(self) -> bool:
-        """Nobody waits for the answer any more, or the server stops."""
+        """Whether the client has disconnected, or the server stops."""
         return self.resources.stopping.is_set() or await self.request.is_disconnected()
 
     def links(self) -> Links:
@@ -101,7 +101,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
 
 
 async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:
-    """What a path or a scope names belongs to the caller."""
+    """What path and query name must belong to the caller."""
     if isinstance(query, Boundary):
         await call.resources.db.read(required, call.reach, query.inbox_id, query.pod_id)
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):

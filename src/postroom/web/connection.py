@@ -1,4 +1,4 @@
-"""One HTTP connection: uvicorn's, with bounds on what a client may send and how long it may take."""
+"""One HTTP connection: uvicorn's, with limits on what a client may send and how long it may take."""
 
 import asyncio
 from functools import partial
@@ -24,7 +24,7 @@ UNKNOWN_PORT = 0
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """A subclass, because uvicorn offers no other seam for this."""
+    """A subclass, because uvicorn has no other hook for this."""
 
     idle_seconds = IDLE_SECONDS
 
@@ -144,7 +144,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _start_timer(self) -> None:
         """uvicorn itself would wait for ever for a first byte, the rest of a head, or a client that reads.
 
-        A timer that runs already is used again, so that a request costs none.
+        A running timer is reused, so that a request needs none of its own.
         """
         self._waits_until = self.loop.time() + self.idle_seconds
         if self._timer is None:
@@ -161,7 +161,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._hang_up()
 
     def _hang_up(self) -> None:
-        """Unless the client is still reading its answer."""
+        """Aborts, unless the client is still reading its answer."""
         unsent_bytes = self.transport.get_write_buffer_size()
         if unsent_bytes in (0, self._unsent_bytes):
             self.transport.abort()
@@ -177,8 +177,9 @@ class BoundedConnection(HttpToolsProtocol):
         return self.parser.get_method() == b"GET" and super()._should_upgrade()
 
     def _upgrade(self, rest: bytes) -> None:
-        """An offer of anything but a WebSocket is ignored (RFC 9110, section 7.8), so that a POST which
-        offers HTTP/2 keeps its body. The parser stops at an offer: a new one reads the head without it."""
+        """Any offer but a WebSocket is ignored (RFC 9110, section 7.8), so that a POST that offers HTTP/2
+        keeps its body. The parser stops at an offer: a new one reads the head without it.
+        """
         if self._should_upgrade():
             self.ws_protocol_class = partial(StreamProtocol, came_from=self.scope["client"])  # type: ignore[assignment]
             self.handle_websocket_upgrade()
@@ -191,7 +192,7 @@ class BoundedConnection(HttpToolsProtocol):
             self.data_received(head + rest)
 
     def _release(self) -> None:
-        """The connection has another protocol now: drops all references to this one."""
+        """Another protocol has taken over: drops all references to this one."""
         if self._timer is not None:
             self._timer.cancel()
         self.parser = None  # type: ignore[assignment]
@@ -204,7 +205,7 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def _refuse(self, error: ApiError) -> None:
-        """Requests that were complete before the error are still answered; then the connection closes."""
+        """Requests completed before the error are still answered; then the connection closes."""
         if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             self.cycle.keep_alive = False
             return

@@ -1,4 +1,4 @@
-"""The web door: each request goes through the contract's order of checks and gets an answer in its shape."""
+"""Entry of all requests: each goes through the specified order of checks and gets an answer in its format."""
 
 import asyncio
 import time
@@ -67,12 +67,12 @@ API_PREFIXES = ("/v1/", agentmail_names.PREFIX)
 AGENTMAIL_STREAM = "/v0"
 NO_ROUTE = "none"
 ROUTER, AGENTMAIL_ROUTER = Router(ROUTES), Router(AGENTMAIL_ROUTES)
-BODY = "postroom.body"  # where a request keeps what was read of it
+BODY = "postroom.body"  # where a request keeps its parsed body
 PATH_CHARACTERS = 200
 
 
 class Visit(Struct):
-    """One request on its way, and what its answer must carry whatever happens."""
+    """One request under way, and what its answer must carry whatever happens."""
 
     request: Request
     headers: dict[str, str]
@@ -117,7 +117,7 @@ class Door:
         await response(scope, receive, send)
 
     async def save_use(self) -> None:
-        """Of keys and of tools: collected meanwhile."""
+        """Saves the collected use of keys and tools."""
         await self.key_use.save()
         await self._mcp.tool_use.save()
 
@@ -175,10 +175,10 @@ class Door:
         except (ApiError, Outdated) as error:
             if not call.is_remembered or is_fault(error):
                 raise
-            return await self._carry_out_anew(visit, found, call, error)
+            return await self._retry_uncached(visit, found, call, error)
 
     async def _answer_agentmail(self, visit: Visit) -> Response:
-        """The same checks in the same order; what a path names is found by other names."""
+        """The same checks in the same order; only the names in paths differ."""
         request = visit.request
         found = agentmail_names.find(AGENTMAIL_ROUTER, request.method, request.scope["path"])
         visit.call = await self._admit(visit)
@@ -191,7 +191,7 @@ class Door:
         return await self._carry_out(route, visit.call, values)
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
-        """The doors that are not the interface: links in mails, mail services, MCP, the front office."""
+        """Everything besides the interface: links in mails, mail services, MCP, the dashboard."""
         if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
             visit.route = f"{link}{{token}}"
             return await (await self._open_office()).links[link].answer(visit.request)
@@ -212,7 +212,7 @@ class Door:
         return None
 
     async def _open_office(self) -> "Office":
-        """At the first visit: its pages and their templates take a while to load."""
+        """On the first visit: its pages and templates take a while to load."""
         async with self._opening:
             if self._office is None:
                 self._office = await pools.ONCE.run(
@@ -239,14 +239,14 @@ class Door:
         return visit.call
 
     def _resource_of(self, request: Request) -> str | None:
-        """What a token may be bound to: /v0, or an address of MCP, also for what its tools ask inside."""
+        """The resource that a token may be bound to: /v0, or an address of MCP, also for its tools."""
         if is_of_agentmail(request):
-            return keys.SECOND_VOCABULARY
+            return keys.V0_RESOURCE
         narrowing = request.scope.get(NARROWING) or narrowing_of(request.scope["path"])
         return None if narrowing is None else f"{self._resources.config.base_url}{narrowing.path}"
 
     def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> CallerAndInbox | None:
-        """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
+        """The cached caller; only where the transaction checks it again and the body is small."""
         if found is None or isinstance(found, ApiError):
             return None
         route, values = found
@@ -255,7 +255,7 @@ class Door:
         return self._caller_cache.find(token, values["inbox_id"])
 
     async def _identify(self, token: str, inbox_id: str | None) -> CallerAndInbox:
-        """Who asks for the first time need not be found again: only later is the version asked for."""
+        """The database version is read only for callers already in the cache."""
         has_asked = self._caller_cache.find(token, inbox_id) is not None
         version = self._resources.db.version() if has_asked else None
         known = self._caller_cache.find_unchanged(token, inbox_id, version, self._resources.now())
@@ -267,7 +267,7 @@ class Door:
         return caller, inbox
 
     def _challenge(self, visit: Visit) -> str:
-        """An MCP client learns here where to read how to sign in (RFC 9728 section 5.1)."""
+        """Tells an MCP client where to read how to sign in (RFC 9728 section 5.1)."""
         narrowing = narrowing_of(visit.request.scope["path"])
         if narrowing is None:
             return "Bearer"
@@ -275,7 +275,7 @@ class Door:
         return f'Bearer resource_metadata="{self._resources.config.base_url}{path}"'
 
     async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
-        """What a key tried and may not is in the audit, however it is answered."""
+        """Refused attempts of a key are in the audit log, however they are answered."""
         call = visit.call
         if call is None or not isinstance(error, REFUSALS) or visit.route == NO_ROUTE:
             return
@@ -287,7 +287,7 @@ class Door:
             log.get().error("a refusal could not be recorded", route=visit.route, reason=str(fault))
 
     async def _open_link(self, visit: Visit) -> Response:
-        """The signature of an attachment's link stands in for a key."""
+        """The signature of an attachment's link replaces a key."""
         found = ROUTER.find(visit.request.method, visit.request.scope["path"])
         if isinstance(found, ApiError):
             raise found
@@ -323,10 +323,10 @@ class Door:
             return await to_kept_response(self._pages, route, call, make)
         return to_response(route, await self._handle(route, call, values))
 
-    async def _carry_out_anew(
+    async def _retry_uncached(
         self, visit: Visit, found: Found, known: Call, error: ApiError | Outdated
     ) -> Response:
-        """What failed for somebody remembered counts for who he is now; else it is tried as whom he is."""
+        """Looks the cached caller up again: if it changed, the request is retried; else the error stands."""
         route, values = found
         token = bearer_token(visit.request)
         self._caller_cache.forget(token, values["inbox_id"])
@@ -337,7 +337,7 @@ class Door:
         return await self._carry_out(route, visit.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        """Ownership comes before query and body: a stranger learns nothing of what is not his."""
+        """Ownership is checked before query and body, so that a stranger learns nothing."""
         arguments: dict[str, Any] = dict(values)
         try:
             await require_boundaries_taken(call.request, route.query)
@@ -373,12 +373,12 @@ def is_browser(request: Request) -> bool:
 
 
 def is_fault(error: ApiError | Outdated) -> bool:
-    """Of the server, whoever asks: a database that did not answer is not asked again."""
+    """A fault of the server: a database that did not answer is not asked again."""
     return isinstance(error, ApiError) and error.status >= 500
 
 
 async def read_once(route: Route, request: Request) -> Any:
-    """A request that is carried out twice has one body, or one fault in it."""
+    """A request that runs twice has the same body, or the same error."""
     if BODY not in request.scope:
         try:
             request.scope[BODY] = await route.read(request, route.body)

@@ -1,6 +1,6 @@
-"""MCP over HTTP: the client's tools, carried out through this very door with the caller's key.
+"""MCP over HTTP: the client's tools, run through the same checks with the caller's key.
 
-/mcp offers what the key may do, /mcp/readonly what reads, /mcp/inbox/{id} what is of one inbox. Loaded at the
+/mcp offers what the key may do, /mcp/readonly only reading, /mcp/inbox/{id} only one inbox. Loaded at the
 first request: the MCP library costs more time and memory than all the rest of the server.
 """
 
@@ -46,12 +46,12 @@ MOST_SERVERS = 64
 KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 SMALL_BODY_BYTES = 64 * 1024
-PARTS_LIMIT = 50_000  # of a larger body: values, names and marks in texts together
+PARTS_LIMIT = 50_000  # of a larger body: values, names and separators in texts together
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
 
 class Narrowing(Struct, frozen=True):
-    """What an address takes away from whatever key comes to it; it never adds anything."""
+    """How an address restricts any key used there; it never adds anything."""
 
     inbox_id: str | None = None
     is_readonly: bool = False
@@ -76,7 +76,7 @@ _narrowing: ContextVar[Narrowing] = ContextVar("narrowing")
 
 
 def narrowing_of(path: str) -> Narrowing | None:
-    """None: no address of this door."""
+    """None: no address of MCP."""
     if path == PATH:
         return Narrowing()
     if path == READONLY_PATH:
@@ -86,19 +86,19 @@ def narrowing_of(path: str) -> Narrowing | None:
 
 
 class McpDoor:
-    """Keeps nothing between requests: each brings its key, and any node can answer it."""
+    """Stateless: each request has its key, and any node can answer it."""
 
     def __init__(self, app: ASGIApp, resources: Resources) -> None:
         self._app = app
         self._resources = resources
         self._config = resources.config
         self.tool_use = ToolUse(resources)
-        # By the tools that they offer, and by what is said to one inbox alone.
+        # By the offered tools, and by the extra line for one inbox.
         self._servers: dict[tuple[tuple[str, ...], str, bool], MCPServer] = {}
         self._loading = asyncio.Lock()
 
     async def answer(self, request: Request, caller: Caller, more: str) -> Response:
-        """The caller as narrowed by the address; `more` is a line that its agent is told."""
+        """`caller` is restricted by the address; `more` is an extra line for its agent."""
         require_post(request)
         require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
@@ -149,7 +149,7 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_tex
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:
-    """Tells the door what the address of the tool has taken away; no request from outside can."""
+    """Passes the restriction of the address on; no request from outside can set it."""
 
     async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, NARROWING: _narrowing.get()}, receive, send)
@@ -158,7 +158,7 @@ def narrowed(app: ASGIApp) -> ASGIApp:
 
 
 class Inside(Struct, frozen=True):
-    """Carries calls out inside this process, each through the whole order of checks."""
+    """Runs calls inside this process, each through the whole order of checks."""
 
     http: "httpx2.AsyncClient"
     token: str
@@ -188,9 +188,9 @@ def require_post(request: Request) -> None:
 
 
 def require_few_parts(body: bytes) -> None:
-    """The library reads it in the event loop: long texts and files cost little there, many values much.
+    """The library parses it in the event loop: long texts and files cost little there, many values much.
 
-    Each value but the first has a mark before it, and to count marks takes a millisecond at most.
+    Each value but the first has a separator before it, and counting those takes a millisecond at most.
     """
     if len(body) <= SMALL_BODY_BYTES:
         return
@@ -201,7 +201,7 @@ def require_few_parts(body: bytes) -> None:
 
 
 def require_known_origin(request: Request, config: Config) -> None:
-    """A page of a site that nobody named has no business here (MCP, Streamable HTTP, Security Warning)."""
+    """Refuses pages of unknown sites (MCP, Streamable HTTP, Security Warning)."""
     origin = request.headers.get("origin")
     parts = urlsplit(config.base_url)
     own = f"{parts.scheme}://{parts.netloc}"
@@ -210,7 +210,7 @@ def require_known_origin(request: Request, config: Config) -> None:
 
 
 async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Response:
-    """A transport for this one request: nothing goes on running after it."""
+    """A transport for this one request: nothing keeps running after it."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     server.streamable_http_app(
@@ -257,7 +257,7 @@ class CollectedAnswer:
 
 
 async def unless_disconnected(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
-    """Gives up the work when nobody waits for it any more, say a tool that waits for mail."""
+    """Cancels the work when the client disconnects, for example a tool that waits for mail."""
     answering = asyncio.ensure_future(work())
     leaving = asyncio.ensure_future(request.receive())
     try:

@@ -16,7 +16,7 @@ from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.processes.pools import Pool
 from postroom.resources import WorkerCounts
 
-# Read from whoever has them, when somebody asks.
+# Gauges, read on request.
 GAUGES = {
     "postroom_disk_free_bytes": "Free space for the data folder.",
     "postroom_queue_oldest_seconds": "How long the oldest delivery waits.",
@@ -116,7 +116,7 @@ class Metrics:
             self._set("postroom_queue_age_seconds", (now - due_at) / SECOND, kind)
 
     def note_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
-        """What cannot be found out now is left as it was."""
+        """A gauge that cannot be read keeps its value."""
         for name, read in gauges.items():
             with contextlib.suppress(OSError, ValueError):
                 self._gauges[name].set(read())

@@ -1,4 +1,4 @@
-"""Carries out an operation of the route table, for a request or for a page, in one transaction."""
+"""Runs an operation of the route table, for a request or a page, in one transaction."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -38,7 +38,7 @@ async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
 
 
 def require_permitted(caller: Caller, route: Route) -> None:
-    """Some things are for keys of the whole account, some for those of a pod as well."""
+    """Some operations are only for keys of the whole account, some also for keys of a pod."""
     if route.scope == ACCOUNT and not caller.reach.is_account:
         raise Forbidden("This is for keys of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
@@ -50,7 +50,7 @@ def require_permitted(caller: Caller, route: Route) -> None:
 
 
 def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Awaitable[Any]:
-    """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
+    """Skipped rows are read too: deep in a list that takes long, and runs as a long read."""
     db = call.resources.db
     work = partial(run_verb, route=route, call=call, arguments=arguments)
     if route.method != "GET":
@@ -92,13 +92,13 @@ def _try_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> None:
 
 
 def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
-    """Who only reads takes the one that was read a moment ago, together with the key."""
+    """For reads, the inbox that was read together with the key."""
     inbox_id = arguments["inbox_id"]
     return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.reach, inbox_id)
 
 
 def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
-    """The inbox or the pod that the path names, or that the query narrows it to."""
+    """The inbox or pod named by the path, or by the query."""
     if "inbox_id" in arguments:
         return inboxes.get(tx, call.reach, arguments["inbox_id"]).reach
     if "pod_id" in arguments:
@@ -108,7 +108,7 @@ def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Re
 
 
 def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
-    """The inbox or the pod that the path names, else all that the caller reaches."""
+    """The inbox or pod named by the path, else the caller's whole reach."""
     is_named = "inbox_id" in arguments or "pod_id" in arguments
     return _find_boundary(tx, route, call, arguments) if is_named else call.reach
 

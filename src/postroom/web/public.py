@@ -1,4 +1,4 @@
-"""What anybody may ask for: health, metrics and the description of the interface."""
+"""Public addresses: health, metrics and the description of the interface."""
 
 import shutil
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Site(Struct, frozen=True, dict=True):
 
     @cached_property
     def metrics(self) -> "Metrics":
-        """Made for the first who asks: the library takes a while to load."""
+        """Made at the first request: the library takes a while to load."""
         from postroom.web.metrics import Metrics
 
         return Metrics(self.requests)

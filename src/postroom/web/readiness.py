@@ -1,4 +1,4 @@
-"""Whether the server can do its work: store a mail of any size, and keep its loops going."""
+"""Whether the server works: it can store a mail of any size, and its loops run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,12 +11,12 @@ from postroom.queue import duties
 from postroom.resources import Resources
 
 CHECK_SECONDS = 5.0
-FRESH_SECONDS = 1.0  # anybody may ask, and a look costs two writes to the disk
+FRESH_SECONDS = 1.0  # anybody may ask, and a check costs two writes to disk
 FAULT_SECONDS = 0.25  # a node that works again is needed
 
 
 class Readiness:
-    """Who asks at the same time, or soon after another, gets the same answer."""
+    """Requests at about the same time get the same answer."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -51,7 +51,7 @@ class Readiness:
         )
 
     async def _try(self, what: str, store: Callable[[], Awaitable[None]]) -> str | None:
-        """Anybody may ask, and a reason may name hosts and folders: it is for the log alone."""
+        """Anybody may ask, and a reason may name hosts and folders: it is only logged."""
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await store()

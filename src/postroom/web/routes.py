@@ -1,4 +1,4 @@
-"""The route table: a row names which keys a route takes, and the permission that they need."""
+"""The route table: each row names which keys a route takes, and the permission that they need."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a route is, and how a request finds its own."""
+"""What a route is, and how a request finds it."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,10 +16,10 @@ ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which key
 
 
 class Route(Struct, frozen=True, dict=True):
-    """A row of the table: an operation, and where and for whom it is reached.
+    """A row of the table: an operation, with its path and the keys it takes.
 
-    An operation is a verb of a room, `(tx, caller, body, now)` and what else it names, which is run in one
-    transaction; or, for what is no single transaction (downloads, long waits, uploads), a coroutine that is
+    An operation is a verb of a room, `(tx, caller, body, now)` and other named arguments, run in one
+    transaction; or, if it is no single transaction (downloads, long waits, uploads), a coroutine that is
     given the call. The types of body, query and answer are those of its signature.
     """
 
@@ -35,15 +35,15 @@ class Route(Struct, frozen=True, dict=True):
     is_versioned: bool = False  # takes If-Match with the version that the caller has seen
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
-    answers_gone: bool = False  # a repeated request is answered although what it names is gone
-    proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
+    answers_gone: bool = False  # a repeated request is answered even if what it names is gone
+    proves: bool = False  # checks in its own transaction whether caller and inbox are unchanged
     prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
-    word: str = ""  # the permission of a key that has words of the second vocabulary
-    is_kept: bool = False  # asked for again, it is answered as before while nothing was written
-    seconds: float = 0.0  # set: a read that may take so long, and is done beside all others
+    word: str = ""  # the permission of the /v0 interface that a key needs
+    is_kept: bool = False  # cached while nothing was written
+    seconds: float = 0.0  # set: a long read with this limit, beside all others
 
-    # Found out when a request first needs them: to look at every signature at the start would take long.
+    # Computed on first use: inspecting every signature at the start would take long.
 
     @cached_property
     def name(self) -> str:
@@ -81,13 +81,13 @@ class Route(Struct, frozen=True, dict=True):
 
     @cached_property
     def named(self) -> tuple[tuple[int, str], ...]:
-        """The places of the path's names."""
+        """The positions of the path's names."""
         return tuple(
             (place, segment[1:-1]) for place, segment in enumerate(self.segments) if segment[:1] == "{"
         )
 
     def _boundary(self) -> type[Struct] | None:
-        """Where a path names no inbox and no pod, a query may narrow what an operation acts within."""
+        """If a path names no inbox or pod, a query may narrow the operation."""
         names_one = "{inbox_id}" in self.path or "{pod_id}" in self.path
         return Boundary if "within" in self.wanted and not names_one else None
 
@@ -106,7 +106,7 @@ Words = tuple[str, ...]  # the fixed segments themselves
 
 
 class Router:
-    """Finds a route by the fixed segments of its path; how many routes there are makes no difference."""
+    """Finds a route by the fixed segments of its path; the number of routes makes no difference."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._shapes: dict[int, dict[Places, dict[Words, list[Route]]]] = {}  # by length first
@@ -118,7 +118,7 @@ class Router:
             self._shapes[length] = dict(sorted(by_places.items(), key=lambda shape: -len(shape[0])))
 
     def find(self, method: str, path: str) -> Found | ApiError:
-        """Or the error that there is none, which is told when its turn comes."""
+        """If there is none, returns the error, which is raised after the earlier checks."""
         segments = path.split("/")[1:] if "\0" not in path else []  # PostgreSQL refuses to look for a NUL
         return self.find_segments(method, path, segments)
 
@@ -137,5 +137,5 @@ class Router:
 
 
 def inbox_of_path(found: Found | ApiError | None) -> str | None:
-    """Read together with the key: it must prove to be the caller's before a body is looked at."""
+    """Read together with the key: ownership is checked before a body is read."""
     return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")

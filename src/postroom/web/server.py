@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn inside our own event loop, with our own bounds."""
+"""The HTTP server: uvicorn inside our own event loop, with our own limits."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,7 @@ class HttpServer:
         self._main_loop = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
-        """uvicorn's own loop, which keeps the date of its answers."""
+        """uvicorn's own loop, which updates the date of its answers."""
         while not self._server.should_exit:
             try:
                 await self._server.main_loop()
@@ -97,7 +97,7 @@ class HttpServer:
                 await asyncio.sleep(RESTART_SECONDS)
 
     async def stop(self) -> None:
-        """Requests that have come in are answered; clients that are too slow are disconnected.
+        """Requests that have arrived are answered; slow clients are disconnected.
 
         uvicorn's own shutdown() waits a tenth of a second at each step, even if there is nothing to end.
         """

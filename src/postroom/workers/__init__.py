@@ -1,1 +1,1 @@
-"""Processes that take mail in and read it: the worker, its supervisor, and the channel between them."""
+"""Processes that receive and parse mail: the worker, its supervisor, and the channel between them."""

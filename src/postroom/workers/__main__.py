@@ -1,11 +1,11 @@
-"""A worker, as the supervisor starts it: `python -m postroom.workers PARENT_PID CHANNEL_FD LISTENER_FD…`."""
+"""A worker, as started by the supervisor: `python -m postroom.workers PARENT_PID CHANNEL_FD LISTENER_FD…`."""
 
 import gc
 import sys
 
 
 def main(arguments: list[str]) -> None:
-    gc.disable()  # while all is loaded: there is nothing to collect
+    gc.disable()  # while everything is loaded: there is nothing to collect
     from postroom.workers import worker
 
     worker.main(*map(int, arguments))

@@ -1,4 +1,4 @@
-"""The channel between the server and a worker: a Unix socket, its messages, and who waits for an answer."""
+"""The channel between the server and a worker: a Unix socket, its messages, and pending answers."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ MAX_FRAME_BYTES = 128 * 1024 * 1024
 
 
 class ChannelClosed(Exception):
-    """The other end is gone; raised for everybody who waits for its answer."""
+    """The other end is gone; raised for everyone who waits for its answer."""
 
 
 class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
@@ -28,7 +28,7 @@ class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
     key: str
     proxies: list[str]
     log: str
-    journal: str = ""  # its folder; none: mail is stored before its 250
+    journal: str = ""  # its folder; empty: mail is stored before its 250
     place: tuple[int, int] = (0, 0)  # where it is read on from
     deaths: int = 0  # of workers that read on from there
 
@@ -49,7 +49,7 @@ class RecipientResponse(Struct, frozen=True, tag=True, array_like=True):
 
 
 class AdmitRequest(Struct, frozen=True, tag=True, array_like=True):
-    """A client has connected. The number stands for the connection until `Disconnected`."""
+    """A client has connected. The number identifies the connection until `Disconnected`."""
 
     number: int
     address: str
@@ -77,7 +77,7 @@ class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
     number: int
     failure: str = ""
     is_full: bool = False
-    is_passing: bool = False  # the database is away or a row is locked: no bug
+    is_passing: bool = False  # the database is unreachable or a row is locked: no bug
 
 
 class ReadRequest(Struct, frozen=True, tag=True, array_like=True):
@@ -102,7 +102,7 @@ class ReloadCertificate(Struct, frozen=True, tag=True, array_like=True):
 
 
 class StopWorker(Struct, frozen=True, tag=True, array_like=True):
-    """Close the connections, finish what is under way, and exit."""
+    """Close the connections, finish work under way, and exit."""
 
 
 FromServer = (
@@ -145,7 +145,7 @@ class Channel(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes that are no message close the channel."""
+        """Closes the channel if the bytes are no message."""
         try:
             for frame in self._frames.feed(data):
                 self._dispatch(self._decoder.decode(frame))
@@ -169,7 +169,7 @@ class Channel(asyncio.Protocol):
         return self._last_number
 
     async def ask(self, question: RecipientRequest | AdmitRequest | StoreRequest | ReadRequest) -> Any:
-        """The answer with the same number. Raises ChannelClosed."""
+        """Returns the answer with the same number. Raises ChannelClosed."""
         if self.is_closed.is_set():
             raise ChannelClosed
         future: asyncio.Future[Any] = self._loop.create_future()

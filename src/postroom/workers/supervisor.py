@@ -1,4 +1,4 @@
-"""Starts the workers, replaces those that die, kills those that hang, and has them read mail."""
+"""Starts the workers, replaces those that die, kills those that hang, and has them parse mail."""
 
 import asyncio
 import contextlib
@@ -35,11 +35,11 @@ from postroom.workers.channel import (
 from postroom.workers.worker_handle import WorkerHandle
 
 BACKLOG = 512
-READ_TRIES = 3  # a mail that ends its readers must not end all of them for ever
+READ_TRIES = 3  # a mail that kills its readers must not kill all of them for ever
 
 
 class WorkerTimeouts(Struct, frozen=True):
-    """In seconds, or in looks where it says so: a pause of our own process counts as one look."""
+    """In seconds, or in checks where it says so: a pause of our own process counts as one check."""
 
     look: float = 1.0
     silent_looks: int = 20
@@ -51,13 +51,13 @@ class WorkerTimeouts(Struct, frozen=True):
 
 
 class Slot(Struct):
-    """Where one worker after another runs, with the sockets and the journal of all of them."""
+    """The place of a worker and its successors, with their sockets and journal."""
 
     sockets: Sequence[socket.socket]
     children: ChildSupervisor
     depositor: Depositor | None
     began_at: SegmentPlace | None = None
-    deaths: int = 0  # in a row at the same place of the journal, with mail behind it
+    deaths: int = 0  # in a row at the same place of the journal, with mail after it
 
     async def next_place(self) -> SegmentPlace:
         """Where the next worker begins to read the journal."""
@@ -75,7 +75,7 @@ class NoWorkerAvailable(Unavailable):
 
 
 class WorkerSupervisor:
-    """A worker for each list of sockets. The sockets stay open here: while a worker starts, clients wait."""
+    """One worker for each list of sockets. The sockets stay open here: clients wait while a worker starts."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class WorkerSupervisor:
         timeouts: WorkerTimeouts | None = None,
         depositors: Sequence[Depositor] = (),
     ) -> None:
-        """With a depositor for each list of sockets, mail is journaled; without any, stored first."""
+        """With a depositor for each list of sockets, mail is journaled; without any, it is stored first."""
         self._resources = resources
         self._directory = directory
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own limit below this
@@ -123,13 +123,13 @@ class WorkerSupervisor:
         self._deletions = loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients))
 
     async def wait_until_ready(self) -> None:
-        """Not for ever: if no worker can start, the rest of the server still works."""
+        """Only for a limited time: if no worker can start, the rest of the server still works."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._timeouts.start):
                 await self._is_any_ready.wait()
 
     async def stop(self) -> None:
-        """Sessions end with 421; a mail that is being stored gets its answer first."""
+        """Sessions end with 421; a mail being stored gets its answer first."""
         self._is_stopping = True
         for slot in self._slots:
             for each in slot.sockets:
@@ -284,7 +284,7 @@ async def start_worker(
 
 
 def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
-    """Sockets for each worker: with one shared socket, nearly every connection would go to one worker."""
+    """Sockets for each worker: with one shared socket, nearly all connections would go to one worker."""
     try:
         require_free(endpoint)
         port = endpoint.port
@@ -304,7 +304,7 @@ def require_free(endpoint: Endpoint) -> None:
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """One for each address of the host, all on the same port, also when the system chose it."""
+    """One for each address of the host, all on the same port, also if the system chose it."""
     bound: list[socket.socket] = []
     for family, address in addresses(host, port):
         chosen = port or (bound[0].getsockname()[1] if bound else 0)

@@ -1,4 +1,4 @@
-"""The worker process: speaks SMTP, reads mail, and has the server store it, over a channel."""
+"""The worker process: speaks SMTP, parses mail, and has the server store it, over a channel."""
 
 import asyncio
 import os
@@ -104,7 +104,7 @@ def require_stored(stored: StoreResponse) -> None:
 
 
 class SharedConnectionLimits:
-    """Limits of this worker, and those that the server holds over all workers."""
+    """Limits of this worker, and the server's limits over all workers."""
 
     def __init__(self, limits: SessionLimits, channel: Channel) -> None:
         self._channel = channel
@@ -214,7 +214,7 @@ class Worker:
             await asyncio.sleep(READY_SECONDS)
 
     async def _prepare_the_rest(self) -> None:
-        """Loads the rest in a thread, piece by piece after the start: no mail waits long for it."""
+        """Loads the rest in a thread, piece by piece after the start, so that no mail waits long."""
         await asyncio.sleep(START_SECONDS)
         pieces, has_more = suspicion.prepare(), True
         while has_more:
@@ -223,7 +223,7 @@ class Worker:
         await pools.ONCE.run(loading.give_back_memory)
 
     async def _exit_with_channel(self) -> None:
-        """Without the server no mail can be stored. Senders try again."""
+        """Without the server no mail can be stored. Senders will retry."""
         await self._channel.is_closed.wait()
         os._exit(1)
 
@@ -239,7 +239,7 @@ async def serve(channel_fd: int, listener_fds: Sequence[int]) -> None:
 
 
 def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
-    """Ctrl-C reaches the whole group; the server says when a worker has to stop."""
+    """Ctrl-C reaches the whole group; the server decides when a worker stops."""
     die_with_parent()
     if os.getppid() != parent_pid:
         return

@@ -28,7 +28,7 @@ from postroom.workers.channel import (
 
 
 class RemoteConnection:
-    """A connection at a worker, which by itself hangs up, checks timeouts and closes the idlest."""
+    """A connection at a worker, which itself hangs up, checks timeouts and closes the idlest."""
 
     idle_since = None
 
@@ -38,7 +38,7 @@ class RemoteConnection:
 
 
 class WorkerHandle:
-    """`is_ready` once the worker accepts connections; `missed_looks` counts looks since its last message."""
+    """`is_ready` once the worker accepts connections; `missed_looks` counts checks since its last message."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class WorkerHandle:
         self.missed_looks = 0
 
     def close(self) -> None:
-        """The worker is gone, and its connections with it. Mail that it handed over is still stored."""
+        """The worker and its connections are gone. Mail that it handed over is still stored."""
         self.channel.close()
         self._depositor = None
         for connection in self._admitted.values():

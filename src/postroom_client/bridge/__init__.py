@@ -1,1 +1,1 @@
-"""Events handed to a local program, in order and at least once."""
+"""Hands events to a local program, in order and at least once."""

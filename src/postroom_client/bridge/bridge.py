@@ -1,4 +1,4 @@
-"""The bridge: hands every event to a local handler, in order, at least once, and remembers its place."""
+"""The bridge: hands every event to a local handler, in order, at least once, and stores its position."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ PAGE = 100
 
 
 class RawPage(Struct, frozen=True):
-    """Events as the very text that the server sent."""
+    """Events as the exact text that the server sent."""
 
     data: list[msgspec.Raw]
     next: str | None = None
@@ -40,7 +40,7 @@ class Wanted:
 
 
 class Bridge:
-    """Holds the lock of its profile while it runs. Its place moves on when the handler has taken an event."""
+    """Holds the lock of its profile while it runs. Its position advances when an event was taken."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Bridge:
         self._failures = 0
 
     def run(self, *, from_start: bool = False) -> None:
-        """Until an error that another try cannot help."""
+        """Runs until an error that a retry cannot fix."""
         with files.locked(self._profile):
             while True:
                 try:
@@ -75,7 +75,7 @@ class Bridge:
                     self._rest_after(error)
 
     def _rest_after(self, error: PostroomError) -> None:
-        """Raises what will not pass."""
+        """Raises errors that will not pass."""
         if not self._is_passing(error):
             raise error
         self._failures += 1
@@ -84,7 +84,7 @@ class Bridge:
         time.sleep(pause)
 
     def _is_passing(self, error: PostroomError) -> bool:
-        """The stream also refuses a place that the log has forgotten meanwhile; that is found anew."""
+        """The stream also refuses a position that the log no longer has; then the position is found again."""
         if isinstance(error, StreamRefused):
             try:
                 return not self._is_kept()
@@ -95,10 +95,10 @@ class Bridge:
     # the place
 
     def _find_place(self, *, from_start: bool) -> None:
-        """At the first start for an account: the end of its log, unless all that is kept is asked for."""
+        """At the first start for an account: the end of its log, or its beginning if asked for."""
         account_id = self._client.me().account_id
         for inbox_id in self._wanted.inbox_ids:
-            self._client.get_inbox(inbox_id)  # raises when there is none: nothing would ever come
+            self._client.get_inbox(inbox_id)  # raises if there is none: nothing would ever come
         found = files.find_place(self._profile)
         if found is None or found.account_id != account_id:
             self._move(Place(account_id, None if from_start else self._find_end()))
@@ -109,7 +109,7 @@ class Bridge:
             self._move(replace(found, last_event_id=None))
 
     def _find_end(self) -> str | None:
-        """The id of the last event that there is."""
+        """The id of the last event."""
         last: str | None = None
         while (page := self._ask(calls.list_events(after=last, limit=PAGE))).data:
             last = page.next
@@ -131,7 +131,7 @@ class Bridge:
     # events
 
     def _coming(self) -> Iterator[Frame]:
-        """The stream can only go on behind an event, so the first one of all is asked for."""
+        """The stream can only continue after an event, so the very first one is asked for."""
         while self._place.last_event_id is None:
             yield from self._first()
         subscription = Subscription(
@@ -152,7 +152,7 @@ class Bridge:
             yield Frame(event.event_id, event.event, bytes(text).decode())
 
     def _deliver(self, frame: Frame) -> None:
-        """An event that is not taken is offered again; the ones behind it wait, until it is given up."""
+        """An event that is not taken is offered again; later ones wait until it is given up."""
         attempts = self._earlier_attempts(frame)
         outcome = "handed over"
         while (reason := self._handler.hand_over(frame)) is not None:
@@ -168,12 +168,12 @@ class Bridge:
         self._note(f"{frame.event_id} {frame.kind}: {outcome}.")
 
     def _earlier_attempts(self, frame: Frame) -> int:
-        """Those before the bridge was started anew count too."""
+        """Includes those before a restart of the bridge."""
         failing = self._place.failing
         return failing.attempts if failing is not None and failing.event_id == frame.event_id else 0
 
     def _gives_up(self, frame: Frame, attempts: int, pause: float) -> bool:
-        """Sleeps until the next attempt, unless it has been enough or somebody asks to skip."""
+        """Sleeps until the next attempt, unless the limit is reached or a skip is requested."""
         if 0 < self._aside_after <= attempts:
             return True
         ends = time.monotonic() + pause

@@ -1,4 +1,4 @@
-"""What a bridge keeps on disk for each profile: its lock, its place in the log of events, its settings."""
+"""The files of a bridge for each profile: its lock, its position in the event log, its settings."""
 
 import contextlib
 import fcntl
@@ -36,7 +36,7 @@ class Failure(Struct, rename="camel", frozen=True):
 
 
 class Place(Struct, rename="camel", frozen=True):
-    """Everything up to and with `last_event_id` is handled; None: the log from its beginning is not."""
+    """Everything up to and including `last_event_id` is handled; None: nothing yet."""
 
     account_id: str
     last_event_id: str | None = None
@@ -60,7 +60,7 @@ class BridgeSettings(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 def require_safe_name(profile: str) -> None:
-    """The name becomes part of names of files and of a service."""
+    """The name becomes part of file names and of a service name."""
     if not SAFE_NAME.fullmatch(profile):
         raise BridgeFault(f"The profile name '{profile}' cannot be used here: letters, digits, . _ - only.")
 
@@ -74,7 +74,7 @@ def settings_path(profile: str) -> Path:
 
 
 def skip_path(profile: str) -> Path:
-    """Names the event that is to be skipped, until it is."""
+    """Names the event to skip, until it is skipped."""
     return profiles.folder() / f"bridge-{profile}.skip"
 
 
@@ -88,7 +88,7 @@ def list_aside(profile: str) -> list[Path]:
 
 
 def put_aside(profile: str, event_id: str, text: str) -> Path:
-    """Durable before the place moves on."""
+    """Durable before the position advances."""
     name = event_id if SAFE_NAME.fullmatch(event_id) else hashlib.sha256(event_id.encode()).hexdigest()
     path = aside_folder(profile) / f"{name}.json"
     save(path, msgspec.Raw(text.encode()))
@@ -115,7 +115,7 @@ def find_settings(profile: str) -> BridgeSettings | None:
 
 
 def save(path: Path, value: Struct | msgspec.Raw) -> None:
-    """Durable when it returns, also its name."""
+    """Durable on return, including its name."""
     profiles.replace_file(path, msgspec.json.encode(value))
     _sync_folder(path.parent)
 
@@ -128,7 +128,7 @@ def remove(profile: str) -> None:
 
 @contextlib.contextmanager
 def locked(profile: str) -> Iterator[None]:
-    """One bridge a profile. The system frees the lock of a process that dies, however it dies."""
+    """One bridge per profile. The system frees the lock when a process dies."""
     path = profiles.bridge_lock_path(profile)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -141,7 +141,7 @@ def locked(profile: str) -> Iterator[None]:
 
 
 def _take_lock(handle: int) -> bool:
-    """Who only looks whether a bridge runs holds the lock for a moment, so one refusal says little."""
+    """A status check holds the lock for a moment, so one refusal means little."""
     for _ in range(LOCK_ATTEMPTS):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

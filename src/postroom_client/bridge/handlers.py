@@ -1,4 +1,4 @@
-"""Who takes the events of a bridge: a local HTTP endpoint, or a command that reads its standard input."""
+"""Handlers of a bridge: a local HTTP endpoint, or a command that reads its standard input."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from postroom_client.transport.stream import Frame
 
 class Handler(Protocol):
     def hand_over(self, frame: Frame) -> str | None:
-        """None when the event is taken; else why it is not."""
+        """None if the event was taken; else why not."""
 
 
 def make_handler(settings: BridgeSettings) -> Handler:
@@ -71,7 +71,7 @@ class Command:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """With all that it started: what goes on could overtake the next event."""
+    """Ends its children too: they could overtake the next event."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -116,7 +116,7 @@ class Launchd:
 
 
 def unit_text(profile: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Exit status 2 and 4 are a wrong setting and a refused key: starting again would not help."""
+    """Exit status 2 and 4 are a wrong setting and a refused key: a restart would not help."""
     kept = [f"Environment={quoted(f'{name}={value}')}" for name, value in environment.items()]
     return "\n".join(
         [
@@ -138,7 +138,7 @@ def unit_text(profile: str, command: Sequence[str], environment: Mapping[str, st
 
 
 def quoted(word: str) -> str:
-    """systemd.syntax(7) and systemd.service(5): quotes, specifiers and variables are spelled out."""
+    """systemd.syntax(7) and systemd.service(5): escapes quotes, specifiers and variables."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"'
 
@@ -169,7 +169,7 @@ def run(program: str, *arguments: str) -> None:
 
 
 def ask(program: str, *arguments: str) -> str:
-    """What it prints; nothing where it fails, as for a service that it does not know."""
+    """Its output; empty if it fails, as for an unknown service."""
     done = call(program, *arguments)
     return done.stdout if done.returncode == 0 else ""
 

@@ -18,7 +18,7 @@ from postroom_client.cli.plain import rows, table
 from postroom_client.cli.ways import connect
 from postroom_client.cli.words.help_text import put_examples
 
-# They have put themselves below their nouns.
+# Importing them registers their commands.
 BY_HAND = (
     inbox,
     threads,

@@ -42,7 +42,7 @@ def handling(
         int, typer.Option(min=0, help="Put an event aside after so many failed attempts; 0: try for ever.")
     ] = 0,
 ) -> "BridgeSettings | None":
-    """The options of `run` and `install`, as settings; None when no handler is given."""
+    """The options of `run` and `install` as settings; None if no handler is given."""
     from postroom_client.bridge.files import BridgeSettings
 
     if forward_to and command_line:
@@ -160,7 +160,7 @@ def survey(profile: str) -> dict[str, Any]:
 
 
 def _service(profile: str) -> dict[str, Any]:
-    """Whether its file is there, and what the system says: a file alone starts nothing."""
+    """Whether its file exists, and its state in the system: a file alone starts nothing."""
     from postroom_client.bridge import install
     from postroom_client.bridge.files import BridgeFault
 
@@ -212,5 +212,5 @@ def _note(text: str) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """A service manager's request: the command that is running ends with the bridge."""
+    """A service manager's request: the running command ends with the bridge."""
     raise SystemExit(0)

@@ -40,7 +40,7 @@ _ALONE = ("--json", "--no-json")
 
 
 def in_order(arguments: list[str]) -> list[str]:
-    """Options for every command may stand before its name as well: they are moved behind it."""
+    """Shared options may come before the command's name: they are moved behind it."""
     left, moved = as_options(arguments), list[str]()
     while left and (left[0] in _ALONE or left[0].partition("=")[0] in _WITH_VALUE):
         takes_next = left[0] in _WITH_VALUE
@@ -51,12 +51,12 @@ def in_order(arguments: list[str]) -> list[str]:
 
 
 def narrowed(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
-    """With the one command that is called: to build all hundred of them takes longer than most calls do."""
+    """With only the called command: building all hundred takes longer than most calls."""
     name = arguments[0] if arguments else ""
     groups = [group for group in app.registered_groups if group.name == name]
     commands = [command for command in app.registered_commands if command.name == name]
     if not groups and not commands:
-        return app  # asked for help, or for one that there is not
+        return app  # asked for help, or for an unknown one
     one = copy.copy(app)
     one.registered_groups, one.registered_commands = groups, commands
     return one
@@ -69,8 +69,9 @@ def group(help_text: str) -> typer.Typer:
 def command(
     app: typer.Typer, name: str, *, options: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function's first parameter is its context; the others become arguments and options. Where it
-    takes any, they are those that the function `options` has."""
+    """The function's first parameter is its context; the others become arguments and options. With
+    `**values`, these are the parameters of the function `options`.
+    """
 
     def take(handler: Callable[..., None]) -> Callable[..., None]:
         shared = [] if options is None else _parameters(options)
@@ -88,7 +89,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def register(
     app: typer.Typer, name: str, handler: Callable[..., None], own: Sequence[inspect.Parameter]
 ) -> None:
-    """Under its name, with its own parameters and those that every command has."""
+    """Under its name, with its own parameters and the shared ones."""
 
     @functools.wraps(handler)
     def run(**values: Any) -> None:
@@ -115,7 +116,7 @@ def _run_handler(handler: Callable[..., None], shared: dict[str, Any], values: d
     flags = Flags(**shared)
     context = CommandContext(flags, as_json=as_json)
     try:
-        is_on_the_server = values.get("account") is not None  # where ids are asked for, without the interface
+        is_on_the_server = values.get("account") is not None  # where ids are used, without the interface
         for parameter in () if is_on_the_server else values.keys() & NOUNS.keys():
             if values[parameter] and isinstance(values[parameter], str):
                 values[parameter] = find(context.ask, parameter, values[parameter])

@@ -1,4 +1,4 @@
-"""What a command works with: its settings, the client, and the choice between people and programs."""
+"""The context of a command: its settings, the client, and output for people or programs."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LONGEST_WAIT_SECONDS = 5
 
 
 class CommandContext:
-    """Made for one command; its parts are made when they are first used."""
+    """Made for one command; its parts are made on first use."""
 
     def __init__(self, flags: "Flags", *, as_json: bool | None) -> None:
         self.wants_json = as_json is True
@@ -80,7 +80,7 @@ class CommandContext:
         return self.client.run(work)
 
     def show(self, work: "Call[T] | Steps[T]", human: Callable[[T], None]) -> T:
-        """Carries the work out and shows its result: the server's own JSON, or `human`."""
+        """Runs the work and shows its result: the server's own JSON, or `human`."""
         raw, result = self.carry_out(work, None)
         self.show_result(raw, result, human)
         return result
@@ -123,7 +123,7 @@ class CommandContext:
 
 
 def patience() -> "Patience":
-    """A person waits: one more attempt and a short rate limit, no longer."""
+    """A person waits: only one retry and a short rate limit."""
     from postroom_client.transport.exchange import Patience
 
     return Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""The doctor's checks: each looks at one thing and says pass, warn or fail, with the next step."""
+"""The doctor's checks: each returns pass, warn or fail, with the next step."""
 
 import os
 import re
@@ -52,7 +52,7 @@ Check = Callable[[Client, Settings], Finding]
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Stops asking the server once it does not answer; asks for the account's things only with a good key."""
+    """Stops asking the server once it does not answer; asks for the account's data only with a valid key."""
     yield check_profile_file()
     patience = Patience(attempts=2, longest_wait_seconds=2)
     with Client(settings.api_key or "missing", settings.base_url, patience=patience) as client:
@@ -142,7 +142,7 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 def check_search(client: Client, settings: Settings) -> Finding:
-    """Mail that is not in the index yet is not found; everything else works meanwhile."""
+    """Mail not indexed yet is not found; everything else works meanwhile."""
     try:
         progress = msgspec.json.decode(_get(client, "/ready").content, type=Ready).search
     except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
@@ -157,7 +157,7 @@ def check_search(client: Client, settings: Settings) -> Finding:
 
 
 def check_dns(client: Client, settings: Settings) -> Finding:
-    """Of every domain, but the one that works on a single machine alone."""
+    """For every domain, except one that only works on a single machine."""
     if client.me().scope != "account":
         return Finding(DNS, "pass", "Not this key's business.")
     domains = [each for each in client.list_domains(limit=100).data if not is_at_home(each)]
@@ -183,7 +183,7 @@ def is_at_home(domain: Domain) -> bool:
 
 
 def check_ways(client: Client, settings: Settings) -> Finding:
-    """Mailboxes elsewhere and services that post, as `postroom connect` made them."""
+    """External mailboxes and services that post, as created by `postroom connect`."""
     if client.me().scope == "inbox":
         return Finding(WAYS, "pass", "Not this key's business.")
     found = list_ways(client)
@@ -279,13 +279,13 @@ def check_port(door: Door, host: str, port: int) -> Finding:
 
 
 def set_port(door: Door) -> int | None:
-    """Only where this machine's environment says that there is one."""
+    """Only if set in this machine's environment."""
     setting = os.environ.get(door.setting, "").rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None
 
 
 def smtp_port(host: str) -> int:
-    """On this machine where the server's setting says; elsewhere where other servers look."""
+    """On this machine from the server's setting; elsewhere the public port."""
     if host not in LOCAL_HOSTS:
         return PUBLIC_SMTP_PORT
     port = set_port(SMTP)

@@ -1,4 +1,4 @@
-"""The program, and the nouns that its commands stand below, each with what its help says of it."""
+"""The program, and the groups of its commands, each with its help text."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""Makes arguments and options of what an operation takes, and arguments of a call of what was given."""
+"""Turns parameters of an operation into arguments and options, and given values into arguments of a call."""
 
 import inspect
 import json
@@ -23,7 +23,7 @@ INBOX = "The inbox: id, address or name."
 
 
 def argument(parameter: Parameter) -> inspect.Parameter:
-    """It stands without its name, and must be given."""
+    """A required positional argument."""
     noun = NOUNS.get(parameter.name)
     told = parameter.help if noun is None else f"The {noun.word}: its id, or what it is called."
     told = INBOX if parameter.name == "inbox_id" else told
@@ -34,7 +34,7 @@ def argument(parameter: Parameter) -> inspect.Parameter:
 
 
 def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
-    """`names` gives some options another name than that of the parameter."""
+    """`names` renames some options."""
     if parameter.name in KNOWN:
         return _made(parameter.name, KNOWN[parameter.name], parameter.default)
     if parameter.name == "inbox_id" and parameter.is_required:
@@ -64,7 +64,7 @@ def _made(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 def flag_of(parameter: Parameter, names: Mapping[str, str]) -> str:
-    """A list is given one by one, and what is so by default is given to have it not so."""
+    """A list is given item by item, and a flag that is on by default gets its negation."""
     name = names.get(parameter.name, "")
     if parameter.name == "when":
         name = parameter.part_of
@@ -103,7 +103,7 @@ def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
 
 
 def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
-    """What the interface says of it, with the names that the fields have on the command line."""
+    """The description from the interface, with fields renamed to options."""
 
     def as_flag(found: re.Match[str]) -> str:
         name = re.sub(r"([A-Z])", r"_\1", found[0]).lower()
@@ -120,7 +120,7 @@ def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
 
 
 def given(parameters: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call: what was not given is left out, and counts as the interface says."""
+    """The arguments of a call: missing ones are left out, so that the interface's defaults apply."""
     found: dict[str, Any] = {}
     for each in parameters:
         if _is_given(each, values):

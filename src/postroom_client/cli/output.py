@@ -1,4 +1,4 @@
-"""The two ways to speak: tables for people, JSON for programs. Data goes to stdout, all else to stderr."""
+"""The two kinds of output: tables for people, JSON for programs. Data goes to stdout, all else to stderr."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH_WITHOUT_TERMINAL = 200
 MINUTE, HOUR, DAY = 60, 3600, 86400
 Row = Sequence[str]
-Cell = str | Callable[[Any], str]  # the path of a field, or what makes a text of a whole item
+Cell = str | Callable[[Any], str]  # the path of a field, or a function that makes a text of an item
 Column = str | tuple[str, Cell]  # "created created_at": the title and the path, or the path alone
 Columns = tuple[Column, ...]
 COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
@@ -74,7 +74,7 @@ def print_human(*parts: "RenderableType") -> None:
 
 
 def print_text(text: str) -> None:
-    """Free text, escaped and never folded: what is copied from it is whole."""
+    """Free text, escaped and never wrapped, so that it can be copied whole."""
     print(many_lines(text), flush=True)
 
 
@@ -94,7 +94,7 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
 
 
 def colour(column: str, cell: str) -> str:
-    """Only of words that are ours. Rich leaves it out where NO_COLOR is set and where no terminal is."""
+    """Only for our own words. Rich omits colours if NO_COLOR is set or there is no terminal."""
     return COLOURS.get(cell, "") if column in COLOURED_COLUMNS else ""
 
 
@@ -117,7 +117,7 @@ def print_table(columns: Columns, items: Iterable[Any]) -> None:
 
 
 def print_fields(fields: Columns, item: Any) -> None:
-    """Those that are not empty."""
+    """Only those that are not empty."""
     pairs = [(title, cell(item, path)) for title, path in map(_titled, fields)]
     print_human(record([(title, value) for title, value in pairs if value]))
 

@@ -1,4 +1,4 @@
-"""Text from strangers, made harmless for a terminal: control and direction characters show as escapes."""
+"""Makes untrusted text harmless for a terminal: control and direction characters are escaped."""
 
 import re
 

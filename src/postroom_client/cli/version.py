@@ -1,4 +1,4 @@
-"""The version, and the commit and day it was made of."""
+"""The version, with its commit and date."""
 
 import subprocess
 from pathlib import Path

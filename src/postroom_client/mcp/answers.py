@@ -1,4 +1,4 @@
-"""How tools are described and answer: short schemas, each answer once, faults in the tool's own words."""
+"""Descriptions and answers of tools: short schemas, each answer once, errors in the tool's own terms."""
 
 import inspect
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Answering(FuncMetadata):
-    """What the library keeps of a tool, with arguments that it does not know refused, and one answer."""
+    """The library's metadata of a tool, but unknown arguments are refused, and there is one answer."""
 
     result: Any = None  # the type of what the tool returns
     is_text: bool = False
@@ -35,7 +35,7 @@ class Answering(FuncMetadata):
 
 
 class PlainTool(Tool):
-    """Says in its own words what is wrong with its arguments."""
+    """Reports errors in its arguments in its own words."""
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:
         try:
@@ -56,7 +56,7 @@ def _told(fault: Any, model: Any) -> str:
 
 
 def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
-    """By its docstring and its types; arguments that it does not know are refused."""
+    """From its docstring and types; unknown arguments are refused."""
     title = function.__name__.replace("_", " ").capitalize()
     tool = Tool.from_function(function, title=title, annotations=annotations, structured_output=True)
     model = tool.fn_metadata.arg_model
@@ -66,7 +66,7 @@ def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool
 
 
 def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_text: bool) -> Tool:
-    """Calls this function, and says the same in fewer words. `told` is what others said before."""
+    """Calls this function, with a shorter description. `told` holds descriptions already used."""
     known = tool.fn_metadata
     parameters = {**_said_once(_input(tool.parameters), told), "additionalProperties": False}
     described = None if is_text else _outline(known.output_schema or {})
@@ -89,7 +89,7 @@ def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_t
 
 
 def _said_once(schema: Json, told: dict[str, str]) -> Json:
-    """An argument that means the same as in a tool before is not described again."""
+    """An argument with the same meaning as in an earlier tool is not described again."""
     fields = schema.get("properties", {})
     is_repeated = told.get("attachments") == fields.get("attachments", {}).get("description", "")
     short = {name: _unless_told(name, field, told) for name, field in fields.items()}
@@ -108,7 +108,7 @@ def _unless_told(name: str, field: Json, told: dict[str, str]) -> Json:
 
 
 def _input(schema: Any) -> Any:
-    """Without titles, and without what says nothing: empty defaults, objects that take anything."""
+    """Without titles and without empty defaults or objects that take anything."""
     if isinstance(schema, list):
         return [_input(each) for each in schema]
     if not isinstance(schema, dict):
@@ -124,7 +124,7 @@ def _input(schema: Any) -> Any:
 
 
 def _without_null(schema: Json) -> Json:
-    """What may be left out is not described as null as well."""
+    """An optional value is not also described as null."""
     choices = schema.get("anyOf")
     if not isinstance(choices, list):
         return schema
@@ -138,5 +138,5 @@ def _without_null(schema: Json) -> Json:
 
 
 def _outline(schema: Json) -> Json:
-    """The names of what is in an answer; the answer itself shows the rest."""
+    """The names of the fields of an answer; the answer itself shows the rest."""
     return {"type": "object", "required": list(schema.get("properties", {}))}

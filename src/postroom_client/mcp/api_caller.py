@@ -48,14 +48,14 @@ Attachments = Annotated[
 
 
 class Carrier(Protocol):
-    """Carries out a described call with the key of whoever asks."""
+    """Makes a described call with the caller's key."""
 
     def run(self, work: Call[T] | Steps[T]) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who uses the tools, and the inbox to use when none is named."""
+    """The user of the tools, and the inbox used by default."""
 
     carrier: Carrier
     inbox_id: str | None = None
@@ -77,7 +77,7 @@ class ApiCaller:
             raise ToolError(in_own_words(msgspec.json.encode(error.to_json()).decode())) from None
 
     async def inbox_id(self, ctx: Ctx, asked: str) -> str:
-        """The inbox that is named, else the caller's default, else the only one that the key reaches."""
+        """The named inbox, else the caller's default, else the only one that the key reaches."""
         default = asked or self.default_inbox_id(ctx)
         if default:
             return default
@@ -88,7 +88,7 @@ class ApiCaller:
 
 
 def in_own_words(told: str) -> str:
-    """Fields have the names of the tools' arguments: mailbox_name, and not mailboxName."""
+    """Uses the names of the tools' arguments: mailbox_name, not mailboxName."""
     return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), told)
 
 

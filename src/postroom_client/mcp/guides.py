@@ -1,4 +1,4 @@
-"""Resources and prompts beside the tools: threads and texts of files by address, and two ways to work."""
+"""Resources and prompts besides the tools: threads and texts of files by address, and two workflows."""
 
 from mcp.server import MCPServer
 from pydantic import TypeAdapter

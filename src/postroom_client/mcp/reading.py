@@ -1,4 +1,4 @@
-"""The tools for reading that an agent is given. Each is one call of the interface, or a few together."""
+"""The reading tools for an agent. Each is one call of the interface, or a few together."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the tools return, with the names that their arguments have. No field can hold a key or a secret.
+"""Results of the tools, with the names of their arguments. No field can hold a key or a secret.
 
 Without slots: the MCP library takes a class attribute for a default, and slots are class attributes.
 """
@@ -162,7 +162,7 @@ class FileText:
 
 
 def made(kind: type[T], found: Any, **others: Any) -> T:
-    """What is not given is taken from the field of the same name."""
+    """Fields not given are taken from the field of the same name."""
     names = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
     return kind(**others, **{name: getattr(found, name) for name in names})
 
@@ -217,7 +217,7 @@ def file_text(message_id: str, found: results.AttachmentText, offset: int) -> Fi
 
 
 def piece(text: str, offset: int) -> tuple[str, int | None]:
-    """As much as an answer holds from there, and where it goes on."""
+    """As much as fits into an answer from `offset` on, and where it continues."""
     end = offset + BODY_LIMIT_CHARACTERS
     return (text[offset:end], end) if end < len(text) else (text[offset:], None)
 
@@ -243,7 +243,7 @@ def mail(message: results.Message, delimiters: Delimiters) -> Mail:
 
 
 def letter(message: results.Message) -> str:
-    """A mail as one reads it: who, to whom, about what, with which files, and the text."""
+    """A mail as text: sender, recipients, subject, files and body."""
     lines = [f"From: {message.from_addr}", f"To: {message.header_to}"]
     lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []
     lines += [f"Subject: {message.subject}"]

@@ -18,13 +18,13 @@ KNOWN: dict[str, Any] = {
     "forward_of": Annotated[str, Field(description="A message to pass on, with its text and files.")],
 }
 EMPTY: tuple[Any, ...] = ("", None, [], {})
-# Given by the tool; for an answer its thread will do; of templates a tool says itself that it takes them; and
-# who writes to many does it by other means.
+# Set by the tool itself; for a reply the thread is enough; templates are described by the tool itself; and
+# unsubscribe links are for bulk mail.
 LEFT_OUT = {"inbox_id", "reply_to_message_id", "template", "fields", "unsubscribe"}
 
 
 def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
-    """Gives a tool the fields of an operation beside its own, but those that it sets."""
+    """Gives a tool the fields of an operation besides its own, except those that it sets."""
 
     def extend(tool: F) -> F:
         known = inspect.signature(tool, eval_str=True)
@@ -67,7 +67,7 @@ def _kind(parameter: Parameter) -> tuple[Any, Any]:
 
 
 def given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not empty, with its files read."""
+    """The non-empty values, with files read."""
     found = {name: value for name, value in fields.items() if value not in EMPTY}
     if "attachments" in found:
         found["attachments"] = decode_files(found["attachments"])

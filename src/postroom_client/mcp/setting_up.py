@@ -1,4 +1,4 @@
-"""The tools by which an agent sets up for itself what its key may: a key for an inbox, a domain."""
+"""Tools by which an agent sets up what its key allows: a key for an inbox, a domain."""
 
 from dataclasses import dataclass
 from typing import Annotated

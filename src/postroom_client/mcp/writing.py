@@ -1,4 +1,4 @@
-"""The tools for writing that an agent is given: sending, answering, passing on, drafts, and their fate."""
+"""The writing tools for an agent: sending, replying, forwarding, drafts, and delivery results."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Plays a scenario against an inbox: its people get inboxes of their own, write, and wait for answers."""
+"""Plays a scenario against an inbox: its people get their own inboxes, write, and wait for answers."""
 
 import secrets
 import time
@@ -34,7 +34,7 @@ class Mismatch(Exception):
 
 
 class Person:
-    """Somebody of the scenario, with an inbox and what came into it so far."""
+    """A person of the scenario, with an inbox and the mail received so far."""
 
     def __init__(self, client: Client, inbox: Inbox, tested: Inbox) -> None:
         self.inbox = inbox
@@ -52,7 +52,7 @@ class Person:
         self._thread_id = sent.thread_id
 
     def next_answer(self, seconds: float) -> Message | None:
-        """The oldest mail of the inbox under test that was not looked at yet."""
+        """The oldest unseen mail from the inbox under test."""
         deadline = time.monotonic() + seconds
         while True:
             found = self._client.list_messages(self.inbox.id, direction="inbound", limit=PAGE).data

@@ -1,4 +1,4 @@
-"""Scenarios: written conversations with an inbox, as files to be played, and made from a real thread."""
+"""Scenarios: written conversations with an inbox, as files to play, and made from a real thread."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,11}")
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of three: somebody writes (`from`), is answered (`expect`), or hears nothing (`silence`)."""
+    """One of three: somebody writes (`from`), is answered (`expect`), or gets no answer (`silence`)."""
 
     sender: str | None = field(default=None, name="from")
     subject: str = ""
@@ -37,7 +37,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """`people` are the names used in steps and how each signs."""
+    """`people` are the names used in steps, with each one's signature."""
 
     people: dict[str, str]
     steps: list[Step]
@@ -80,7 +80,7 @@ def fill_in(text: str, addresses: dict[str, str]) -> str:
 
 
 def record(messages: Sequence[Message], inbox_address: str) -> str:
-    """A scenario file of a thread. No address of it is left: people become {person1}, others are invented."""
+    """A scenario file from a thread. No address is left: people become {person1}, others are invented."""
     inbound = [message for message in messages if message.direction == "inbound"]
     names: dict[str, str] = {}
     for message in inbound:
@@ -132,7 +132,7 @@ def _address_of(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string; JSON's form of it, with what TOML forbids and JSON allows."""
+    """A TOML string: like JSON's, but with characters escaped that TOML forbids."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

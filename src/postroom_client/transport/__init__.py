@@ -1,1 +1,1 @@
-"""How calls and events get over the network."""
+"""Calls and events over the network."""

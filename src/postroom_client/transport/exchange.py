@@ -1,4 +1,4 @@
-"""One request and its answer, described without doing it: a client with or without `await` carries it out."""
+"""One request and its answer, described without doing it: the blocking or the async client performs it."""
 
 import random
 from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -64,11 +64,11 @@ class Call(Generic[T]):
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
 
 
-Steps = Generator[Call[Any], Any, T]  # several calls; each is sent the result of the last
+Steps = Generator[Call[Any], Any, T]  # several calls; each step gets the result of the last
 
 
 async def carry_out(work: "Call[T] | Steps[T]", exchange: Callable[[Call[Any]], Awaitable[Any]]) -> T:
-    """Gives each call of `work` to `exchange`, and to the next step what came of it."""
+    """Passes each call of `work` to `exchange`, and its result to the next step."""
     if isinstance(work, Call):
         only: T = await exchange(work)
         return only
@@ -94,7 +94,7 @@ class Patience:
 def pause_before_next(
     call: Call[Any], outcome: Reply | Fault, attempt: int, patience: Patience
 ) -> float | None:
-    """Seconds until another attempt is worth it; None when this outcome stands."""
+    """Seconds until another attempt is worthwhile; None if this outcome is final."""
     if attempt >= patience.attempts or not _is_worth_repeating(call, outcome):
         return None
     if isinstance(outcome, Reply) and outcome.retry_after is not None:
@@ -111,7 +111,7 @@ def _is_worth_repeating(call: Call[Any], outcome: Reply | Fault) -> bool:
 
 
 def backoff(attempt: int, first_seconds: float, longest_seconds: float) -> float:
-    """Doubles with each attempt; the spread keeps many clients from coming back at once."""
+    """Doubles with each attempt; the spread keeps many clients from returning at once."""
     whole = min(first_seconds * 2.0 ** min(attempt - 1, 30), longest_seconds)
     return whole * random.uniform(0.5, 1.0)  # noqa: S311 (no secret hangs on it)
 
@@ -127,7 +127,7 @@ def require_success(call: Call[Any], outcome: Reply | Fault, attempt: int) -> Re
 
 
 def to_error(status: int, content: bytes, retry_after: int | None) -> PostroomError:
-    """Reads an error answer; one that is not ours, say from a proxy, still says what it was."""
+    """Reads an error answer; one that is not ours, for example from a proxy, is still described."""
     try:
         body = msgspec.json.decode(content, type=dict[str, Any])
         code, message = str(body.pop("error")), str(body.pop("message"))
@@ -142,7 +142,7 @@ def to_error(status: int, content: bytes, retry_after: int | None) -> PostroomEr
 
 
 def _is_removed_earlier(call: Call[Any], reply: Reply, attempt: int) -> bool:
-    """An attempt whose answer was lost has done it already."""
+    """An earlier attempt whose answer was lost has already done it."""
     return call.method == "DELETE" and attempt > 1 and reply.status == NOT_FOUND
 
 
@@ -157,7 +157,7 @@ def path(*segments: str) -> str:
 
 
 def present(values: Mapping[str, object]) -> dict[str, str]:
-    """A query of the values that are given."""
+    """A query with the values that are given."""
     return {name: _spell(value) for name, value in values.items() if value is not None}
 
 

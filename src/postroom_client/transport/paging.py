@@ -1,4 +1,4 @@
-"""Lists of many pages as one: each page is asked for when its first item is wanted."""
+"""Lists of many pages as one: each page is requested when its first item is needed."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ PAGE = 100
 
 
 def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of the page behind; None when there is none."""
+    """The arguments of the next page; None if there is none."""
     if hasattr(page, "next"):
         name = "cursor" if "cursor" in kwargs else "after"
         return {**kwargs, name: page.next} if page.next and page.data else None

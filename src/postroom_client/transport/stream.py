@@ -1,4 +1,4 @@
-"""The event stream: connects, subscribes, reconnects, and resumes behind the last event it gave out."""
+"""The event stream: connects, subscribes, reconnects, and resumes after the last event it returned."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ OnPause = Callable[[str, float], None]  # why the stream broke, and for how many
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """An event as the very text that the server sent."""
+    """An event as the exact text that the server sent."""
 
     event_id: str
     kind: str
@@ -47,7 +47,7 @@ class _Head(Struct, frozen=True):
 
 
 class Subscription:
-    """What to hear and what was heard: all that outlives a connection."""
+    """The filters and the last event: all that outlives a connection."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Subscription:
         return msgspec.json.encode({"type": "subscribe", **wanted, **resume}).decode()
 
     def take(self, text: str) -> Frame | None:
-        """A frame to give out, or None. Raises StreamRefused on the server's error."""
+        """A frame to return, or None. Raises StreamRefused on the server's error."""
         head = _read_head(text)
         self._failures = 0
         if head.type == "error":
@@ -80,7 +80,7 @@ class Subscription:
         return Frame(head.event_id, head.event, text)
 
     def pause_after(self, error: Exception) -> float:
-        """Seconds to rest before the next connection; raises when another try cannot help."""
+        """Seconds to wait before the next connection; raises if a retry cannot help."""
         _raise_if_final(error)
         self._failures += 1
         return backoff(self._failures, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
@@ -150,7 +150,7 @@ def frames(
 def _one_connection(base_url: str, api_key: str, subscription: Subscription) -> Generator[Frame, None, None]:
     from websockets.sync.client import connect
 
-    # Closed inside, a connection that the caller leaves ends as a normal one and not as an error.
+    # Closed inside, so that a connection left by the caller ends normally and not as an error.
     with connect(address(base_url), **_options(api_key)) as socket, closing(socket):
         socket.send(subscription.request())
         for text in socket:
@@ -162,7 +162,7 @@ def _one_connection(base_url: str, api_key: str, subscription: Subscription) -> 
 async def async_frames(
     base_url: str, api_key: str, subscription: Subscription, on_pause: OnPause | None = None
 ) -> AsyncGenerator[Frame, None]:
-    """As `frames`, awaited."""
+    """Like `frames`, awaited."""
     while True:
         try:
             async with aclosing(_one_async_connection(base_url, api_key, subscription)) as connection:

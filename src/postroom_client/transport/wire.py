@@ -1,4 +1,4 @@
-"""Puts a described call onto the wire and takes the answer off it."""
+"""Sends a described call and receives its answer."""
 
 import functools
 import io
@@ -28,7 +28,7 @@ def require_visible(api_key: str) -> None:
 
 
 def trusted() -> ssl.SSLContext:
-    """The authorities that this machine trusts, read once: it takes longer than most calls do."""
+    """The system's certificate authorities, loaded once: that takes longer than most calls."""
     return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -45,7 +45,7 @@ def headers(api_key: str) -> dict[str, str]:
 def build(
     http: httpx2.Client | httpx2.AsyncClient, call: Call[Any], on_progress: OnProgress | None
 ) -> httpx2.Request:
-    """One request serves every attempt, so that all of them are equal byte for byte."""
+    """One request for every attempt, so that all of them are identical."""
     try:
         return http.build_request(
             call.method,
@@ -75,7 +75,7 @@ def ignore_progress(done: int, total: int | None) -> None:
 
 
 class CountedFile:
-    """A file to upload that tells how much of all of them has been taken."""
+    """A file to upload that reports the progress of all files."""
 
     def __init__(self, content: bytes, tell_all: Callable[[], None]) -> None:
         self._content = io.BytesIO(content)
@@ -136,7 +136,7 @@ async def async_attempt(
 
 
 class Taken:
-    """The part of an answer that has come so far."""
+    """The part of an answer received so far."""
 
     def __init__(self, answer: httpx2.Response, on_progress: OnProgress | None) -> None:
         self._answer = answer

@@ -1,1 +1,1 @@
-"""People: users of an account, how they sign in, and the programs that they let in."""
+"""People: users of an account, how they sign in, and the programs they authorize."""

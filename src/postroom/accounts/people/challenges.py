@@ -1,4 +1,4 @@
-"""Challenges: random values that have to come back once, from whom they were given to."""
+"""Challenges: random values that must come back once, from the browser they were given to."""
 
 import hmac
 
@@ -14,7 +14,7 @@ REFUSED = "This attempt is too old, was answered before, or began in another bro
 
 
 def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "") -> None:
-    """`holder` is a secret of the browser or the session that it is for; `more` comes back with it."""
+    """`holder` is a secret of its browser or session; `more` is returned with it."""
     insert(
         tx,
         "challenges",
@@ -26,7 +26,7 @@ def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "")
 
 
 def take(tx: Tx, purpose: str, token: str, holder: str, now: int) -> str:
-    """What was stored with it. Of two that bring it back at once, one is refused."""
+    """Returns what was stored with it. It can be used only once."""
     row = tx.one(
         "delete from challenges where token_hash = :token_hash and purpose = :purpose"
         " returning value, expires_at",

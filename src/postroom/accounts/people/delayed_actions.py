@@ -1,4 +1,4 @@
-"""What one click at a page ends, done only after a while: until then it can be taken back."""
+"""Actions from a click on a page that run after a delay and can be undone until then."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from postroom.storage.database import Row, Tx, insert_item, item_from_row, updat
 
 BELL = "delayed_actions"
 DELAY = 10 * SECOND
-LEASE = MINUTE  # after which somebody else does what its claimant did not finish
+LEASE = MINUTE  # after this, another node does what the claimant did not finish
 SHOWN = 5
-LIFETIME = 30 * DAY  # of a refusal that nobody read
+LIFETIME = 30 * DAY  # of a refusal that was never read
 
 
 class DelayedAction(Struct, frozen=True):
@@ -36,7 +36,7 @@ def add(tx: Tx, action: DelayedAction) -> None:
 
 
 def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[DelayedAction]:
-    """Those that can still be taken back or were refused, the newest first."""
+    """Those that can still be undone or were refused, newest first."""
     rows = tx.all(
         "select * from delayed_actions where session_id = :session_id"
         " and (claimed_at is null or refused is not null) order by due_at desc limit :limit",
@@ -47,7 +47,7 @@ def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[Delayed
 
 
 def targets_of(tx: Tx, session_id: str) -> set[str]:
-    """What is on its way out: lists of this session leave it out."""
+    """What is about to be deleted: lists of this session leave it out."""
     rows = tx.all("select targets from delayed_actions where session_id = :session_id", session_id=session_id)
     return {target for row in rows for target in row["targets"].split()}
 
@@ -64,7 +64,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
 
 
 def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
-    """None: it was taken back, or somebody else does it."""
+    """None if it was undone, or somebody else does it."""
     row = tx.one(
         "update delayed_actions set claimed_at = :now where id = :id and refused is null"
         " and (claimed_at is null or claimed_at <= :lost) returning *",
@@ -76,7 +76,7 @@ def claim(tx: Tx, action_id: str, now: int) -> DelayedAction | None:
 
 
 def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
-    """False: too late, or not of this session."""
+    """False if it is too late, or belongs to another session."""
     removed = tx.run(
         "delete from delayed_actions where id = :id and session_id = :session_id and claimed_at is null",
         id=action_id,
@@ -86,7 +86,7 @@ def take_back(tx: Tx, session_id: str, action_id: str) -> bool:
 
 
 def mark_refused(tx: Tx, action_id: str, reasons: Sequence[str]) -> None:
-    """What it was about is no longer on its way out."""
+    """Its targets are shown in lists again."""
     update(tx, "delayed_actions", action_id, refused=" ".join(reasons), targets="")
 
 

@@ -1,4 +1,4 @@
-"""Programs without a browser: they show a code and wait until a person has compared it and allowed them."""
+"""Programs without a browser: they show a code and wait until a person has compared and approved it."""
 
 import secrets
 
@@ -13,7 +13,7 @@ from postroom.storage.database import Row, Tx, count, insert, item_from_row
 LIFETIME = 10 * MINUTE
 WAITING_AN_ADDRESS = 20
 WAITING, ALLOWED = "waiting", "allowed"
-ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"  # no word comes of these, and none is taken for another (RFC 8628, 6.1)
+ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"  # letters that form no words and are not confused (RFC 8628, 6.1)
 
 
 class DeviceCode(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Feedback: what programs and people tell whoever runs the server."""
+"""Feedback: messages from programs and people to the operator."""
 
 from msgspec import Struct
 
@@ -55,7 +55,7 @@ def _require_room(tx: Tx, key_id: str, now: int) -> None:
 
 
 def list_newest(tx: Tx, kind: str | None, limit: int) -> list[Feedback]:
-    """Of all accounts: it is for whoever runs the server."""
+    """From all accounts: it is for the operator."""
     rows = tx.all(
         "select * from feedback where (:all = 1 or type = :type)"
         " order by created_at desc, id desc limit :limit",

@@ -17,7 +17,7 @@ from postroom.storage.database import Row, Tx, insert
 CODE_LIFETIME = 60 * SECOND
 ACCESS_LIFETIME = HOUR
 REFRESH_LIFETIME = 30 * DAY
-# What a person may choose from, the safest that is of use first.
+# What a person may choose from, the safest useful one first.
 LEVELS: dict[str, tuple[str, ...]] = {
     "draft": (permissions.READ, permissions.DRAFT),
     "read": permissions.READING,
@@ -27,7 +27,7 @@ INVALID_GRANT = "invalid_grant"
 
 
 class Allowed(Struct, frozen=True):
-    """What somebody allowed, and whom. The maker is the key that stands for that person."""
+    """What was allowed, and to whom. The maker is the key that stands for the person."""
 
     client_id: str
     redirect_uri: str
@@ -76,7 +76,7 @@ def exchange(
     name: str,
     now: int,
 ) -> Tokens | None:
-    """None when the code was used before: what it gave has then ended, which must be committed."""
+    """None if the code was used before: its grant has then ended, which must be committed."""
     row = tx.one("select * from oauth_codes where code_hash = :code_hash", code_hash=hash_token(code))
     if row is None:
         raise OauthError("This code is unknown.", oauth=INVALID_GRANT)
@@ -137,7 +137,7 @@ def _require_fitting(
 
 
 def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) -> Tokens | None:
-    """None when the token was used before: its grant has then ended, which must be committed."""
+    """None if the token was used before: its grant has then ended, which must be committed."""
     old = hash_token(token)
     row = tx.one("select * from oauth_grants where refresh_hash = :old", old=old)
     if row is None:
@@ -158,7 +158,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
         expires_at=now + REFRESH_LIFETIME,
         old=old,
     )
-    if not changed:  # another request was quicker with the same token
+    if not changed:  # another request was faster with the same token
         end(tx, key.id)
         return None
     insert(tx, "oauth_used_tokens", token_hash=old, key_id=key.id, expires_at=row["expires_at"])
@@ -167,7 +167,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
 
 
 def revoke(tx: Tx, token: str) -> str | None:
-    """By either of its tokens; gives the key that was ended."""
+    """By either of its tokens; returns the key that was ended."""
     hashed = hash_token(token)
     row = tx.one(
         "select oauth_grants.key_id from oauth_grants join keys on keys.id = oauth_grants.key_id"
@@ -186,7 +186,7 @@ def end(tx: Tx, key_id: str) -> None:
 
 
 def remove_expired(tx: Tx, now: int, rows: int) -> int:
-    """Whose refresh token has run out, with their keys; and grants whose key was revoked."""
+    """Grants with an expired refresh token, with their keys; and grants whose key was revoked."""
     found = tx.all(
         "select key_id from oauth_grants where expires_at <= :now order by expires_at limit :rows",
         now=now,

@@ -1,4 +1,4 @@
-"""Links that go by mail: an invitation, or one to sign in, which only the browser that asked can use."""
+"""Links sent by mail: an invitation, or a sign-in link, which only works in the browser that asked."""
 
 import hmac
 
@@ -24,13 +24,13 @@ class MailLink(Struct, frozen=True):
 
 
 def invite(tx: Tx, user: User, token: str, now: int) -> None:
-    """A new invitation ends the earlier."""
+    """A new invitation ends the earlier one."""
     tx.run("delete from mail_links where user_id = :id and purpose = 'invitation'", id=user.id)
     _add(tx, user, INVITATION, None, token, now, now + INVITATION_LIFETIME)
 
 
 def ask(tx: Tx, user: User, browser: str, token: str, now: int) -> bool:
-    """False when this user has been sent enough of them: nobody fills a mailbox by asking."""
+    """False if this user was sent enough of them: else anyone could flood a mailbox."""
     lately = "from mail_links where user_id = :id and purpose = 'sign_in' and created_at > :since"
     asked = count(tx, f"select count(*) as number {lately}", id=user.id, since=now - HOUR)
     if asked >= SIGN_IN_LINKS_AN_HOUR:
@@ -56,7 +56,7 @@ def _add(
 
 
 def find(tx: Tx, token: str, now: int) -> MailLink | None:
-    """Looking at it uses nothing up."""
+    """Does not use the link up."""
     row = tx.one("select * from mail_links where token_hash = :token_hash", token_hash=hash_token(token))
     if row is None or row["expires_at"] <= now:
         return None
@@ -65,7 +65,7 @@ def find(tx: Tx, token: str, now: int) -> MailLink | None:
 
 
 def take(tx: Tx, token: str, browser: str, now: int) -> User:
-    """It works once, and a link to sign in only where it was asked for."""
+    """Works once; a sign-in link only in the browser that asked for it."""
     link = find(tx, token, now)
     if link is None:
         raise Unauthorized("This link was used before, or is too old. Ask for a new one.")

@@ -32,14 +32,14 @@ class OauthClient(Struct, frozen=True):
         return item_from_row(cls, row, redirect_uris=tuple(uris))
 
     def takes(self, redirect_uri: str) -> bool:
-        """Compared exactly; only the port of a loopback address is chosen anew each time (RFC 8252, 7.3)."""
+        """Compared exactly, except for the port of a loopback address (RFC 8252, 7.3)."""
         return redirect_uri in self.redirect_uris or any(
             _is_same_but_for_port(known, redirect_uri) for known in self.redirect_uris
         )
 
 
 def is_allowed_redirect(uri: str) -> bool:
-    """https anywhere, http on loopback alone; no fragment, no name or password, nothing invisible."""
+    """https anywhere, http only on loopback; no fragment, no name or password, nothing invisible."""
     parts = _split(uri)
     if parts is None or not parts.hostname or "#" in uri or "@" in parts.netloc:
         return False
@@ -93,13 +93,13 @@ def note_grant(tx: Tx, client_id: str, now: int) -> None:
 
 
 def clean_name(name: object) -> str:
-    """What a program calls itself, as a page may show it."""
+    """The name that a program gives itself, safe to show on a page."""
     shown = name.strip() if isinstance(name, str) else ""
     return shown[:100] if shown and names.is_clean(shown[:100]) else "A program without a name"
 
 
 def remove_unused(tx: Tx, now: int, rows: int) -> int:
-    """Those that nobody let in within a day, and those whose grants have all ended."""
+    """Those not authorized within a day, and those whose grants have all ended."""
     return tx.run(
         "delete from oauth_clients where id in (select id from oauth_clients where created_at < :before"
         " and not exists (select 1 from oauth_grants where client_id = oauth_clients.id)"

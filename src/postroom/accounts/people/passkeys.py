@@ -1,4 +1,4 @@
-"""Passkeys: keys that a user's devices hold, and of which only the public half is here (WebAuthn)."""
+"""Passkeys: keys held by a user's devices; only the public half is stored here (WebAuthn)."""
 
 from msgspec import Struct
 
@@ -80,7 +80,7 @@ def remove(tx: Tx, passkey: Passkey) -> None:
 
 
 def mark_used(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> None:
-    """Refused when it was used or removed since it was read: of two with one count, one is a copy."""
+    """Refused if used or removed since it was read: of two with the same count, one is a copy."""
     is_same = tx.run(
         "update passkeys set sign_count = :sign_count, last_used_at = :now"
         " where id = :id and sign_count = :seen",

@@ -1,4 +1,4 @@
-"""Users: the people of an account, each with a role, some of them with pods of their own."""
+"""Users: the people of an account, each with a role, some limited to certain pods."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,7 +55,7 @@ class User(Struct, frozen=True):
 
 
 def require_email(address: str) -> str:
-    """In the form that is compared."""
+    """Returns the normalized form."""
     try:
         return normalize(validate(address))
     except ValueError as error:
@@ -68,7 +68,7 @@ def require_role(role: str) -> None:
 
 
 def require_pods(tx: Tx, account_id: str, role: str, asked: Sequence[str]) -> tuple[str, ...]:
-    """Their ids. An owner has all of the account."""
+    """Returns their ids. An owner always has the whole account."""
     if asked and role == OWNER:
         raise BadRequest("An owner has the whole account, and no pods of his own.", field="podIds")
     if len(asked) > PODS_OF_A_USER:
@@ -90,7 +90,7 @@ def add(
     state: str,
     now: int,
 ) -> User:
-    """With a key that stands for the user and has no token that anybody knows."""
+    """Creates a key that stands for the user; nobody knows its token."""
     names.require_clean(name, "name")
     require_role(role)
     if find_by_email(tx, account_id, email) is not None:
@@ -148,7 +148,7 @@ def list_active_of_address(tx: Tx, email: str, limit: int) -> list[User]:
 
 
 def find_of_address(tx: Tx, email: str) -> User | None:
-    """In any account: of several the one who can sign in, and was there first."""
+    """In any account: prefers a user who can sign in, then the oldest."""
     row = tx.one(
         f"select {_COLUMNS} from users where users.email = :email"
         " order by case when users.state = 'active' then 0 else 1 end, users.created_at limit 1",
@@ -177,7 +177,7 @@ def has_owner(tx: Tx, account_id: str) -> bool:
 
 
 def _count_owners(tx: Tx, account_id: str) -> int:
-    """Those who can sign in."""
+    """Counts only owners who can sign in."""
     owners = "from users where account_id = :id and role = 'owner' and state = 'active'"
     return database.count(tx, f"select count(*) as number {owners}", id=account_id)
 
@@ -189,7 +189,7 @@ def require_another_owner(tx: Tx, user: User) -> None:
 
 
 def put(tx: Tx, user: User) -> None:
-    """Stores what may change, and what the user's key may do by it."""
+    """Stores what may change, and the resulting permissions of the user's key."""
     names.require_clean(user.name, "name")
     update_item(tx, "users", user, ("name", "role", "state"), pod_ids=" ".join(user.pod_ids))
     held = " ".join(PERMISSIONS[user.role])
@@ -197,14 +197,14 @@ def put(tx: Tx, user: User) -> None:
 
 
 def activate(tx: Tx, user: User, name: str) -> User:
-    """Whoever has the address has shown it."""
+    """Called when the user has proven to own the address."""
     active = replace(user, state=ACTIVE, name=name or user.name)
     put(tx, active)
     return active
 
 
 def remove(tx: Tx, user: User) -> None:
-    """With all that the user allowed: sessions, passkeys, links, grants and keys."""
+    """Removes all that belongs to the user too: sessions, passkeys, links, grants and keys."""
     _end_keys(tx, [key.id for key in list_keys_of(tx, user)] + [user.key_id])
     for table in ("passkeys", "mail_links", "login_links", "push_subscriptions", "sessions", "oauth_codes"):
         tx.run(f"delete from {table} where user_id = :id", id=user.id)
@@ -213,7 +213,7 @@ def remove(tx: Tx, user: User) -> None:
 
 
 def proof_of(user: User, is_operator: bool = False) -> SignInProof:
-    """For whoever has shown to be this user."""
+    """For someone authenticated as this user."""
     pod_id = next(iter(user.pod_ids), None)
     return SignInProof(
         user.account_id, user.key_id, is_operator, by_key=False, user_id=user.id, pod_id=pod_id
@@ -221,7 +221,7 @@ def proof_of(user: User, is_operator: bool = False) -> SignInProof:
 
 
 def end_what_exceeds(tx: Tx, user: User) -> None:
-    """After a change: sessions, and what the user allowed that goes beyond what the user has now."""
+    """After a change of role or pods: ends the sessions, and keys that exceed what the user has now."""
     tx.run("delete from sessions where user_id = :id", id=user.id)
     left = set(PERMISSIONS[user.role])
     made = list_keys_of(tx, user)
@@ -238,7 +238,7 @@ def _is_within(tx: Tx, user: User, key: Key) -> bool:
 
 
 def list_keys_of(tx: Tx, user: User) -> list[Key]:
-    """Those that the user made or allowed, and those that came from them."""
+    """Keys that the user made or authorized, and keys made by those."""
     rows = tx.all(
         "select * from keys where account_id = :account_id and ' ' || lineage || ' ' like :within",
         account_id=user.account_id,
@@ -255,7 +255,7 @@ def _end_keys(tx: Tx, key_ids: list[str]) -> None:
 
 
 def is_like_owner(tx: Tx, caller: Caller) -> bool:
-    """An owner, or a key that no user but an owner has made: an admin gains nothing by a key of his own."""
+    """An owner, or a key made by no user but an owner: an admin gains nothing by making a key."""
     if caller.role is not None:
         return caller.role == OWNER
     if not caller.lineage:
@@ -266,14 +266,14 @@ def is_like_owner(tx: Tx, caller: Caller) -> bool:
 
 
 def require_may_give(tx: Tx, caller: Caller, role: str) -> None:
-    """Nobody gives, changes or takes away more than he has."""
+    """Nobody may give, change or take away more than they have."""
     may_all = set(PERMISSIONS[role]) <= caller.permissions
     if not may_all or (role == OWNER and not is_like_owner(tx, caller)):
         raise Forbidden(f"You may not do what the role {role} may do, and so not give or take it.")
 
 
 def require_still(tx: Tx, caller: Caller, permission: str) -> None:
-    """Whoever was let in a moment ago may have lost the role, or the pod, meanwhile."""
+    """A user authenticated a moment ago may have lost the role or the pod meanwhile."""
     if caller.user_id is None:
         return
     user = find(tx, caller.user_id)

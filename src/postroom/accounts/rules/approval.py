@@ -12,7 +12,7 @@ from postroom.mail.address import normalize, validate
 ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK = "always", "strangers", "attachments", "links", "risk"
 WORDS = (ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK)
 OVER_PER_DAY = "overPerDay"
-KEY = "key"  # the reason of a send by a key that may only draft
+KEY = "key"  # the reason for a send by a key that may only draft
 EXPIRES_HOURS = 72
 LONGEST_HOURS = 30 * 24
 REVIEWERS_LIMIT = 10
@@ -24,7 +24,7 @@ class OverPerDay(Struct, rename="camel", frozen=True, forbid_unknown_fields=True
     over_per_day: int
 
 
-# Bounds are only described here: `require_valid` checks them, and what is stored is read whatever it says.
+# Limits are only described here: `require_valid` checks them, and stored values are read in any case.
 class Approval(Struct, rename="camel", frozen=True):
     when: Annotated[
         list[str | OverPerDay],
@@ -54,7 +54,7 @@ class Approval(Struct, rename="camel", frozen=True):
 
 
 class Conditions(Struct, frozen=True):
-    """All levels of one send, added up."""
+    """The combined conditions of all levels for one send."""
 
     words: frozenset[str] = frozenset()
     over_per_day: int | None = None
@@ -67,7 +67,7 @@ NONE = Conditions()
 
 
 def require_valid(approval: Approval) -> Approval:
-    """Raises BadRequest with the field; reviewers come back in the form that is compared."""
+    """Raises BadRequest with the field; reviewers are returned in normalized form."""
     if len(approval.when) > RULES_LIMIT:
         raise BadRequest(f"approval.when has at most {RULES_LIMIT} rules.", field="approval")
     for rule in approval.when:
@@ -97,7 +97,7 @@ def _require_reviewers(addresses: list[str]) -> list[str]:
 
 
 def check_and_encode(approval: Approval | None) -> str | None:
-    """What somebody asks for, as it is stored."""
+    """Validates and encodes it for storage."""
     return encode(None if approval is None else require_valid(approval))
 
 
@@ -110,7 +110,7 @@ def decode(stored: str | None) -> Approval | None:
 
 
 def add_up(stored: Iterable[str | None]) -> Conditions:
-    """What cannot be read any more, or names a rule that this version does not know, holds everything."""
+    """A rule that is unreadable or unknown to this version holds everything."""
     levels = [level for level in stored if level is not None]
     if not levels:
         return NONE

@@ -40,7 +40,7 @@ _of_server = operator.attrgetter(*NAMES)
 
 
 def in_force(config: Config, stored: str | None) -> AccountLimits:
-    """The server's, and in their place what was set for one account. 0 is no limit."""
+    """The server's limits, overridden by those of the account. 0 is no limit."""
     return _combine(stored, _of_server(config))
 
 
@@ -75,7 +75,7 @@ def require_inbox_creation(tx: Tx, account_id: str, most: int | None, now: int) 
         )
 
 
-# Only described: `require_valid` checks it, and what is stored is read whatever it says.
+# Only described: `require_valid` checks it, and stored values are read in any case.
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MOST_OF_A_LIMIT})]
 
 
@@ -88,14 +88,14 @@ class Budget(Struct, rename="camel", frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """How much of a limit is used, and when there is room again. None: it is off."""
+    """How much of a limit is used, and when there is room again. None: no limit."""
 
     limit: int | None
     used: int
     resets_at: int | None
 
 
-# Fields of a budget: how they are written, and what of the operator's stands above them.
+# Fields of a budget: their names in the interface, and the operator's limits above them.
 FIELDS = {"per_minute": "perMinute", "per_day": "perDay", "cold_per_day": "coldPerDay"}
 ABOVE = {"per_minute": "sends_per_minute", "per_day": "sends_per_day", "cold_per_day": "cold_per_day"}
 
@@ -111,7 +111,7 @@ def require_valid(budget: Budget, allowed: AccountLimits) -> Budget:
 
 
 def check_and_encode(budget: Budget | None, allowed: AccountLimits) -> str | None:
-    """What somebody asks for, as it is stored."""
+    """Validates and encodes it for storage."""
     return encode(None if budget is None else require_valid(budget, allowed))
 
 
@@ -137,7 +137,7 @@ def require_sends(
     now: int,
     allowed: AccountLimits = SPECIFIED,
 ) -> None:
-    """So many in any 60 seconds and a UTC day; `count` are about to be stored, of an inbox or a budget."""
+    """Limits per 60 seconds and per UTC day; `count` are about to be stored, of an inbox or a budget."""
     of_a_minute, of_a_day = (_least(name, budget, allowed) for name in ("per_minute", "per_day"))
     if of_a_minute is None and of_a_day is None:
         return
@@ -166,7 +166,7 @@ def require_sends(
 
 
 def _nth_send(owner: str, span: str, most: int | None) -> str:
-    """Behind the newest `most - count` sends there is another one only if the limit would be passed."""
+    """A send older than the newest `most - count` exists only if the limit would be exceeded."""
     if most is None:
         return "null"
     return (
@@ -181,7 +181,7 @@ _WHO = {"inbox_id": "An inbox", "budget_id": "This key"}
 def read_uses(
     tx: Tx, inbox_id: str, budget: Budget, now: int, allowed: AccountLimits = SPECIFIED
 ) -> dict[str, Use]:
-    """Of an inbox, against the lower of its budget and what the operator allows."""
+    """Uses of an inbox, against the lower of its budget and the operator's limit."""
     today = start_of_day(now)
     in_minute, oldest = _count_sends(tx, inbox_id, now - MINUTE + 1)
     in_day, _ = _count_sends(tx, inbox_id, today)
@@ -196,7 +196,7 @@ def read_uses(
 
 
 def _count_sends(tx: Tx, inbox_id: str, since: int) -> tuple[int, int | None]:
-    """And when the oldest of them was accepted."""
+    """The number of sends, and when the oldest was accepted."""
     row = tx.one(
         "select count(*) as sends, min(created_at) as oldest from messages where inbox_id = :inbox_id"
         " and direction = 'outbound' and created_at >= :since",
@@ -217,7 +217,7 @@ def _cold_today(tx: Tx, inbox_id: str, today: int) -> set[str]:
     return {row["target"] for row in rows}
 
 
-def require_warmth(
+def require_cold_limit(
     tx: Tx,
     inbox_id: str,
     inbox_created_at: int,
@@ -226,9 +226,9 @@ def require_warmth(
     now: int,
     allowed: AccountLimits = SPECIFIED,
 ) -> None:
-    """A young inbox writes to few strangers a day; a send that would pass the limit is refused whole.
+    """A young inbox may write to few strangers a day; a send that exceeds the limit is refused as a whole.
 
-    A budget for strangers holds however old the inbox is.
+    A budget for strangers applies to inboxes of any age.
     """
     is_young = now - inbox_created_at < COLD_LIMIT_ENDS_AFTER
     if not cold or (not is_young and budget.cold_per_day is None):
@@ -243,7 +243,7 @@ def require_warmth(
 
 
 def require_no_loop(tx: Tx, thread_id: str, count: int, now: int) -> None:
-    """For a thread whose other side answers by machine: two machines must not talk without end.
+    """For a thread with an automatic sender: two programs must not answer each other for ever.
 
     `count` are about to be stored.
     """

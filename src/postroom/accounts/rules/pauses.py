@@ -1,4 +1,4 @@
-"""Pauses: nothing leaves an account, a pod or an inbox until a person says so again."""
+"""Pauses: nothing leaves an account, a pod or an inbox until a person ends the pause."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.storage.database import LOCK_ROWS, Tx, insert_new
 
-# Of a row of `inboxes`: whether anything above it is paused.
+# A condition on a row of `inboxes`: it, its pod or its account is paused.
 IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
 
 
@@ -39,7 +39,7 @@ class PausedScope(Struct, frozen=True):
 
 
 def list_all(tx: Tx, limit: int) -> list[PausedScope]:
-    """For an operator, those of every account."""
+    """For the operator: those of every account."""
     rows = tx.all("select * from pauses order by scope_id limit :limit", limit=limit)
     return [
         PausedScope(row["scope_id"], row["account_id"], Pause(row["since"], actor, row["reason"]))
@@ -49,7 +49,7 @@ def list_all(tx: Tx, limit: int) -> list[PausedScope]:
 
 
 def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int, reason: str | None = None) -> None:
-    """One that is there already stays as it is."""
+    """An existing pause stays as it is."""
     who = actors.encode(actor)
     insert_new(tx, "pauses", scope_id=scope_id, account_id=account_id, since=now, actor=who, reason=reason)
 
@@ -59,7 +59,7 @@ def remove(tx: Tx, scope_id: str) -> bool:
 
 
 def is_inbox_paused(tx: Tx, inbox_id: str) -> bool:
-    """If so, no other transaction ends the pause before this one is done: its end wakes what it held."""
+    """If so, the pause cannot end before this transaction does: its end wakes what it held."""
     locked = tx.all(
         "select scope_id from pauses where scope_id in (select id from inboxes where id = :id union all"
         " select pod_id from inboxes where id = :id union all select account_id from inboxes where id = :id)"

@@ -1,4 +1,4 @@
-"""Policies: who may write to an inbox and whom it may write to. Account, pod and inbox each only narrow."""
+"""Policies: who may write to an inbox and whom it may write to. Account, pod and inbox can only restrict."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ TYPES = (ALLOW, BLOCK, TRUST)
 RULES_LIMIT = 1000  # of one level and direction
 VALUES_AT_ONCE = 500
 BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
-# Of a row of `inboxes`: whether anything above it restricts to whom it may write.
+# A condition on a row of `inboxes`: some level restricts whom it may write to.
 HAS_POLICY = (
     "exists (select 1 from policies where direction = 'outbound'"
     " and scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
@@ -35,14 +35,14 @@ class PolicyRule(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """Of one level in one direction."""
+    """The policy of one level in one direction."""
 
     mode: str
     rules: list[PolicyRule]
 
 
 class PolicyRefusal(Struct, frozen=True):
-    """An address that may not, and the rule that says so; none where no level's list allows it."""
+    """A refused address, and the rule that refuses it; none if it is on no list of a level."""
 
     within: Reach
     address: str
@@ -74,7 +74,7 @@ def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
 
 
 def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> PolicyRule:
-    """One that is there already stays as it is."""
+    """An existing rule stays as it is."""
     rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
     _keep(tx, within, direction, added=1)
     named = {"scope_id": scope_of(within), "direction": direction, "value": rule.value, "type": kind}
@@ -129,7 +129,7 @@ def require_value(value: str) -> str:
 
 
 def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added: int = 0) -> None:
-    """A row stands for each level that restricts anything, and for no other: most mail finds none."""
+    """Only levels with a restriction have a row, so most mail finds none."""
     row = tx.one(
         "insert into policies (scope_id, direction, account_id, mode, rule_count)"
         " values (:scope_id, :direction, :account_id, :new_mode, :added)"
@@ -149,14 +149,14 @@ def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added:
 
 
 def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[PolicyRefusal]:
-    """Those of the addresses to which an inbox may not write."""
+    """The addresses that an inbox may not write to."""
     return find_refusals(tx, OUTBOUND, [(inbox, addresses)])
 
 
 def find_refusals(
     tx: Tx, direction: str, asked: Sequence[tuple[Reach, Iterable[str]]], meets_allow: bool = True
 ) -> list[PolicyRefusal]:
-    """One look where nothing restricts. `meets_allow` is false for mail that may be forged."""
+    """One look-up if nothing restricts. `meets_allow` is false for mail that may be forged."""
     modes = find_modes(tx, direction, [inbox for inbox, _ in asked])
     if not modes:
         return []
@@ -181,7 +181,7 @@ def find_refusals(
 
 
 def are_trusted(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> bool:
-    """Whether each of the addresses has a rule at some level by which nobody has to look at mail to it."""
+    """Whether each address has a rule at some level that exempts mail to it from review."""
     levels = sorted(find_modes(tx, OUTBOUND, [inbox]))
     met = [address_rules.met_by(address) for address in addresses]
     rules = _find_rules(tx, OUTBOUND, levels, sorted({value for found in met for value in found}))
@@ -202,7 +202,7 @@ def _judge(
     met: dict[str, list[str]],
     meets_allow: bool,
 ) -> PolicyRefusal | None:
-    """A block at any level stops; each level with a list must itself allow."""
+    """A block at any level refuses; each level with an allow list must allow it."""
     for level in levels:
         for value in met[address]:
             if BLOCK in rules[level, value]:
@@ -219,7 +219,7 @@ def levels_of(inbox: Reach) -> list[str]:
 
 
 def find_modes(tx: Tx, direction: str, inboxes: Iterable[Reach]) -> dict[str, str]:
-    """Of the levels above these inboxes that restrict anything."""
+    """Modes of the levels above these inboxes that have restrictions."""
     levels = sorted({level for inbox in inboxes for level in levels_of(inbox)})
     found: dict[str, str] = {}
     for start in range(0, len(levels), VALUES_AT_ONCE):
@@ -296,7 +296,7 @@ def list_stops(
     limit: int,
     offset: int,
 ) -> tuple[list[Stop], int]:
-    """Newest first. The total stops counting at a thousand more than the page shows."""
+    """Newest first. The total is counted up to a thousand more than the page shows."""
     owner, owner_id = within.owner
     asked = {owner: owner_id, "action": action, "direction": direction}
     rows, total = pages.newest(tx, "policy_audit", limit, offset, since, until, **asked)

@@ -1,1 +1,1 @@
-"""What a domain asks of the way to its servers: MTA-STS, DANE, or as much as there is."""
+"""TLS that a domain asks for on the way to its servers: MTA-STS, DANE, or opportunistic."""

@@ -1,4 +1,4 @@
-"""TLSA records of the servers of a domain (RFC 7672 section 2.2), asked of a resolver that validates."""
+"""TLSA records of the servers of a domain (RFC 7672 section 2.2), from a validating resolver."""
 
 from msgspec import Struct
 
@@ -8,18 +8,18 @@ from postroom.net.dns import Resolver
 
 
 class DaneNeed(Struct, frozen=True):
-    """What a server must prove. Without usable records: that it encrypts, to whatever certificate."""
+    """What a server must prove. Without usable records: only that it encrypts, with any certificate."""
 
     records: tuple[TlsaRecord, ...]
     usable: tuple[TlsaRecord, ...]
-    names: tuple[str, ...]  # one of which a certificate below an anchor is for (section 3.2.2)
+    names: tuple[str, ...]  # a certificate below an anchor must be for one of these (section 3.2.2)
 
     def is_met_by(self, chain: list[bytes]) -> bool:
         return dane.proves(chain, self.usable, self.names)
 
 
 async def find_need(resolver: Resolver, domain: str, host: str, port: int) -> DaneNeed | None:
-    """None where DNSSEC proves nothing of the way there. Raises DnsTemporary: then the host must wait."""
+    """None if DNSSEC does not cover the route. Raises DnsTemporary: then the host must wait."""
     if not resolver.trusts_proofs or not await resolver.proves(domain, "MX"):
         return None
     for base in await _bases(resolver, host):
@@ -32,9 +32,9 @@ async def find_need(resolver: Resolver, domain: str, host: str, port: int) -> Da
 
 
 async def _bases(resolver: Resolver, host: str) -> list[str]:
-    """Where its TLSA records may stand: at the end of a proved alias, then at the name in the MX record.
+    """Names that may have TLSA records: the end of a validated alias, then the name in the MX record.
 
-    Where its addresses are not proved nobody is asked for more: many such servers cannot answer it.
+    If its addresses are not validated, no more is asked: many such servers cannot answer it.
     """
     if await _has_proved_address(resolver, host):
         return list(dict.fromkeys((await resolver.canonical(host), host)))
@@ -43,5 +43,5 @@ async def _bases(resolver: Resolver, host: str) -> list[str]:
 
 
 async def _has_proved_address(resolver: Resolver, host: str) -> bool:
-    """Both answers: also that there are no addresses of a kind is proved in a signed zone."""
+    """Both answers must be validated; a signed zone also proves the absence of addresses."""
     return await resolver.proves(host, "A") and await resolver.proves(host, "AAAA")

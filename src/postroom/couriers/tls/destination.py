@@ -1,4 +1,4 @@
-"""Where a mail goes, and what must be kept on the way."""
+"""The destination of a mail, and the TLS policy to keep."""
 
 from msgspec import Struct
 
@@ -17,8 +17,8 @@ UNKNOWN_POLICY = TlsPolicyKept("sts")
 class PolicedDestination(Struct, frozen=True):
     host: str  # the recipient's domain, or the relay
     policy: StsPolicy | None
-    fault: str = ""  # of a policy that there is and that could not be had, in a word of RFC 8460
-    is_free: bool = False  # nothing is asked of TLS, and nobody told of it
+    fault: str = ""  # why an existing policy could not be fetched, as a term of RFC 8460
+    is_free: bool = False  # no TLS is required, and none reported
 
     @property
     def is_enforced(self) -> bool:
@@ -26,18 +26,18 @@ class PolicedDestination(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A session that proved nothing is never lent to a mail that asks for proof."""
+        """A session that proved nothing is never reused for a mail that requires proof."""
         if self.is_free:
             return f"{self.host} freely"
         return f"{self.host} by policy" if self.is_enforced else self.host
 
     def require_allowed(self, hop: Hop) -> None:
-        """A mail waits rather than going to a host that the policy does not name."""
+        """Raises for a host that the policy does not name: the mail then waits."""
         if self.policy is not None and not self.policy.allows(hop.host):
             raise TlsFailed(f"the policy of {self.host} (MTA-STS) does not name its server {hop.host}")
 
     def to_session(self, hop: Hop, need: DaneNeed | None, fault: str, reason: str, own_ip: str) -> TlsSession:
-        """Of those that went well the policy counts, and not the host."""
+        """Successful ones are counted by policy, without the host."""
         policy = self._kept(hop, need)
         if policy == UNKNOWN_POLICY:
             fault = fault or self.fault

@@ -1,4 +1,4 @@
-"""MTA-STS policies of domains that mail goes to (RFC 8461): found by DNS, fetched by HTTPS, remembered."""
+"""MTA-STS policies of recipient domains (RFC 8461): found by DNS, fetched by HTTPS, cached."""
 
 import time
 from collections import OrderedDict
@@ -13,13 +13,13 @@ from postroom.mail.proof.mta_sts import StsPolicy
 from postroom.net.dns import DnsTemporary, Resolver
 
 REMEMBERED = 10_000
-FAILURE_SECONDS = 300.0  # so long a policy that could not be fetched is not asked for again
+FAILURE_SECONDS = 300.0  # before a failed fetch of a policy is retried
 OK = 200
 FETCH_ERROR, INVALID, UNPROVED = "sts-policy-fetch-error", "sts-policy-invalid", "sts-webpki-invalid"
 
 
 class KnownPolicy(Struct, frozen=True):
-    """`policy` is None where none could be fetched for this identity; `fault` says why (RFC 8460)."""
+    """`policy` is None if none could be fetched for this identity; `fault` says why (RFC 8460)."""
 
     identity: str
     policy: StsPolicy | None
@@ -37,7 +37,7 @@ class TlsPolicies:
         self._known: OrderedDict[str, KnownPolicy] = OrderedDict()  # the one used last is the last
 
     async def find(self, domain: str) -> StsPolicy | None:
-        """The newest there is; while none can be found, the one that is remembered counts (section 5.1)."""
+        """The newest policy; while none can be found, the cached one counts (section 5.1)."""
         known = self._recall(domain)
         try:
             identity = mta_sts.read_identity(await self._resolver.txt(f"_mta-sts.{domain}"))
@@ -53,7 +53,7 @@ class TlsPolicies:
         return policy
 
     def fault_of(self, domain: str) -> str:
-        """Why no policy was found where there should be one; while an older one counts there is no fault."""
+        """Why no policy was found although there should be one; none while an older one counts."""
         known = self._known.get(domain)
         return "" if known is None else known.fault
 

@@ -1,4 +1,4 @@
-"""Documents that are zip files of XML, read as a stream under one budget of unpacked bytes."""
+"""Documents that are zip files of XML, read as a stream with one budget of unpacked bytes."""
 
 import io
 import time
@@ -14,7 +14,7 @@ from postroom.extraction.formats.outcome import Encrypted
 MAX_ENTRIES = 10_000
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 200
-# Of the processor; after that, files inside are named only. The child itself is ended much later.
+# Processor seconds; after that, files inside are only named. The child itself is killed much later.
 MAX_SECONDS = 4.0
 MAX_TAG_BYTES = 2 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
@@ -40,14 +40,14 @@ XmlEvent = Start | End | str
 
 
 class UnpackingBudget(Struct):
-    """What a file may cost, together with all the files inside it."""
+    """What a file and all files inside it may cost together."""
 
     bytes_left: int = MAX_UNPACKED_BYTES
     files_left: int = MAX_FILES
     ends_at: float = field(default_factory=lambda: time.process_time() + MAX_SECONDS)
 
     def takes_one_more(self) -> bool:
-        """Whether one more file inside may be opened, which is counted then."""
+        """Counts one more file inside; returns whether it may be opened."""
         self.files_left -= 1
         return self.files_left >= 0 and time.process_time() < self.ends_at
 
@@ -73,7 +73,7 @@ class Archive(Struct):
         return bool(self.members[name].flag_bits & PASSWORD_FLAG)
 
     def content(self, name: str, most: int) -> bytes:
-        """The first bytes of a member; none when there is no such member."""
+        """The first bytes of a member; empty if there is no such member."""
         content = bytearray()
         for chunk in self.chunks(name):
             content += chunk
@@ -104,7 +104,7 @@ class Archive(Struct):
         for chunk in self.chunks(name):
             parser.feed(chunk)
             quiet_bytes = 0 if target.events else quiet_bytes + len(chunk)
-            # The parser begins anew at the start of an unfinished tag with every chunk.
+            # The parser starts again at the beginning of an unfinished tag with every chunk.
             if quiet_bytes > MAX_TAG_BYTES:
                 raise UnreadableArchive("a tag without end")
             yield from target.taken()
@@ -117,7 +117,7 @@ class Archive(Struct):
 
 
 class _Recorder(Struct):
-    """A parser target that keeps no tree, only what happened since it was last asked."""
+    """A parser target that keeps no tree, only the events since the last call."""
 
     events: list[XmlEvent] = field(default_factory=list)
 
@@ -142,7 +142,7 @@ class _Recorder(Struct):
 def _refuse_declarations(
     name: str, _system_id: str | None, _public_id: str | None, has_declarations: bool
 ) -> None:
-    """A DOCTYPE alone is harmless: what it names outside is never read. OpenOffice writes one."""
+    """A DOCTYPE alone is harmless: what it refers to is never read. OpenOffice writes one."""
     if has_declarations:
         raise UnreadableArchive(f"declarations of {name[:100]}")
 

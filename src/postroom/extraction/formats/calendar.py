@@ -1,4 +1,4 @@
-"""Calendar files as a reader would tell them: what, when, where, and who."""
+"""Calendar files as readable text: what, when, where, and who."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -69,7 +69,7 @@ def word_text(archive: Archive, read_inside: ReadInside) -> Iterator[str]:
 
 
 def relation_targets(archive: Archive, member: str, folder: str) -> dict[str, str]:
-    """The members that a part refers to, by the ids of the references."""
+    """The members that a part refers to, by reference id."""
     return {
         relation.get("Id", ""): target[1:] if target.startswith("/") else f"{folder}/{target}"
         for relation in archive.elements(member, "Relationship")
@@ -85,7 +85,7 @@ def presentation_text(archive: Archive) -> Iterator[str]:
 
 
 def open_document_text(archive: Archive) -> Iterator[str]:
-    # Not read as XML: older programs give the manifest a document type, which readers of XML refuse.
+    # Not read as XML: older programs give the manifest a document type, which XML parsers refuse.
     manifest = archive.content("META-INF/manifest.xml", MAX_MANIFEST_BYTES)
     if b"encryption-data" in manifest.replace(b"\0", b""):
         raise Encrypted
@@ -97,7 +97,7 @@ def open_document_text(archive: Archive) -> Iterator[str]:
 def flow(
     events: Iterable[XmlEvent], grammar: Grammar, embedded: Callable[[str], Iterator[str]] | None = None
 ) -> Iterator[str]:
-    """Paragraphs as lines; in a table, cells with tabs between them and rows as lines."""
+    """Paragraphs as lines; in a table, cells separated by tabs and rows as lines."""
     layout = _Layout(grammar)
     for event in events:
         if embedded and isinstance(event, Start) and event.name == "altChunk" and not layout.skipped:
@@ -113,7 +113,7 @@ def flow(
 
 
 class _Layout(Struct):
-    """Tabs, spaces and row ends are held back until there is text for them to stand beside."""
+    """Tabs, spaces and row ends are written only before the next text."""
 
     grammar: Grammar
     skipped: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ class _Layout(Struct):
         return self._broken("\n") if name in PARAGRAPHS else ""
 
     def _broken(self, mark: str) -> str:
-        """A break inside a table cell is no more than a space."""
+        """A break inside a table cell is only a space."""
         if self.cells:
             self.space = self.space or bool(mark)
             return ""

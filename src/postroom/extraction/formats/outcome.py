@@ -1,4 +1,4 @@
-"""What a reader of a format says instead of a text, and how it has a file inside its file read."""
+"""What a reader returns instead of a text, and how it reads a file inside its file."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,8 +7,8 @@ ReadInside = Callable[[str, str, bytes], Iterator[str]]
 
 
 class Unsupported(Exception):
-    """A kind of file that holds no text for us."""
+    """A kind of file without usable text."""
 
 
 class Encrypted(Exception):
-    """A file that opens with a password only."""
+    """A file that needs a password."""

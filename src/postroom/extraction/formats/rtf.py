@@ -102,7 +102,7 @@ class _RtfReader(Struct):
     is_ended: bool = False
 
     def read(self, token: re.Match[bytes]) -> int:
-        """Take one token; the answer is how many bytes of binary data follow it."""
+        """Takes one token; returns how many bytes of binary data follow it."""
         word, number, code, symbol, brace, plain = token.groups()
         if word:
             return self._word(word.decode().lower(), int(number) if number else None)

@@ -1,4 +1,4 @@
-"""Cards (RFC 6350 and the older versions) as lines of name and value."""
+"""Contact cards (RFC 6350 and older versions) as lines of name and value."""
 
 import quopri
 import re
@@ -24,7 +24,7 @@ LABELS = {
     "NOTE": "Note",
 }
 STRUCTURED = frozenset({"N", "ADR", "ORG"})
-# Said of a number or address, and worth telling.
+# Types of a number or address that are worth showing.
 KINDS = frozenset({"home", "work", "cell", "fax", "mobile"})
 
 _SOFT_BREAK = re.compile(rb"=\r?\n")
@@ -36,7 +36,7 @@ def is_card(content: bytes) -> bool:
 
 
 def card_text(content: bytes) -> Iterator[str]:
-    """The cards below each other. A card without a formatted name has its parts."""
+    """The cards one after another. A card without a formatted name has its parts."""
     name, lines = "", list[str]()
     if b"QUOTED-PRINTABLE" in content:
         content = _SOFT_BREAK.sub(b"", content)

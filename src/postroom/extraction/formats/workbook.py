@@ -1,4 +1,4 @@
-"""Text of workbooks (xlsx), read as a stream, so that a cell far out costs no more than another."""
+"""Text of workbooks (xlsx), read as a stream, so that a cell far out costs no more than others."""
 
 import re
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def _shared_strings(archive: Archive) -> list[str]:
 
 
 def _date_styles(archive: Archive) -> frozenset[int]:
-    """The places of the cell styles that show a number as a date."""
+    """The indexes of cell styles that show a number as a date."""
     custom: set[int] = set()
     dates: set[int] = set()
     place, in_cells = 0, False

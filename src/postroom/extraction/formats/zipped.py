@@ -1,4 +1,4 @@
-"""Text of zip files: the names of what is inside, then the text of each file that has one."""
+"""Text of zip files: the names of the files, then the text of each that has one."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def _pieces(archive: Archive, names: list[str], read_inside: ReadInside) -> Iter
 
 
 def _content(archive: Archive, name: str) -> bytes:
-    """The bytes of a member; none when it is too large, damaged, or needs a password."""
+    """The bytes of a member; empty if it is too large, damaged, or needs a password."""
     if archive.is_encrypted(name) or archive.members[name].file_size > MAX_CONTENT_BYTES:
         return b""
     try:

@@ -1,4 +1,4 @@
-"""From the text of a command to what it asks for."""
+"""Parses the text of a command into a request."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ SELECTED = {"CHECK", "CLOSE", "UNSELECT", "EXPUNGE", "SEARCH", "FETCH", "STORE",
 
 
 def read(name: str, cursor: Cursor, max_depth: int) -> Request:
-    """What stands behind the tag and the name of the command. Raises BadCommand."""
+    """Reads what follows the tag and the name of the command. Raises BadCommand."""
     if name in PLAIN:
         cursor.require_end()
         return PlainCommand(name)

@@ -21,11 +21,11 @@ _NUMBER = re.compile(rb"[0-9]{1,20}")
 
 
 class BadCommand(Exception):
-    """The command does not have its form; the reason is for whoever writes the program."""
+    """The command is malformed; the reason is for the program's author."""
 
 
 class Cursor:
-    """A place in a command. Each method takes what it names, or raises BadCommand."""
+    """A position in a command. Each method takes what it names, or raises BadCommand."""
 
     def __init__(self, command: CommandText, is_utf8: bool = False) -> None:
         self._text = command.text
@@ -34,7 +34,7 @@ class Cursor:
         self._is_utf8 = is_utf8
 
     def take(self, expected: bytes) -> bool:
-        """Whether it stands here; then it is taken. Letters count alike, small or capital."""
+        """Takes it if it is next, ignoring case; returns whether it was."""
         found = self._text[self._at : self._at + len(expected)].upper() == expected
         self._at += len(expected) if found else 0
         return found
@@ -82,7 +82,7 @@ class Cursor:
         return int(self.match(_NUMBER, "a number"))
 
     def bytes_string(self) -> bytes:
-        """Quoted, or a literal."""
+        """A quoted string or a literal."""
         if self._text[self._at : self._at + 1] == LITERAL_MARK:
             self._at += 1
             return self._literals.pop()
@@ -95,7 +95,7 @@ class Cursor:
         return _ESCAPED.sub(rb"\1", found[1])
 
     def require_mail(self) -> None:
-        """Where it stood: it was kept as it came."""
+        """Checks that the mail's literal is here; its bytes came in pieces before."""
         if self.take(b"UTF8 ("):
             self.require_mail()
             self.require(b")")
@@ -129,11 +129,11 @@ class Cursor:
             raise BadCommand("this is no name of a folder") from None
 
     def flags(self) -> frozenset[str]:
-        """In brackets, or bare behind STORE."""
+        """In brackets, or bare after STORE."""
         return frozenset(self.in_brackets(self.flag) if self.stands_at(b"(") else self.several(self.flag))
 
     def several(self, read: Callable[[], T]) -> list[T]:
-        """At least one, with spaces between them."""
+        """At least one, separated by spaces."""
         found = [read()]
         while self.take(b" "):
             found.append(read())

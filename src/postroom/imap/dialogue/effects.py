@@ -1,4 +1,4 @@
-"""What a session wants done, in this order; a question is always the last."""
+"""What a session wants done, in order; a question is always last."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ class PerformRequest(Struct, frozen=True):
 
 
 class UpgradeToTls:
-    """A question: what comes from now on is for TLS to read."""
+    """A question: bytes from now on are for TLS."""
 
 
 class EndIdle:
@@ -29,14 +29,14 @@ class DropAppended:
 
 
 class EndSession:
-    """Nothing is said or heard from now on."""
+    """The session ends: nothing more is read or written."""
 
 
 Effect = Write | MailPiece | DropAppended | PerformRequest | UpgradeToTls | EndIdle | EndSession
 
 
 class Performed(Struct, frozen=True):
-    """The answer to a question: what the client is told behind its tag, and the state it is in then."""
+    """The answer to a question: the tagged response, and the resulting state."""
 
     reply: bytes
     is_logged_in: bool

@@ -1,4 +1,4 @@
-"""What FETCH names: FLAGS, ENVELOPE, BODY.PEEK[1.2.HEADER.FIELDS (TO CC)]<0.100> and the like."""
+"""The items of FETCH: FLAGS, ENVELOPE, BODY.PEEK[1.2.HEADER.FIELDS (TO CC)]<0.100> and so on."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Names of folders on the wire: modified UTF-7 (RFC 3501 section 5.1.3), or UTF-8 once the client took it."""
+"""Encoded names of folders: modified UTF-7 (RFC 3501 section 5.1.3), or UTF-8 if the client enabled it."""
 
 import binascii
 import re
@@ -7,7 +7,7 @@ _ENCODED = re.compile(rb"&([A-Za-z0-9+,]*)-")
 
 
 class BadName(Exception):
-    """Bytes that name no folder."""
+    """Bytes that are no folder name."""
 
 
 def decode(name: bytes, is_utf8: bool = False) -> str:

@@ -42,7 +42,7 @@ SHUTTING_DOWN = b"* BYE [UNAVAILABLE] The server is stopping. Connect again in a
 
 
 class ImapDialogue:
-    """`is_private`: passwords may be spoken on this connection as it is."""
+    """`is_private`: passwords may be sent on this connection as it is."""
 
     def __init__(self, limits: ImapLimits, offers_tls: bool, is_private: bool) -> None:
         self._limits = limits
@@ -60,7 +60,7 @@ class ImapDialogue:
 
     @property
     def is_asking(self) -> bool:
-        """IDLE may be ended at any time."""
+        """False during IDLE, which may be ended at any time."""
         return self._asked is not None and not self.is_idling
 
     @property
@@ -81,7 +81,7 @@ class ImapDialogue:
         return [] if self.is_asking else self._go_on()
 
     def performed(self, answer: Performed) -> list[Effect]:
-        """The answer to the question; what was said meanwhile is heard now."""
+        """Takes the answer to the question; then reads what came meanwhile."""
         was_login = not self.is_logged_in and answer.is_logged_in
         self.is_logged_in, self.is_selected = answer.is_logged_in, answer.is_selected
         self._asked = None
@@ -91,7 +91,7 @@ class ImapDialogue:
         return [self._tagged(reply), *self._go_on()]
 
     def tls_started(self) -> list[Effect]:
-        """RFC 3501 section 6.2.1: what was learnt before is forgotten, also what came in front of TLS."""
+        """RFC 3501 section 6.2.1: forgets everything learnt before TLS, also input that came too early."""
         self._offers_tls, self._is_private = False, True
         self._asked = None
         self._reader.forget()
@@ -152,7 +152,7 @@ class ImapDialogue:
             return self._count_error([self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")])
 
     def _find_refusal(self, name: str) -> bytes | None:
-        """What may not come now (RFC 3501 section 3)."""
+        """The refusal of a command that is not allowed in this state (RFC 3501 section 3)."""
         if name in commands.ANY_STATE:
             return None
         if name in commands.BEFORE_LOGIN:
@@ -182,7 +182,7 @@ class ImapDialogue:
         return self._ask(PlainCommand(name))
 
     def _plain(self, name: str) -> list[Effect]:
-        """Also what could be answered at once is asked for, so that all commands keep the pace."""
+        """Commands that could be answered at once are asked too, so that all are rate limited."""
         match name:
             case "CAPABILITY":
                 return [Write(b"* CAPABILITY " + self._capabilities() + b"\r\n"), *self._ask_plain(name)]
@@ -234,7 +234,7 @@ class ImapDialogue:
         return self._log_in(line)
 
     def _log_in(self, encoded: bytes) -> list[Effect]:
-        """RFC 4616: who it is for, who it is, and the password."""
+        """RFC 4616: authorization identity, user name and password."""
         try:
             words = binascii.a2b_base64(encoded, strict_mode=True).decode().split("\0")
         except (binascii.Error, UnicodeError, ValueError):
@@ -264,6 +264,6 @@ class ImapDialogue:
         return b" ".join(words)
 
     def _may_bring_mail(self, text: bytes) -> bool:
-        """Behind the name of the folder, which may be a literal itself."""
+        """After the name of the folder, which may be a literal itself."""
         words = text.split(b" ", 3)
         return self.is_logged_in and len(words) > 3 and words[1].upper() == b"APPEND"

@@ -14,39 +14,39 @@ _LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
 
 
 class CommandText(Struct, frozen=True):
-    """A whole command; each of its literals is a mark in the text. Of a mail the literal is empty."""
+    """A complete command; each of its literals is a mark in the text. The literal of a mail is empty."""
 
     text: bytes
     literals: tuple[bytes, ...] = ()
 
 
 class MailPiece(Struct, frozen=True):
-    """Of the mail that APPEND brings, as it comes: no command holds a mail."""
+    """A piece of the mail of APPEND, as it comes: no command holds a mail."""
 
     data: bytes
     is_first: bool
 
 
 class WantsMore:
-    """The client waits for our word before it sends a literal."""
+    """The client waits for a continuation before it sends a literal."""
 
 
 class LiteralRefused(Struct, frozen=True):
-    """A literal that is too large. `was_sent`: the client waits for no answer, and sends it anyway."""
+    """A literal that is too large. `was_sent`: the client sends it without waiting."""
 
     text: bytes
     was_sent: bool
 
 
 class LineTooLong:
-    """Nothing that follows can be read."""
+    """Nothing after this can be read."""
 
 
 Read = CommandText | MailPiece | WantsMore | LiteralRefused | LineTooLong
 
 
 class CommandReader:
-    """Holds at most one command, of bounded length."""
+    """Holds at most one command, of limited length."""
 
     def __init__(self, limits: ImapLimits, may_bring_mail: Callable[[bytes], bool]) -> None:
         self._limits = limits
@@ -63,14 +63,14 @@ class CommandReader:
         self._buffer += data
 
     def forget(self) -> bytes:
-        """What came in too early, as in front of TLS."""
+        """Returns and forgets what came too early, such as before TLS."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._scanned = 0
         return rest
 
     def next(self) -> Read | None:
-        """None while more has to come."""
+        """None until more arrives."""
         while True:
             if self._mail_bytes is not None:
                 return self._piece()
@@ -95,7 +95,7 @@ class CommandReader:
         return piece
 
     def _take_literal(self) -> bool:
-        """False while one that has begun is not whole."""
+        """False while a literal is incomplete."""
         if self._literal_bytes is None:
             return True
         if len(self._buffer) < self._literal_bytes:
@@ -124,10 +124,10 @@ class CommandReader:
         return taken
 
     def _line(self, line: bytes) -> Read | None:
-        """None when a literal follows that the client sends unasked."""
+        """None if a literal follows that the client sends without waiting."""
         found = _LITERAL.search(line)
         if found is None:
-            # A NUL of the client must not pass for a literal.
+            # A NUL from the client must not pass as a literal mark.
             self._text += line.replace(LITERAL_MARK, b"\x01")
             read = CommandText(bytes(self._text), tuple(self._literals))
             self._reset()

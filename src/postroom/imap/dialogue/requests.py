@@ -1,4 +1,4 @@
-"""What a client asks for, read and checked for its form."""
+"""Parsed requests of a client."""
 
 from msgspec import Struct
 
@@ -6,18 +6,18 @@ STAR = 2**32  # the last message, in a set of numbers
 
 
 class NumberSet(Struct, frozen=True):
-    """Numbers of messages, or UIDs: pairs of first and last, both included."""
+    """Message numbers or UIDs: pairs of first and last, both included."""
 
     pairs: tuple[tuple[int, int], ...]
 
     def ranges(self, last: int) -> list[tuple[int, int]]:
-        """From the lower to the higher; `*` is the last message, also where that is the lower."""
+        """From lower to higher; `*` is the last message, even if that is the lower."""
         ends = [[last if end == STAR else end for end in pair] for pair in self.pairs]
         return [(min(pair), max(pair)) for pair in ends]
 
 
 class Request(Struct, frozen=True):
-    """One command, read."""
+    """One parsed command."""
 
 
 class LogIn(Request, frozen=True):
@@ -70,7 +70,7 @@ class AppendMail(Request, frozen=True):
 
 
 class MailSection(Struct, frozen=True):
-    """A piece of a mail: of which part, what of it, which fields, and which bytes."""
+    """A section of a mail: the part, what of it, which fields, and which bytes."""
 
     path: tuple[int, ...] = ()
     kind: str = ""  # "", HEADER, HEADER.FIELDS, HEADER.FIELDS.NOT, TEXT or MIME
@@ -103,7 +103,7 @@ class StoreFlags(Request, frozen=True):
 
 
 class SearchKey(Struct, frozen=True):
-    """One condition of a search; `keys` are those it is made of."""
+    """One condition of a search; `keys` are its parts."""
 
     name: str
     value: str = ""
@@ -136,7 +136,7 @@ class EnableExtensions(Request, frozen=True):
 
 
 class PlainCommand(Request, frozen=True):
-    """A command that takes nothing: CAPABILITY, NOOP, CHECK, NAMESPACE, ID, LOGOUT, STARTTLS, IDLE."""
+    """A command without arguments: CAPABILITY, NOOP, CHECK, NAMESPACE, ID, LOGOUT, STARTTLS, IDLE."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""What SEARCH asks (RFC 3501 section 6.4.4): conditions that stand together all hold; depth is bounded."""
+"""Keys of SEARCH (RFC 3501 section 6.4.4): all must match; depth is limited."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -28,7 +28,7 @@ def read(cursor: Cursor, by_uid: bool, max_depth: int) -> SearchMails:
 
 
 class UnknownCharset(Exception):
-    """Only UTF-8 is read."""
+    """Only UTF-8 is supported."""
 
 
 def _returns(cursor: Cursor) -> tuple[str, ...] | None:
@@ -70,7 +70,7 @@ class _KeyReader:
         if name in ("ALL", "OLD"):
             return ALL
         if name in ("NEW", "RECENT"):
-            return _not(ALL)  # no session is told of a message as its first
+            return _not(ALL)  # no message is ever reported as recent
         if name in FLAGS:
             return SearchKey("FLAG", value=FLAGS[name])
         if name.startswith("UN") and name[2:] in FLAGS:
@@ -121,7 +121,7 @@ def _not(key: SearchKey) -> SearchKey:
 
 
 def _day(text: str) -> int:
-    """The beginning of the day, in milliseconds: days are those of UTC."""
+    """The beginning of the day in milliseconds, in UTC."""
     day, _, rest = text.partition("-")
     month, _, year = rest.partition("-")
     try:
@@ -132,7 +132,7 @@ def _day(text: str) -> int:
 
 
 def moment(text: str) -> int:
-    """INTERNALDATE as APPEND gives it: `17-Jul-1996 02:44:25 -0700`."""
+    """INTERNALDATE in the format of APPEND: `17-Jul-1996 02:44:25 -0700`."""
     words = text.split()
     try:
         days, clock, zone = words

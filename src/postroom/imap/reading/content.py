@@ -1,4 +1,4 @@
-"""The bytes of a mail: those in a row at hand, those in a blob as a stream."""
+"""The bytes of a mail: from the row, or streamed from a blob."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -22,7 +22,7 @@ from postroom.processes import pools
 class StoredContent:
     def __init__(self, client: ImapState, mail: FolderMail, raw: RawMail) -> None:
         self._client = client
-        self._key = f"{mail.message_id} {mail.uid}"  # a draft that was changed has another UID
+        self._key = f"{mail.message_id} {mail.uid}"  # a changed draft has another UID
         self._raw = raw
         self.size_bytes = mail.size_bytes if raw.content is None else len(raw.content)
 
@@ -61,7 +61,7 @@ class StoredContent:
 
 
 async def measured(client: ImapState, mail: FolderMail) -> FolderMail:
-    """A draft with the date and the size that it has as a mail."""
+    """A draft with the date and size of its mail."""
     try:
         draft, whole = await _draft(client, mail)
     except ApiError:

@@ -1,4 +1,4 @@
-"""ENVELOPE and BODYSTRUCTURE: made from a mail when a program asks for the first time, and kept in rows."""
+"""ENVELOPE and BODYSTRUCTURE: made from a mail on first request, and stored."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ STRUCTURES_TOGETHER = 50
 
 
 async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
-    """Those of mails that cannot be read any more stay None."""
+    """None for mails that are unreadable."""
     missing = [mail for mail in found if mail.envelope is None]
     if not missing:
         return list(found)

@@ -55,14 +55,14 @@ def _needs_content(request: FetchMails) -> bool:
 
 
 def _needs_heads_alone(request: FetchMails) -> bool:
-    """As programs ask that list mails by their header fields."""
+    """As from programs that list mails by their header fields."""
     return "BODY" not in request.items and all(
         section.kind.startswith("HEADER") and not section.path for section in request.sections
     )
 
 
 async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -> bool:
-    """Whether all of them are there."""
+    """Whether all of them exist."""
     found = await _list(client, request, uids)
     newly_seen: frozenset[int] = frozenset()
     if request.marks_seen and not client.selected.is_read_only:
@@ -109,7 +109,7 @@ def _line(client: ImapState, mail: FolderMail, words: bytes) -> bytes:
 
 
 async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[FolderMail], frozenset[int]]:
-    """Whoever may only read leaves no trace."""
+    """A key that may only read changes nothing."""
     caller, inbox_id = client.who
     unseen = [mail.uid for mail in found if SEEN not in mail.flags]
     if not unseen or caller.permissions.isdisjoint(("draft", "send")):
@@ -130,7 +130,7 @@ async def _mark_seen(client: ImapState, found: list[FolderMail]) -> tuple[list[F
 
 
 def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[bytes]:
-    """What cannot be read any more, as a damaged file, is left out: the rest of the answer is good."""
+    """An unreadable part, such as a damaged file, is left out; the rest is answered."""
     words: list[bytes] = []
     for item in request.items:
         match item:
@@ -177,7 +177,7 @@ def _chosen(section: MailSection, head: bytes) -> bytes:
 
 @lru_cache(64)
 def _pattern_of(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    """Finds these fields of a header, and of every other line nothing: to skip is faster than to search."""
+    """Matches these fields of a header, and skips other lines: faster than searching."""
     one_of_them = b"|".join(re.escape(name.encode()) for name in names)
     return re.compile(rb"((?:%s)%s)|[^\n]*+\n?" % (one_of_them, _VALUE), re.IGNORECASE)
 
@@ -235,7 +235,7 @@ async def _write_section(
 
 
 class BrokenAnswer(Exception):
-    """A mail ended before its end: what was announced cannot be said any more."""
+    """A mail was shorter than announced: the answer cannot be completed."""
 
 
 def _string(section: MailSection, value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""SEARCH: the index names the few that can be meant; then rows, documents and the mails themselves tell."""
+"""SEARCH: the index finds candidates; then rows, documents and the mails themselves decide."""
 
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -28,7 +28,7 @@ SECONDS = 20.0
 ROWS_TOGETHER = 500
 DOCUMENTS_TOGETHER = 50
 HEADER_BYTES = 64 * 1024
-BY_INDEX_ABOVE = 2_000  # in smaller folders each mail is read, and found by any letters
+BY_INDEX_ABOVE = 2_000  # in smaller folders each mail is read, and any substring is found
 MOST_BY_INDEX = 20_000
 INDEXED: dict[str, Field] = {
     "TEXT": "",
@@ -43,7 +43,7 @@ IN_HEADER = {"HEADER", "SENTBEFORE", "SENTON", "SENTSINCE"}
 
 
 class SearchedText(Struct, rename="camel", frozen=True):
-    """What of a document is searched."""
+    """The fields of a document that are searched."""
 
     from_addr: str = ""
     header_to: str = ""
@@ -115,7 +115,7 @@ def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs
 
 
 def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[int] | None:
-    """The UIDs among which all must be that are found, by the words that each of them has to have."""
+    """The UIDs that can match at all, by words that every match must have."""
     wanted = key.keys if key.name == "AND" else (key,)
     sought = [(INDEXED[each.name], each.value) for each in wanted if each.name in INDEXED]
     if not sought:
@@ -131,13 +131,13 @@ def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[in
 
 
 class _MailReader:
-    """Reads what rows do not tell."""
+    """Reads what is not in the rows."""
 
     def __init__(self, tx: Tx, inbox: Inbox, blobs: Blobs) -> None:
         self._tx, self._inbox, self._blobs = tx, inbox, blobs
 
     def matching(self, view: FolderView, key: SearchKey, candidates: list[Candidate]) -> list[Candidate]:
-        """In up to three rounds, each for those of which the one before could not tell."""
+        """In up to three rounds, each for those that the one before could not decide."""
         answers = {id(each): _matches(view, key, each) for each in candidates}
         for read in (self._read_documents, self._read_headers):
             open_ones = [each for each in candidates if answers[id(each)] is None]
@@ -179,7 +179,7 @@ class _MailReader:
             each.headers = headers.split(self._head(each) if head is None else head, 0).headers
 
     def _head(self, each: Candidate) -> bytes:
-        """Of a draft, of a large mail, or of one with a long header."""
+        """For a draft, a large mail, or one with a long header."""
         draft = drafts.find(self._tx, self._inbox.reach, each.mail.message_id)
         if draft is not None:
             return draft_mail.write(self._inbox, draft, (), self._blobs.get)
@@ -192,7 +192,7 @@ class _MailReader:
 
 
 def _matches(view: FolderView, key: SearchKey, each: Candidate) -> bool | None:
-    """None: this cannot be told yet."""
+    """None: not decided yet."""
     match key.name:
         case "AND":
             return _all([_matches(view, inner, each) for inner in key.keys])

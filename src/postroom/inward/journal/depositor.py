@@ -1,4 +1,4 @@
-"""A journal, at the end where mail is put into inboxes: in its order, in batches, with the place reached."""
+"""The depositing end of a journal: puts mail into inboxes in order and in batches, with the place reached."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ Tell = Callable[[Reached | Held], None]
 
 
 class Depositor:
-    """Of one journal. `tell` reaches whoever reads it now."""
+    """Deposits the mails of one journal. `tell` reports progress to its current reader."""
 
     def __init__(self, resources: Resources, folder: Path, place: SegmentPlace) -> None:
         self._resources = resources
@@ -56,12 +56,12 @@ class Depositor:
         self._is_at_rest.clear()
 
     async def settle(self) -> SegmentPlace:
-        """Its reader is gone: what was handed over is deposited first. Gives where the next one begins."""
+        """After its reader died: waits until its mails are deposited. Returns where the next begins."""
         await self._is_at_rest.wait()
         return self.place
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         loop, last, done_at = asyncio.get_running_loop(), 0, 0.0
         while True:
             await self._has_mail.wait()
@@ -84,7 +84,7 @@ class Depositor:
                 await self._has_batch.wait()
 
     async def _deposit(self, batch: Sequence[Journaled]) -> None:
-        """Of mails that fail together, halving finds the one to set aside; the order stays."""
+        """If a batch fails, halves it until the mail to set aside is found; the order stays."""
         while True:
             try:
                 await self._store(batch)
@@ -115,7 +115,7 @@ class Depositor:
         await asyncio.sleep(PAUSE_SECONDS)
 
     async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
-        """False: the place cannot be noted either, so the mail is not to blame."""
+        """Returns False if the place cannot be noted either: then the mail is not to blame."""
         start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
         aside = self.folder.parent / places.ASIDE
         try:
@@ -142,13 +142,13 @@ def gather_seconds(last_batch: int) -> float:
 
 
 class UnreadableMail(Exception):
-    """A mail of the journal could not be read; the words say why."""
+    """A mail of the journal could not be read; the message says why."""
 
 
 def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[AcceptedMail]) -> list[str]:
-    """Mails and the place behind them, in one transaction: after a crash none is deposited twice.
+    """Stores mails and the place behind them in one transaction: after a crash none is deposited twice.
 
-    Nor if the commit before took effect although it seemed to fail.
+    The same holds if an earlier commit succeeded although it seemed to fail.
     """
     if places.find(tx, journal) >= place:
         return []
@@ -161,7 +161,7 @@ def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[Accepte
 
 
 def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
-    """An inbox may have been removed since the 250: with its mail, as that which it had."""
+    """Drops inboxes that were deleted since the 250."""
     origin = mail.read.origin
     left = tuple(to for to in origin.destinations if to.inbox_id in there or to.needs_no_inbox)
     if len(left) == len(origin.destinations):
@@ -171,11 +171,11 @@ def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
 
 
 def is_passing(error: BaseException) -> bool:
-    """The trouble of the disk or the database, not of a mail."""
+    """Whether disk or database is the cause, not the mail."""
     return isinstance(error, Unavailable | OSError) or is_out_of_space(error)
 
 
 def is_out_of_space(error: BaseException) -> bool:
-    """Judged by the words of the error and of its cause: each storage has its own type."""
+    """Judged by the text of the error and of its cause: each storage has its own type."""
     reasons = f"{error} {error.__cause__}".lower()
     return any(words in reasons for words in OUT_OF_SPACE)

@@ -1,4 +1,4 @@
-"""What stands in a journal, and what its two ends tell each other."""
+"""The records of a journal, and the messages between its reading and its depositing end."""
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ _origin = msgspec.msgpack.Decoder(Origin)
 
 
 class Journaled(Struct, frozen=True, tag=True, array_like=True):
-    """A mail of a journal that was read, or why it could not be; where it stands and where the next does."""
+    """A mail read from a journal, or why it could not be read; with its place and the next one's."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -21,13 +21,13 @@ class Journaled(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Reached(Struct, frozen=True, tag=True, array_like=True):
-    """All before this place is deposited."""
+    """Everything before this place is deposited."""
 
     place: tuple[int, int]
 
 
 class Held(Struct, frozen=True, tag=True, array_like=True):
-    """Nothing can be deposited now; it is tried again and again."""
+    """Nothing can be deposited now; it is retried until it can."""
 
     reason: str
     is_full: bool

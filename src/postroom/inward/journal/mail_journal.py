@@ -1,7 +1,7 @@
-"""A journal, at the end where mail comes in.
+"""The receiving end of a journal.
 
-A mail is appended and synced together with those that wait, and is then answered. Behind that it is read and
-handed over, in the order of the journal, to whoever deposits it and tells how far that has come.
+Mails that wait together are appended with one sync, and then answered. After that they are read and handed
+over in order to the depositor, which reports how far it has come.
 """
 
 import asyncio
@@ -28,37 +28,37 @@ from postroom.storage.segments import (
 )
 
 LARGEST_BYTES = 256 * 1024  # larger mail is stored before its 250: its bytes go into a blob, and not twice
-# Of what has a 250 and is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451 instead.
+# Limits of mail with a 250 that is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451.
 BACKLOG_BYTES = 64 * 1024 * 1024
 BACKLOG_SECONDS = 30.0
 PATIENCE_SECONDS = 30.0
-# Who hands over few mails at a time finds each in its inbox when it hears the 250.
+# A client that sends few mails at a time finds each in its inbox when it gets the 250.
 FEW = 4
 PRESENT_SECONDS = 1.0
 # Read and handed over, but not deposited yet.
 AHEAD = 200
 AHEAD_BYTES = 8 * 1024 * 1024
-# In a burst the 250s go first: while so many mails, or bytes, come within so short a time, none is read.
+# In a burst the 250s go first: while so many mails or bytes come within so short a time, none is read.
 BURST = 50
 BURST_BYTES = 2 * 1024 * 1024
 BURST_WITHIN_SECONDS = 0.1
 LONGEST_BURST_BYTES = 32 * 1024 * 1024
 LONGEST_BURST_SECONDS = 2.0
 LOOK_SECONDS = 0.01
-# What waits behind a burst is handed over so many together: a commit for few writes as much as one for many.
+# Mail behind a burst is handed over in large groups: a commit for few writes as much as one for many.
 TOGETHER = 50
-IDLE_SECONDS = 10.0  # after which a segment goes whose mails are all deposited
+IDLE_SECONDS = 10.0  # after which a fully deposited segment is removed
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
 DEADLY = 5  # readers that died at the same mail; it is then set aside unread
 
 
 class Backlogged(Unavailable):
-    """So many mails wait to be put into their inboxes that no more are taken."""
+    """Too many mails wait for their inboxes: no more are accepted."""
 
 
 class DepositFull(Exception):
-    """There is no room for what was taken already; the words are those of a full disk."""
+    """There is no disk space for mail already accepted; the message is that of the full disk."""
 
 
 class Waiting(NamedTuple):
@@ -118,7 +118,7 @@ class MailJournal:
             await self._wait_until(lambda: self._reached >= end, PRESENT_SECONDS)
 
     async def follow(self) -> None:
-        """Reads and hands over, until cancelled."""
+        """Reads and hands over mails until cancelled."""
         while True:
             try:
                 await self._follow_one()
@@ -127,7 +127,7 @@ class MailJournal:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _follow_one(self) -> None:
-        """One mail a turn of the loop: who has no 250 yet goes first."""
+        """Reads one mail per turn of the loop: clients that still wait for their 250 go first."""
         await self._let_a_burst_pass()
         found = self._next()
         if found is None:
@@ -144,7 +144,7 @@ class MailJournal:
             await self._thread.run(self._tidy)
 
     def note(self, news: Reached | Held) -> None:
-        """From whoever deposits."""
+        """Takes a message from the depositor."""
         if isinstance(news, Held):
             self._held = news
         else:
@@ -159,12 +159,12 @@ class MailJournal:
             self._ahead_bytes -= self._ahead.popleft()[1]
 
     async def wait_until_deposited(self, seconds: float | None = PATIENCE_SECONDS) -> bool:
-        """All that is here now."""
+        """Waits for all mail that is here now."""
         end = self._end
         return await self._wait_until(lambda: self._reached >= end, seconds)
 
     async def close(self) -> None:
-        """After the last append. What is not deposited in time is the next start's."""
+        """Called after the last append. What is not deposited in time is left for the next start."""
         await self.wait_until_deposited(CLOSE_SECONDS)
         if self._reached >= self._end:
             segments.remove_before(self._folder, self._reached, with_own=True)
@@ -199,7 +199,7 @@ class MailJournal:
         return is_recent and self._waiting_bytes < BACKLOG_BYTES
 
     async def _write(self) -> None:
-        """For all that wait one sync; who comes meanwhile shares the next."""
+        """All that wait share one sync; those that come meanwhile share the next."""
         while self._pending:
             pending, self._pending = self._pending, []
             try:
@@ -241,7 +241,7 @@ class MailJournal:
         self._read_mails.clear()
 
     async def _let_a_burst_pass(self) -> None:
-        """Once until what it left is deposited."""
+        """Waits for a burst to end, once until its backlog is deposited."""
         if not self._are_many_waiting():
             self._has_rested = False
         elif not self._has_rested:
@@ -271,7 +271,7 @@ class MailJournal:
         return False
 
     def _may_go_ahead(self) -> bool:
-        """After a death one by one, so that it is known at which mail the next reader dies."""
+        """After a reader died, one mail at a time, to find the mail that kills it."""
         if self._deaths and self._ahead and self._ahead[-1][0] <= self._left_over:
             return False
         return len(self._ahead) < AHEAD and self._ahead_bytes < AHEAD_BYTES
@@ -285,7 +285,7 @@ class MailJournal:
             await self._thread.run(self._tidy)
 
     def _tidy(self) -> None:
-        """In the thread of the writer: nothing is appended meanwhile."""
+        """Runs in the writer's thread, so nothing is appended meanwhile."""
         is_all = self._reached >= max(self._end, self._writer.end)
         if is_all:
             self._writer.close()

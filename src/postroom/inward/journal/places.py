@@ -1,4 +1,4 @@
-"""How far each journal is deposited, which journals a data folder has, and what of them is left."""
+"""How far each journal is deposited, which journals a data folder has, and what is left in them."""
 
 import secrets
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
 
 FOLDER = "journal"
-ASIDE = "aside"  # mails that could not be stored, a segment each
+ASIDE = "aside"  # mails that could not be stored, one segment each
 
 
 def find(tx: Tx, journal: str) -> SegmentPlace:
@@ -20,7 +20,7 @@ def find(tx: Tx, journal: str) -> SegmentPlace:
 
 
 def note(tx: Tx, journal: str, place: SegmentPlace) -> None:
-    """In the transaction that deposits what stands before the place."""
+    """Called in the transaction that deposits the mails before the place."""
     tx.run(
         "insert into journal_places (journal, segment, position) values (:journal, :segment, :position)"
         " on conflict (journal) do update set segment = excluded.segment, position = excluded.position",
@@ -35,14 +35,14 @@ def remove(tx: Tx, journal: str) -> None:
 
 
 def of_slot(data_dir: Path, slot: int) -> Path:
-    """The folder of one worker, or of the server itself: its name is in no other data folder."""
+    """The journal folder of one worker, or of the server itself; its name is unique to this data folder."""
     folder = data_dir / FOLDER
     found = sorted(folder.glob(f"{slot}-*"))
     return found[0] if found else folder / f"{slot}-{secrets.token_hex(8)}"
 
 
 def others(data_dir: Path, used: Sequence[Path]) -> list[Path]:
-    """Journals that nobody writes any more: there were more workers once, or mails are to be tried again."""
+    """Journals that nobody writes any more: there were more workers before, or mails are to be retried."""
     folder = data_dir / FOLDER
     found = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return [path for path in found if path.name != ASIDE and path not in used]
@@ -58,7 +58,7 @@ def count_bytes(data_dir: Path) -> int:
 
 
 class Left(Struct, frozen=True):
-    """What stands in a journal behind the place reached; with damage, as much as could be read."""
+    """The mails behind the place reached; with damage, as many as could be read."""
 
     journal: str
     mails: int
@@ -67,7 +67,7 @@ class Left(Struct, frozen=True):
 
 
 def survey(tx: Tx, data_dir: Path) -> list[Left]:
-    """Of every journal that has something left. While somebody writes, its end may look torn."""
+    """Every journal with mails left. While it is being written, its end may look torn."""
     found = [_look_through(folder, find(tx, folder.name)) for folder in others(data_dir, ())]
     return [left for left in found if left.mails or left.damage]
 

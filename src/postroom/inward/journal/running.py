@@ -1,4 +1,4 @@
-"""Journals that are read and deposited in this process: its own, and those that nobody writes any more."""
+"""Journals read and deposited in this process: its own, and those that nobody writes any more."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ async def open_depositor(resources: Resources, folder: Path) -> Depositor:
 
 @contextlib.asynccontextmanager
 async def running_journal(resources: Resources, folder: Path, reader: Reader) -> AsyncIterator[MailJournal]:
-    """What was appended inside the block is deposited after it, or by the next start."""
+    """Mail appended inside the block is deposited at its end, or by the next start."""
     depositor = await open_depositor(resources, folder)
     journal = MailJournal(folder, depositor.place, reader, depositor.add)
     depositor.tell = journal.note
@@ -36,7 +36,7 @@ async def running_journal(resources: Resources, folder: Path, reader: Reader) ->
 
 
 async def deposit_others(resources: Resources, used: Sequence[Path]) -> None:
-    """Once, and then waits until cancelled, as a loop does."""
+    """Deposits them once, then waits until cancelled, as a supervised loop must."""
     for folder in await pools.FILES.run(places.others, resources.config.data_dir, used):
         async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
             await journal.wait_until_deposited(None)

@@ -1,4 +1,4 @@
-"""Complaints: abuse reports (RFC 5965) and the forms that large providers have of their own."""
+"""Complaints: abuse reports (RFC 5965) and the formats of large providers."""
 
 import re
 
@@ -53,12 +53,12 @@ def read_complaint(notice: Notice) -> Report | None:
 
 
 def has_feedback(notice: Notice) -> bool:
-    """Also of the kinds that blame nobody."""
+    """Includes kinds of feedback that are no complaint."""
     return notice.first_of(COMPLAINT_TYPES) is not None
 
 
 def _read_own_form(notice: Notice) -> Report | None:
-    """A feedback loop that hands over the mail alone, or describes it in text of its own."""
+    """A feedback loop that only attaches the mail, or describes it in its own text."""
     if not _is_from_feedback_loop(notice) or not _FEEDBACK_SUBJECT.search(notice.subject):
         return None
     if senders.is_dmarc_report(notice):

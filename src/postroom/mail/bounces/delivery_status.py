@@ -18,7 +18,7 @@ _DELAYED = ("delay", "warn", "deferred", "retry")
 
 
 def read_status_part(notice: Notice) -> tuple[RecipientReport, ...]:
-    """Also of several such parts, as of a report that several servers have written to."""
+    """Reads several such parts too, as in a report that several servers extended."""
     parts = [part for part in notice.leaves if part.content_type in STATUS_TYPES]
     return tuple(each for part in parts for each in _recipients(text_of(part)))[:RECIPIENTS_LIMIT]
 
@@ -48,7 +48,7 @@ def _names_recipient(block: Mapping[str, str]) -> bool:
 
 
 def _blocks(text: str) -> Iterator[dict[str, str]]:
-    """One block a recipient. Some servers put a blank line between all fields, some none between blocks."""
+    """One block per recipient. Some servers put a blank line between all fields, some none between blocks."""
     block: dict[str, str] = {}
     is_after_blank = False
     for line in re.sub(r"\n[ \t]+(?=\S)", " ", text).split("\n", FIELDS_LIMIT)[:FIELDS_LIMIT]:

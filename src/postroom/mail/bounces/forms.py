@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001 (words of other languages use letters that look Latin)
-"""The forms of plain reports, a table: where each family of servers names a recipient, and where it begins to
-quote the mail that it returns."""
+"""A table of plain report formats: where each family of servers names a recipient, and where it begins to
+quote the returned mail.
+"""
 
 import re
 
@@ -17,7 +18,7 @@ _END = r"[ \t.]{0,9}$"
 _REMARK = r"(?:[ \t]?\([^()\n]{0,200}\))?"
 _LABEL_END = rf"[\]】]?[ \t]{{0,30}}{_REMARK}[ \t]?[:：=][ \t]{{0,30}}"
 
-# In this order: the first form that names somebody is taken. Group 1 is the address.
+# In this order: the first form that names somebody is used. Group 1 is the address.
 RECIPIENT_FORMS: dict[str, re.Pattern[str]] = {
     "qmail, Postfix": late(rf"^[ \t]{{0,4}}<({_ADDRESS})>{_REMARK}:"),
     "relatives of qmail": late(rf"^({_ADDRESS}):(?=\s|$)"),

@@ -38,7 +38,7 @@ def read_mailed(notice: Notice) -> Report | None:
 
 
 def read_notice(document: object) -> Report | None:
-    """By the fields that each service has; None for anything else."""
+    """Recognised by the fields of each service; None for anything else."""
     if not isinstance(document, dict):
         return None
     found = (read(document) for read in _SERVICES)
@@ -96,7 +96,7 @@ def _read_mailgun(document: Fields) -> Report | None:
 
 
 def _read_sendgrid(document: Fields) -> Report | None:
-    """One event of the list that it posts."""
+    """One event of a posted list."""
     address, message_id = _text(document, "email"), _text(document, "smtp-id")
     match _text(document, "event"):
         case "bounce" | "dropped":

@@ -1,4 +1,4 @@
-"""A mail that may be a report, opened: who wrote it, its parts, and the words that it has for people.
+"""A mail that may be a report, opened: its author, its parts, and its text for people.
 
 Reports come from anyone: all of it is linear in the size of the mail, and no bytes make it raise.
 """
@@ -37,7 +37,7 @@ RETURN_PATHS_LIMIT = 5
 
 
 class Notice(Struct, frozen=True, dict=True):
-    """Its text is read only when it is asked for: most mail is no report, as its header shows."""
+    """Its text is read only when needed: the header of most mail shows that it is no report."""
 
     fields: Headers
     content_type: str
@@ -48,7 +48,7 @@ class Notice(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """What a person reads, the returned mail included where it is part of the text."""
+        """What a person reads, including the returned mail if it is part of the text."""
         return _text_for_people(self.leaves)
 
     @cached_property
@@ -79,7 +79,7 @@ def read_notice(raw: bytes) -> Notice:
 
 
 def _leaves(root: Part) -> list[Part]:
-    """In order, the first few of them; a mail inside the mail stays closed."""
+    """The first few, in order; a mail inside the mail stays closed."""
     leaves: list[Part] = []
     waiting = [root]
     while waiting and len(leaves) < PARTS_LIMIT:

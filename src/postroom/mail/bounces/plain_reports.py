@@ -1,6 +1,6 @@
-"""Reports that are text for people: whom they name, and the server's reason, by the table of forms.
+"""Reports written as text for people: their recipients and reasons, by the table of forms.
 
-No single sign makes a report: words that a mail failed need a recipient too, and unknown words need a
+No single sign makes a report: words of failure also need a recipient, and unknown words need a
 recipient, a code and the returned mail.
 """
 
@@ -19,7 +19,7 @@ Named = dict[str, str]
 
 
 class ReportSigns(Struct, frozen=True):
-    """The lines of a text, with what is looked for once: a line that tells a reason, a line with a code."""
+    """The lines of a text, with its best reason and the line with a code."""
 
     lines: list[str]
     telling: str
@@ -27,7 +27,7 @@ class ReportSigns(Struct, frozen=True):
 
 
 def read_failed_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """Exim and Gmail name who failed in a header; the reason stands in the text below each address."""
+    """Exim and Gmail name failed recipients in a header; the reason is in the text below each address."""
     written = notice.fields.joined("x-failed-recipients")[: RECIPIENTS_LIMIT * 400]
     addresses = map(clean_address, written.split(",", RECIPIENTS_LIMIT)[:RECIPIENTS_LIMIT])
     named = [address for address in addresses if address]
@@ -38,7 +38,7 @@ def read_failed_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
 
 
 def read_plain_report(notice: Notice, *, is_returned: bool) -> tuple[RecipientReport, ...]:
-    """`is_returned`: it came to the signed return path, so that a reason anywhere is about that recipient."""
+    """`is_returned`: it came to the signed return path, so a reason anywhere is about that recipient."""
     is_delay = wording.says_delay(notice.subject, notice.words)
     is_failure = wording.says_failure(f"{notice.subject}\n{notice.words}")
     signs = _signs(notice)
@@ -56,7 +56,7 @@ def _named(signs: ReportSigns, own: set[str], *, is_sure: bool) -> Named:
 
 
 def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple[RecipientReport, ...]:
-    """A failure that has only a status gets the words that the server has for people."""
+    """Adds the server's text for people to a failure that has only a status."""
     words = notice.words.lower()
     silent = [each for each in recipients if each.is_failed and not each.diagnostic]
     named = {each.final_recipient for each in silent if each.final_recipient.lower() in words} - {""}
@@ -70,7 +70,7 @@ def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple
 
 
 def with_command(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple[RecipientReport, ...]:
-    """Where the transcript shows that the sender was refused, and no recipient, the reason says so."""
+    """If the transcript shows that the sender was refused, and no recipient, the reason says so."""
     words = notice.words
     if not forms.REFUSED_SENDER.search(words) or forms.REFUSED_RECIPIENT.search(words):
         return recipients
@@ -103,7 +103,7 @@ def _known_words(lines: list[str]) -> str:
 
 
 def _own_addresses(notice: Notice) -> set[str]:
-    """Those of the report and of the sender: nobody is told at his own address that it does not exist."""
+    """Addresses of the report and of the sender: nobody gets a report at the address that failed."""
     names = ("to", "from", "reply-to", "delivered-to")
     written = " ".join(notice.fields.joined(name)[:2_000] for name in names)
     written += from_line_in(returned_head(notice) or notice.text[len(notice.words) :])
@@ -126,7 +126,7 @@ def _named_by_form(signs: ReportSigns, own: set[str]) -> Named:
 
 
 def _up_to_next(signs: ReportSigns, number: int, found: Collection[int]) -> ReportSigns:
-    """Without the lines below the next recipient, which tell of that one."""
+    """Without the lines from the next recipient on, which are about that one."""
     end = next((each for each in found if each > number), None)
     return signs if end is None else replace(signs, lines=signs.lines[:end])
 
@@ -161,7 +161,7 @@ def _reason_below(signs: ReportSigns, address: str) -> str:
 
 
 def _reason_at(signs: ReportSigns, number: int, behind: str) -> str:
-    """What stands behind the address and below it; else the line of the text that tells most."""
+    """The text after and below the address; else the most telling line of the text."""
     near = " ".join([behind.strip(" \t:>)\"'.,"), *_paragraph(signs.lines, number + 1)]).strip()
     if reasons.tells(near):
         return near

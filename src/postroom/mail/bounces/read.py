@@ -1,4 +1,4 @@
-"""The one report that a mail holds, whichever server wrote it."""
+"""The report in a mail, whichever server wrote it."""
 
 from postroom.mail.bounces import plain_reports, senders
 from postroom.mail.bounces.complaints import has_feedback, is_feedback_address, read_complaint
@@ -18,7 +18,7 @@ LAST_WORD_LIMIT = 300
 
 
 def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
-    """The report a mail holds; None for ordinary mail. `mail_from` is the envelope sender, if it is known."""
+    """The report in a mail; None for ordinary mail. `mail_from` is the envelope sender, if known."""
     notice = read_notice(raw)
     if is_json_notice(notice.subject):
         return read_mailed(notice)
@@ -26,7 +26,7 @@ def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
 
 
 def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
-    """Whether it is worth the while to look for a report, by the header alone."""
+    """Whether to look for a report, by the header alone."""
     return (
         mail_from == ""
         or mail.report_type != ""
@@ -37,7 +37,7 @@ def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
 
 
 def read_returned(raw: bytes) -> Report:
-    """What a mail to the signed return path says: a report, an answer, or a bounce that nobody can read."""
+    """What a mail to the signed return path is: a report, an answer, or an unreadable bounce."""
     notice = read_notice(raw)
     report = (
         read_mailed(notice)
@@ -52,19 +52,19 @@ def read_returned(raw: bytes) -> Report:
 
 
 def last_word(notice: Notice) -> str:
-    """For a user to read: the subject and the first words of a mail that no form fits."""
+    """For a user: the subject and the first words of a mail that no format matches."""
     words = " ".join(notice.words.split())[:LAST_WORD_LIMIT]
     said = ": ".join(text for text in (notice.subject[:LAST_WORD_LIMIT], words) if text)
     return said or "The mail came back without a word."
 
 
 def is_answer(notice: Notice) -> bool:
-    """Whatever is neither a report nor the ruins of one: the mail may well have arrived."""
+    """Whether it is no report, not even a damaged one: the mail may well have arrived."""
     return is_given_answer(notice) or senders.is_list_mail(notice)
 
 
 def is_given_answer(notice: Notice) -> bool:
-    """An answer of a person, of a person's program, or of a feedback loop."""
+    """An answer by a person, a person's program, or a feedback loop."""
     return (
         senders.is_automatic_answer(notice)
         or senders.is_personal_answer(notice)
@@ -105,7 +105,7 @@ def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport,
 
 
 def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The path is signed: whoever wrote this got the mail, and need not look like a mail system.
+    """The path is signed: its sender got the mail, and need not look like a mail system.
 
     Fields of a list do not speak against a report: a list that refuses a mail writes them too.
     """

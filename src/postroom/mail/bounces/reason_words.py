@@ -1,4 +1,4 @@
-"""The words for a reason, in many languages: no such address, a full mailbox, a policy, a passing fault."""
+"""The words for a reason, in many languages: no such address, a full mailbox, a policy, a temporary fault."""
 
 import re
 from functools import cache
@@ -38,9 +38,9 @@ _MAILBOX_NAMED = (
     r"|recipient (?:address )?rejected"
 )
 _DIRECTORY_BLOCKED = re.compile(r"recipient address rejected: access denied", re.I)
-_DIRECTORY_STATUS = "5.4.1"  # how Exchange Online tells of an address that its directory does not have
+_DIRECTORY_STATUS = "5.4.1"  # how Exchange Online reports an address that its directory does not have
 
-# "may not exist, or you may not have permission": nobody can tell which.
+# "may not exist, or you may not have permission": it is unclear which.
 _EITHER = re.compile(
     r"\b(?:not exist|unknown|not found|invalid|inactive|disabled|unavailable|no longer valid)"
     r"[^.;]{0,40}\bor\b[^.;]{0,60}\b(?:permissions?|authori[sz]ed|allowed|accept(?:s|ing)?|blocked|block"
@@ -94,7 +94,7 @@ _PASSING_ENGLISH = (
 
 
 class Words(Struct, frozen=True):
-    """Looked for in lower case: a search that ignores case is several times slower."""
+    """Searched in lower case: a case-insensitive search is several times slower."""
 
     english: str
     elsewhere: tuple[str, ...]
@@ -115,7 +115,7 @@ def says_either(words: str) -> bool:
 
 
 def names_mailbox(words: str, status: str) -> bool:
-    """Whether it says no more than that this mailbox is not to be had."""
+    """Whether it only says that this mailbox is not available."""
     if _DIRECTORY_BLOCKED.search(words):
         return status == _DIRECTORY_STATUS
     return _MAILBOX.search(words.lower()) is not None

@@ -1,4 +1,4 @@
-"""Why a mail was refused, by code, status and words: for good or not, and who is at fault."""
+"""Why a mail was refused, by code, status and words: permanently or not, and whose fault it is."""
 
 import re
 from enum import Enum
@@ -11,10 +11,10 @@ _ENHANCED_STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.]*\d)"
 _REPLY_CODE = re.compile(r"(?<![\d.:])([245][0-5]\d)(?=[ \-:;,)\]]|$)")
 _NAME_OR_LINK = re.compile(r"[@/]|\w\.\w")
 
-# Codes that many servers use for whatever they refuse, an unknown user included.
+# Codes that many servers use for any refusal, an unknown user included.
 _ANY_REASON = ("5.0.", "5.3.0", "5.4.", "5.5.")
 _ANY_REASON_EXACT = {"5.1.0", "5.2.0", "5.2.1", "5.7.1"}
-# Of the sender, not of the recipient's address (RFC 3463 section 3.2).
+# About the sender, not the recipient's address (RFC 3463 section 3.2).
 _SENDER_STATUSES = {"5.1.7", "5.1.8", "5.1.9"}
 _FULL_STATUS = "5.2.2"
 _LINK = re.compile(r"https?://|\bwww\.", re.I)
@@ -27,7 +27,7 @@ _LINK_LETTERS = re.compile(r"(?:https?://|www\.)[^\s<>\"']{1,300}", re.I)
 
 
 class Fault(Enum):
-    """Whose fault a refusal for good is. Only RECIPIENT suppresses at once."""
+    """Whose fault a permanent refusal is. Only RECIPIENT suppresses at once."""
 
     RECIPIENT = "recipient"
     """The address: no such user, no such domain, an account that is closed."""
@@ -38,7 +38,7 @@ class Fault(Enum):
 
 
 def is_hard(status: str, diagnostic: str) -> bool:
-    """Whether sending again is pointless: refused for good, and neither full nor merely unreachable."""
+    """Whether retrying is pointless: refused permanently, and neither full nor merely unreachable."""
     words = plain_words(diagnostic)
     if status == _FULL_STATUS or reason_words.FULL.are_in(words):
         return False
@@ -59,7 +59,7 @@ def is_hard(status: str, diagnostic: str) -> bool:
 
 
 def fault_of(code: int | None, status: str | None, text: str) -> Fault:
-    """RECIPIENT only where the reason names the recipient's address."""
+    """RECIPIENT only if the reason names the recipient's address."""
     if (code is not None and code < 500) or (status or "5").startswith(("2", "4")):
         return Fault.OTHER
     words = plain_words(text)
@@ -85,7 +85,7 @@ def _fault_by_status(status: str, words: str, *, has_link: bool) -> Fault:
 
 
 def is_about_sender(words: str) -> bool:
-    """Whether it names the envelope sender, the From field or the server that sent: whoever is written to."""
+    """Whether it names the envelope sender, the From field or the sending server."""
     return reason_words.SENDER.are_in(words)
 
 
@@ -99,7 +99,7 @@ def is_of_another_kind(words: str) -> bool:
 
 
 def tells(text: str) -> bool:
-    """Whether the text holds a reason: a code, a status or words that are known."""
+    """Whether the text has a reason: a code, a status or known words."""
     if found_status(text) or (reply_code(text) or 0) >= 400:
         return True
     words = plain_words(text)

@@ -1,4 +1,4 @@
-"""What a report says about a mail we sent: its kind, and each recipient's fate in the words of the server."""
+"""What a report says about a mail we sent: its kind, and each recipient's result in the server's words."""
 
 from typing import Literal
 
@@ -14,9 +14,9 @@ Kind = Literal["bounce", "complaint", "delay", "other"]
 
 
 class RecipientReport(Struct, frozen=True):
-    """`original_recipient` is the address as we wrote it, where a server on the way has changed it.
+    """`original_recipient` is the address as we wrote it, if a server on the way has changed it.
 
-    `final_recipient` is "" where the report names nobody: then only its return path tells whom it is about.
+    `final_recipient` is "" if the report names nobody: then only its return path shows whom it is about.
     """
 
     final_recipient: str
@@ -45,10 +45,10 @@ class RecipientReport(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """`other` is news that is neither good nor bad: delivered, relayed, expanded, an automatic answer.
+    """`other` is neither good nor bad: delivered, relayed, expanded, an automatic answer.
 
-    `original` is the mail inside a complaint, or its header alone, byte for byte: whether it is ours its
-    DKIM signature must say. `return_paths` are the envelope senders that the report names for that mail.
+    `original` is the mail inside a complaint, or its header, byte for byte: its DKIM signature shows whether
+    it is ours. `return_paths` are the envelope senders that the report names for that mail.
     """
 
     kind: Kind

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 (words of other languages use letters that look Latin)
-"""Whether a mail comes from a mail system, or is an automatic answer, a list mail, the reply of a person."""
+"""Whether a mail comes from a mail system, or is an automatic answer, a list mail or a person's reply."""
 
 import re
 
@@ -38,7 +38,7 @@ _REPLY = re.compile(
 
 
 def is_mail_system(notice: Notice, mail_from: str | None) -> bool:
-    """By the empty envelope sender, or by the name it gives itself."""
+    """By the empty envelope sender, or by its name."""
     return has_null_sender(notice, mail_from) or is_named_as_system(notice)
 
 
@@ -59,7 +59,7 @@ def has_null_sender(notice: Notice, mail_from: str | None) -> bool:
 
 
 def is_automatic_answer(notice: Notice) -> bool:
-    """An answer that a program gives on behalf of its owner: the mail has arrived."""
+    """An answer by a program on behalf of its owner: the mail has arrived."""
     if notice.first_of(_ANSWER_TYPES) or any(notice.fields.count(name) for name in _ANSWER_FIELDS):
         return True
     if "auto_reply" in notice.fields.text("precedence").lower():
@@ -77,7 +77,7 @@ def is_automatic_answer(notice: Notice) -> bool:
 
 
 def is_dmarc_report(notice: Notice) -> bool:
-    """It tells the owner of a domain about mail in its name, which may be anyone's."""
+    """Tells the owner of a domain about mail in its name, which may be anyone's."""
     subject = notice.subject.lower()
     return "dmarc" in subject and "report" in subject and not wording.says_failure(subject)
 
@@ -92,12 +92,12 @@ def is_reply(notice: Notice) -> bool:
 
 
 def is_personal_answer(notice: Notice) -> bool:
-    """Written by a person or a person's program: it comes from one who has got the mail."""
+    """Written by a person or a person's program, so the mail has arrived there."""
     is_answered = notice.fields.text("auto-submitted").lower().startswith("auto-replied")
     return not is_named_as_system(notice) and (is_answered or is_reply(notice))
 
 
 def is_for_operators(notice: Notice) -> bool:
-    """What a mail system tells those who run it, about the mail of others."""
+    """What a mail system tells its operators about the mail of others."""
     subject = notice.subject.lower()
     return any(each in subject for each in _OPERATOR_SUBJECTS)

@@ -1,4 +1,4 @@
-"""How servers say that a mail did not arrive, or not yet, in the words of `words.txt`."""
+"""How servers say that a mail did not arrive, or not yet; the words are in `words.txt`."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def says_failure(text: str) -> bool:
 
 
 def says_delay(subject: str, words: str) -> bool:
-    """A delay report also tells what happens when the server gives up, so that its subject decides first."""
+    """A delay report also says what happens when the server gives up, so its subject decides first."""
     if _first_place(DELAY, subject) <= min(_first_place(PHRASES, subject), len(subject) - 1):
         return True
     lower = "\n".join(line for line in words.split("\n") if not _is_echo(line, subject)).lower()
@@ -27,6 +27,6 @@ def _first_place(phrases: Iterable[str], text: str) -> int:
 
 
 def _is_echo(line: str, subject: str) -> bool:
-    """Whether it repeats the subject of the returned mail, which may speak of any delay."""
+    """Whether it repeats the subject of the returned mail, which may mention any delay."""
     repeated = line.partition(":")[2].strip()
     return repeated != "" and repeated in subject

@@ -1,1 +1,1 @@
-"""One-time codes: what looks like one, stands where one stands, and is named or asked for as one."""
+"""One-time codes: recognised by form, position, and the words around them."""

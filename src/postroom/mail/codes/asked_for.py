@@ -1,5 +1,6 @@
-"""Codes that no word names: `Use 482193 to sign in`. A verb beside the digits asks for them, and the same
-sentence speaks of signing in."""
+"""Codes that no word names: `Use 482193 to sign in`. A verb before the digits asks for them, and the same
+sentence is about signing in.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,14 +11,14 @@ from postroom.mail.codes import words as code_words
 from postroom.mail.codes.candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
 from postroom.mail.languages.patterns import late, one_of
 
-# A mail that brings a code is short, and says so at its beginning.
+# A mail with a code is short, and has it near its beginning.
 SEARCHED_CHARS = 2_000
 _MOST_TRIED = 20
 _SENTENCE_REACH = 100
 _MATTER_REACH = 160
 _FEWEST_DIGITS, _SHORT_CODE = 6, 4
 
-# Begin with one set of letters, which is found sooner; the narrower set in texts that have no other digits.
+# They begin with a character set, which is found faster; the narrower set is for texts without other digits.
 _DIGITS = re.compile(r"\d\d{2}[\d \u00a0-]\d{0,4}")
 _ASCII_DIGITS = re.compile(r"[0-9][0-9]{2}[0-9 -][0-9]{0,4}")
 _SENTENCE_STARTS = re.compile(r".*(?:[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n)", re.S)

@@ -1,4 +1,4 @@
-"""What looks like a one-time code, and what beside it speaks against that."""
+"""What looks like a one-time code, and what around it speaks against that."""
 
 import re
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 from postroom.mail.codes import words as code_words
 from postroom.mail.languages.patterns import late, one_of
 
-# Thai, kana, Chinese and Hangul are written without a space before or behind a number.
+# Thai, kana, Chinese and Hangul are written without a space before or after a number.
 _UNSPACED = r"\u0e00-\u0e4f\u0e5a-\u0eff\u1100-\u11ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9d"
 LETTER = rf"[^\W{_UNSPACED}]"
 _DASH = r"[ \u00a0\u2010-\u2014-]"
@@ -36,7 +36,7 @@ def is_date_like(written: str) -> bool:
 
 
 def ends_with(text: str, words: tuple[str, ...], joined: tuple[str, ...] = ()) -> bool:
-    """Whether one of the words stands last, marks aside."""
+    """Whether one of the words is last, ignoring punctuation."""
     last = _NOT_WORDS.sub(" ", text).rstrip()
     if f" {last}".endswith(_behind_space(words)):
         return True

@@ -1,7 +1,7 @@
-"""One-time codes in a mail: what looks like one, stands where one stands, and is named as one.
+"""One-time codes in a mail: recognised by form, position and a word that names them.
 
-A word that names nothing else ("verification code") needs less than one that may name anything ("code").
-Words are looked for first, and candidates only around them, so that most mail is read once and quickly.
+An unambiguous word ("verification code") needs less than an ambiguous one ("code").
+Words are searched first, and candidates only around them, so that most mail is read once and quickly.
 """
 
 import re
@@ -22,7 +22,7 @@ from postroom.mail.languages.patterns import by_first_letter, late
 
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20
-# A code stands near the word that names it: further behind the word than before it.
+# A code is near the word that names it: further after the word than before it.
 REACH_AFTER_WORD = 120
 REACH_BEFORE_WORD = 60
 
@@ -37,34 +37,36 @@ APART = str.maketrans(
 )
 
 
-def _tellers(words: Iterable[str]) -> frozenset[str]:
-    """Every word that names a code has one of these in it, between blanks or marks; most mail has none."""
-    tellers: set[str] = set()
+def _cues(words: Iterable[str]) -> frozenset[str]:
+    """Every word that names a code contains one of these, between blanks or marks; most mail has none."""
+    cues: set[str] = set()
     for pieces in sorted((word.translate(APART).split() for word in words), key=len):
-        if tellers.isdisjoint(pieces):
-            tellers.add(max(pieces, key=len))
-    return frozenset(tellers)
+        if cues.isdisjoint(pieces):
+            cues.add(max(pieces, key=len))
+    return frozenset(cues)
 
 
-_LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
-TELLERS = _tellers(filter(str.isascii, _WHOLE))
+_LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word matches up to three
+CUES = _cues(filter(str.isascii, _WHOLE))
 _REACH_OF_MARK = REACH_AFTER_WORD + 2 * _CANDIDATE_REACH + _LONGEST_WORD
 _WORD = late(lambda: f"{by_first_letter(_WHOLE, LETTER)}|{by_first_letter(_JOINED)}")
-# Of the letters of ASCII all are written with spaces; a set of the others takes long to compile.
+# ASCII words are all written with spaces; a set of other letters takes long to compile.
 _ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
 
 
-def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
-    """One-time codes as they are written, in order and without repeats; spread over cells, put together.
-    `tellers` are those of `TELLERS` that are in a text in ASCII, if they are known."""
+def codes(text: str, cues: Collection[str] | None = None) -> tuple[str, ...]:
+    """One-time codes as written, in order and without repeats; those spread over cells are joined.
+
+    `cues` are the `CUES` found in an ASCII text, if known.
+    """
     text = text[:MAX_SEARCHED_CHARS]
     asked = asked_for(text)
-    if tellers is None and text.isascii():
-        tellers = _tellers_near_codes(text)
-    if tellers is not None and not tellers:
+    if cues is None and text.isascii():
+        cues = _cues_near_codes(text)
+    if cues is not None and not cues:
         return _first_unique(map(_written, asked))
     folded = fold(text)
-    words = _words(text, folded, tellers)
+    words = _words(text, folded, cues)
     named = _named(text, folded, words) if words else []
     found = {candidate.start(): candidate for candidate in (*asked, *named)}
     return _first_unique(_written(found[start]) for start in sorted(found))
@@ -82,31 +84,31 @@ def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[
     return [candidates[place] for place in sorted(claimed)]
 
 
-def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.Match[str]]:
+def _words(text: str, folded: str, cues: Collection[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
-    told = _tellers_near_codes(text) if tellers is None else tellers
-    places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
+    told = _cues_near_codes(text) if cues is None else cues
+    places = around(sorted(spot for cue in told for spot in _spots(folded, cue)), _LONGEST_WORD)
     found = (word for start, end in places for word in _whole_words(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 
 
 def _whole_words(folded: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Of what ends at the last place nobody sees whether a letter follows: so that is one farther on."""
+    """Reads one character further, to see whether a letter follows the last word."""
     return (word for word in _ASCII_WORD.finditer(folded, start, end + 1) if word.end() <= end)
 
 
-def _tellers_near_codes(text: str) -> frozenset[str]:
-    """Those that are so near to a digit or to capitals that they may name them as a code."""
+def _cues_near_codes(text: str) -> frozenset[str]:
+    """Cues near a digit or capitals, so that they may name them as a code."""
     near = " ".join(text[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
-    return TELLERS.intersection(fold(near).translate(APART).split())
+    return CUES.intersection(fold(near).translate(APART).split())
 
 
-def _spots(folded: str, teller: str) -> Iterator[int]:
-    spot = folded.find(teller)
+def _spots(folded: str, cue: str) -> Iterator[int]:
+    spot = folded.find(cue)
     while spot != -1:
         yield spot
-        spot = folded.find(teller, spot + len(teller))
+        spot = folded.find(cue, spot + len(cue))
 
 
 def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
@@ -120,7 +122,7 @@ def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]
 
 
 def _merged(words: Iterable[re.Match[str]]) -> list[tuple[int, int]]:
-    """The places around the words in which a code may stand, in order; those that touch are one."""
+    """The ranges around the words in which a code may be, in order; those that touch are merged."""
     merged: list[tuple[int, int]] = []
     for word in words:
         start = max(0, word.start() - REACH_BEFORE_WORD - _CANDIDATE_REACH)

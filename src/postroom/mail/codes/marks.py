@@ -1,9 +1,9 @@
-"""Where a code may stand in a long text: near a digit, or near capitals."""
+"""Where a code may be in a long text: near a digit or capitals."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-# Each candidate in ASCII has one of these in it. Begins with one set of letters, which is found sooner.
+# Each ASCII candidate contains one of these. Begins with a character set, which is found faster.
 _MARK_OF_CODE = re.compile(r"[0-9A-Z](?:(?<=[0-9])|[A-Z]{2}|[\s|]{1,4}[0-9A-Z])")
 _MARK_CHARS = 6
 _NO_MARK = bytes(code for code in range(128) if not (chr(code).isdigit() or chr(code).isupper()))
@@ -11,7 +11,7 @@ _BLOCK_CHARS = 2_000
 
 
 def marks(text: str) -> Iterator[int]:
-    """Looked for where there is a digit or a capital at all."""
+    """Positions of digits and capitals, skipping blocks without any."""
     letters = text.encode("ascii", "replace")
     for start in range(0, len(text), _BLOCK_CHARS):
         if letters[start : start + _BLOCK_CHARS].translate(None, _NO_MARK):
@@ -20,7 +20,7 @@ def marks(text: str) -> Iterator[int]:
 
 
 def around(spots: Iterable[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Places with so much room on both sides of a spot; those that touch are one."""
+    """Ranges of this reach on both sides of a position; those that touch are merged."""
     start = end = 0
     for spot in spots:
         if spot - reach > end:

@@ -1,4 +1,4 @@
-"""How a candidate stands to the word that may name it: whether that word means it as a code."""
+"""Whether a word means a candidate near it as a code."""
 
 import re
 
@@ -44,7 +44,7 @@ _SPREAD_GAP = re.compile(r"[\s|·-]+")
 
 
 class Naming:
-    """A word that may name a code, in its surroundings."""
+    """A word that may name a code, with its context."""
 
     def __init__(self, text: str, folded: str, word: re.Match[str]) -> None:
         self.text, self.folded = text, folded
@@ -64,7 +64,7 @@ class Naming:
         return place.suits_a_plain_word(is_about_signing_in)
 
     def context(self) -> tuple[bool, bool]:
-        """Whether the word names something else, and whether signing in is spoken of."""
+        """Whether the word names something else, and whether the text is about signing in."""
         if self._context is None:
             around = self.folded[max(0, self.start - _CONTEXT_REACH) : self.end + _CONTEXT_REACH]
             names_other = self._is_of_another_kind() or _OTHER_MATTER.search(around) is not None
@@ -72,7 +72,7 @@ class Naming:
         return self._context
 
     def _is_of_another_kind(self) -> bool:
-        """A postcode, a promotion code, an error code."""
+        """Whether it is a postcode, a promotion code or an error code."""
         before = self.folded[max(0, self.start - 24) : self.start]
         if ends_with(before, code_words.OTHER_KINDS, code_words.OTHER_KINDS_JOINED):
             return True
@@ -92,7 +92,7 @@ class Naming:
 
 
 class _Place:
-    """How a candidate stands to the word that may name it."""
+    """The position of a candidate relative to the word that may name it."""
 
     def __init__(self, naming: Naming, candidate: re.Match[str]) -> None:
         self.naming, self.written = naming, candidate.group()
@@ -106,7 +106,7 @@ class _Place:
         self.is_named = (_NAMED if self.follows else _NAMED_BEHIND).fullmatch(self.between) is not None
 
     def is_possible(self) -> bool:
-        """No sum, year, size, number of an order or part of a postal address, and no word in capitals."""
+        """Not a sum, year, size, order number or part of a postal address, and no word in capitals."""
         if self.kind == "spread" and _is_rising(written_together(self.written)):
             return False
         if self.written in code_words.NO_CODES or UNIT_BEHIND.match(self.behind.lower()):
@@ -138,7 +138,7 @@ class _Place:
         )
 
     def is_alone(self) -> bool:
-        """On a line, or on lines, of its own."""
+        """Whether it is on a line, or on lines, of its own."""
         return not _has_word(self.before.rpartition("\n")[2]) and not _has_word(
             self.behind.partition("\n")[0]
         )
@@ -147,7 +147,7 @@ class _Place:
         return _SENTENCE_END.search(self.between) is None
 
     def is_marked(self) -> bool:
-        """Behind "enter"; or behind a colon, in brackets, quotes or asterisks."""
+        """After "enter"; or after a colon, in brackets, quotes or asterisks."""
         before = self.before[-24:]
         if _MARKED.search(before[-6:]) and self.is_in_the_sentence():
             return True
@@ -207,7 +207,7 @@ class _Place:
         return self._is_separated() or self.is_alone() or self._is_the_line()
 
     def _is_asked_for(self) -> bool:
-        """`Enter the code 4711`, with nothing between."""
+        """`Enter the code 4711`, without words in between."""
         if self.is_alone() or "\n" in self.between:
             return self.is_alone()
         return self.kind != "mixed" and self.naming.is_asked_for()
@@ -221,7 +221,7 @@ class _Place:
         return not _has_word(line) and not _has_word(self.behind.partition("\n")[0])
 
     def _suits_letters(self) -> bool:
-        """Capitals are a code only behind "is" or a colon, or alone, in a text that is not shouted."""
+        """Capitals are a code only after "is" or a colon, or alone, in a text that is not all capitals."""
         is_said = self.follows and self.is_named and (self._is_separated() or self.naming.is_asked_for())
         if not is_said and not (self.is_alone() and self.kind == "pair"):
             return False
@@ -238,12 +238,12 @@ def _has_word(text: str) -> bool:
 
 
 def _looks_random(written: str) -> bool:
-    """Letters and digits change more than once, or stand in two groups: K7XQ2P, not SAVE20 or 256MB."""
+    """Letters and digits alternate more than once, or are in two groups: K7XQ2P, not SAVE20 or 256MB."""
     return _RANDOM.search(written) is not None
 
 
 def _is_rising(written: str) -> bool:
-    """The pages of a list or the steps of a scale: 1 2 3 4 5."""
+    """Page numbers or a scale: 1 2 3 4 5."""
     return written in _RISING or written in _RISING[::-1]
 
 

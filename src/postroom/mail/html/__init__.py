@@ -1,1 +1,1 @@
-"""HTML as mail has it: read in one pass, shown as text, judged by what a reader would see."""
+"""HTML in mail: read in one pass, shown as text, and checked for what a reader would see."""

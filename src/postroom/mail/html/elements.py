@@ -1,4 +1,4 @@
-"""The elements of a page as a walk over it meets them, and the steps between them."""
+"""The elements of a page in the order of the walk, and the steps between them."""
 
 from postroom.mail.html.css.selectors import PlacedElement
 from postroom.mail.html.layout import BLOCKS, LAID_OUT
@@ -12,7 +12,7 @@ SPOKEN = ("alt", "title", "aria-label", "content")
 
 
 class Element:
-    """An element in the page. Those that nothing tells apart, neither declared nor around them, are one."""
+    """An element in the page. Elements that cannot be told apart, by style or ancestors, share one object."""
 
     __slots__ = ("attributes", "before", "breaks", "children", "classes", "counts", "depth", "identity",
                  "inner", "last", "look", "name", "number", "number_of_type", "outer", "parent", "steps",
@@ -31,7 +31,7 @@ class Element:
         self.depth: int = outer.depth + 1 if outer is not None else 0
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
-        self.breaks = 0  # before and behind it, if that is all it does to the text
+        self.breaks = 0  # before and after it, if that is all it does to the text
         self.inner: dict[object, Element] = {}
         self.steps: dict[object, Step] = {}  # by the keys of tags
         self.children = 0
@@ -59,5 +59,5 @@ class Element:
         return self.breaks or (0 if self.look.removed or self.name not in BLOCKS else MORE)
 
 
-# Where a tag leads, what it does to the page, and how the element looks that it stands for.
+# Where a tag leads, what it does to the page, and the look of its element.
 Step = tuple[Element, int, Look]

@@ -1,4 +1,4 @@
-"""What HTML holds and a reader does not see: text that its styles or attributes hide, and comments."""
+"""What HTML contains and a reader does not see: text hidden by styles or attributes, and comments."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ COMMENT, END_OF_COMMENT = "<!--", "-->"
 
 
 def hidden_text(html: str) -> str:
-    """A line for each piece. What `html_to_text` says is not here, and the other way round."""
+    """A line for each piece. Complements `html_to_text`: no text is in both."""
     if not html:
         return ""
     hidden = (piece.text for piece in read_page(html).hidden if not piece.is_doubtful)
@@ -17,7 +17,7 @@ def hidden_text(html: str) -> str:
 
 
 def _comments(html: str) -> Iterator[str]:
-    """Also those by which some readers of mail are given another text than the rest."""
+    """Including conditional comments, which show some mail programs another text."""
     start = html.find(COMMENT)
     while start >= 0:
         end = html.find(END_OF_COMMENT, start + len(COMMENT))

@@ -1,4 +1,4 @@
-"""Text as it is laid out: paragraphs, lists, quotes and tables of HTML in lines of plain text."""
+"""HTML paragraphs, lists, quotes and tables as lines of plain text."""
 
 import re
 
@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from postroom.mail.html.markup import Open, names
 
 MAX_PREFIX_DEPTH = 8
-# Around text of which nobody can say whether a reader sees it.
+# Around text that may or may not be visible.
 DOUBT, END_OF_DOUBT = "[perhaps hidden: ", "]"
 
 PARAGRAPHS = names("p h1 h2 h3 h4 h5 h6 blockquote pre ul ol dl table figure")
@@ -18,7 +18,7 @@ BLOCKS = PARAGRAPHS | names(
 CELLS = frozenset({"td", "th"})
 LISTS = frozenset({"ul", "ol", "menu", "dir"})
 LAID_OUT = BLOCKS | CELLS | {"br"}
-# The breaks around those that do nothing else to the text.
+# The breaks around elements that do nothing else to the text.
 SIMPLE_BLOCKS = {
     name: 2 if name in PARAGRAPHS else 1 for name in BLOCKS - LISTS - {"li", "blockquote", "pre", "hr"}
 }
@@ -28,7 +28,7 @@ _SPACES = re.compile(r"[ \t\r\n\f]+")
 
 
 class TextPage(Struct):
-    """Text as it is laid out: breaks, list marks and quote marks are held back until a word needs them."""
+    """Text under construction: breaks, list marks and quote marks are written only before the next word."""
 
     parts: list[str] = field(default_factory=list)
     breaks: int = 0
@@ -58,7 +58,7 @@ class TextPage(Struct):
         self.space = core[-1] != data[-1]
 
     def doubt(self, is_doubtful: bool) -> None:
-        """From here on it is in doubt whether a reader sees the text, or no longer."""
+        """Marks the beginning or the end of text that may be invisible."""
         if is_doubtful:
             self.opening = DOUBT
         elif self.opening:

@@ -1,4 +1,4 @@
-"""How text looks at one place, from what is declared there and how it looks around it: can it be seen?"""
+"""How text looks in an element, from its declarations and its parent's look: is it visible?"""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from postroom.mail.html.css.values import ROOT_FONT_PX, Undecided, divided, numb
 from postroom.mail.html.markup import names
 
 SMALLEST_READABLE_PX = 1.5
-SMALLEST_RELATIVE_PX = 6.0  # some browsers make text no smaller that is measured by its parent's
+SMALLEST_RELATIVE_PX = 6.0  # some browsers do not shrink text further that is sized relative to its parent
 LEAST_OPAQUE = 0.05
 FAR_OFF_PX = -400
 
-# A child takes these from its parent, unless it is told otherwise.
+# A child inherits these from its parent, unless declared otherwise.
 _BACK_TO_PARENT = ("inherit", "unset", "revert", "revert-layer")
 _BLOCKS = names(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
@@ -30,7 +30,7 @@ NO_PICTURE, GRADIENT, PICTURE = 0, 1, 2
 
 
 class Look:
-    """Is the same object wherever text looks the same, so that it can be found by what leads to it."""
+    """The same object for the same look, so that it can be cached."""
 
     __slots__ = (
         "background", "color", "custom", "doubt", "fill", "folded", "font_px", "indent_px", "inside",
@@ -57,7 +57,7 @@ class Look:
         self.is_flex = False
         self.folded: Look | None = None  # how the summary of closed details looks
         self.is_seen = True
-        self.inside: Look = self  # how an element looks in here for which nothing is declared
+        self.inside: Look = self  # the look of an element in here without declarations
 
     def same(self) -> tuple[object, ...]:
         """Equal for looks that cannot be told apart."""
@@ -68,7 +68,7 @@ class Look:
         )  # fmt: skip
 
     def judge(self) -> None:
-        """Says whether text can be seen here; in doubt it can, and that is noted."""
+        """Decides whether text is visible here; in doubt it is, and that is noted."""
         self.is_seen = not (
             self.removed
             or self.invisible
@@ -108,7 +108,7 @@ def removed(parent: Look) -> Look:
 
 
 def changed(parent: Look, name: str, style: Style) -> Look:
-    """The look of an element inside its parent, with all that is declared for it."""
+    """The look of an element inside its parent, with all its declarations."""
     look = Look(parent)
     if parent.folded is not None:
         look.removed = True
@@ -165,7 +165,7 @@ def _place(look: Look, parent: Look, name: str, style: Style) -> None:
 
 
 def _is_inline(name: str, style: Style, parent: Look) -> bool:
-    """Boxes in lines have no size, no indent and no place of their own."""
+    """Inline boxes have no size, indent or position of their own."""
     if (
         style.get("position") in ("absolute", "fixed")
         or style.get("float", "none") != "none"
@@ -211,7 +211,7 @@ def _parsed(value: str, current: Color) -> Color | None:
 
 
 def _outline(value: str, current: Color, is_shadow: bool) -> Color | None:
-    """The colour of a shadow near the letters, or of a line around them."""
+    """The colour of a shadow near the letters, or of an outline around them."""
     if value in ("none", "initial"):
         return None
     given = words(divided(value, ",")[0])
@@ -242,7 +242,7 @@ def _color_ground(look: Look, parent: Look, style: Style) -> None:
 
 
 def _draw_gradient(look: Look, picture: str) -> None:
-    """One of a single colour is a ground of that colour."""
+    """A gradient of a single colour is a background of that colour."""
     inside = picture.partition("(")[2].rpartition(")")[0]
     found = []
     for stop in divided(inside, ","):

@@ -1,7 +1,7 @@
 """HTML as tags and texts, read in one pass.
 
 Tree builders that follow the HTML standard copy open formatting elements into every new paragraph, so that
-80 kB of markup can cost gigabytes; this reader takes time and memory in proportion to its input.
+80 kB of markup can cost gigabytes; this reader takes linear time and memory.
 """
 
 import html as entities
@@ -23,7 +23,7 @@ def names(words: str) -> frozenset[str]:
 
 
 class Open:
-    """A start tag, which may stand at many places and in many mails, and so is never changed.
+    """A start tag. It is shared between positions and mails, and must not be changed.
 
     An element that cannot have content gets no Close.
     """
@@ -35,7 +35,7 @@ class Open:
         self.attributes = attributes
         self.is_void = name in VOID
         self.closes = _CLOSED_BY.get(name, ())
-        self.key = object() if key is None else key  # of tags that differ at most in where they lead
+        self.key = object() if key is None else key  # shared by tags that differ at most in their target
 
     def leading_to(self, url: str) -> "Open":
         other = _new_open(Open)
@@ -62,13 +62,13 @@ NO_TAG = Close("")
 
 
 class MarkupTokens(Struct):
-    """Tags in the order they are written, nested or not, each with the text behind it, and comments apart."""
+    """Tags in written order, nested or not, each with the text after it; comments separately."""
 
     pairs: list[tuple[Tag, str]]
     comments: list[str]
     start_tags: list[Open]  # those that are written alike once
     sheets: list[tuple[Open, str]]  # `style` and `link`, with what they hold
-    links: list[Open]  # written like one of these, but for where they lead
+    links: list[Open]  # like one of these, except for the target
 
     def tell_links_apart(self) -> None:
         for link in self.links:
@@ -103,7 +103,7 @@ _CLOSED_BY = {
 }
 
 _TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
-# What nearly all tags look like. Others are read letter by letter, as browsers do.
+# The form of nearly all tags. Others are read character by character, as browsers do.
 _BARE = "[a-zA-Z0-9#%._:/?&=;,+@~-]"
 _ATTRIBUTES = rf"(?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|{_BARE}++))?+)*+"
 _USUAL_TAG = re.compile(rf"(?:/([a-zA-Z][a-zA-Z0-9]*+)\s*+|([a-zA-Z][a-zA-Z0-9]*+)({_ATTRIBUTES})\s*+/?)")
@@ -127,12 +127,12 @@ def unescape(text: str) -> str:
 
 
 def is_cut(html: str) -> bool:
-    """Whether some of it may not be read: each tag takes a bracket."""
+    """Whether some of it may not be read: each tag has a bracket."""
     return len(html) > MAX_MARKUP_CHARS or html.count("<") > MAX_TAGS
 
 
 def tokens(html: str) -> MarkupTokens:
-    """Brackets divide the whole at once; a tag that goes on beyond the next one is read letter by letter."""
+    """Splits at all brackets at once; a tag that contains another bracket is read character by character."""
     html = html[:MAX_MARKUP_CHARS]
     first, *parts = html.split("<")
     found = MarkupTokens([(NO_TAG, unescape(first))] if first else [], [], [], [], [])
@@ -163,15 +163,15 @@ def tokens(html: str) -> MarkupTokens:
 
 
 class _TagReader:
-    """Reads what is written alike once, and of links that differ in their targets alone the rest once."""
+    """Caches tags that are written alike; links that differ only in their target share the rest."""
 
     def __init__(self, found: MarkupTokens) -> None:
         self._found = found
         self.known: dict[str, Tag] = {}
-        self._links: dict[tuple[str, str], Open] = {}  # by what stands before and behind the target
+        self._links: dict[tuple[str, str], Open] = {}  # by what is before and after the target
 
     def read(self, written: str) -> Tag | None:
-        """None: an unusual tag, or one that is asked for what it holds."""
+        """None: an unusual tag, or one whose content is needed."""
         tag = self._read_link(written) if _LINK in written else self._read_other(written)
         if tag is not None:
             self.known[written] = tag
@@ -201,7 +201,7 @@ class _TagReader:
 
 
 def _usual_tag(written: str) -> Tag | None:
-    """None: an unusual tag, or one that is asked for what it holds."""
+    """None: an unusual tag, or one whose content is needed."""
     usual = _USUAL_TAG.fullmatch(written)
     if usual is None:
         return None
@@ -220,7 +220,7 @@ def _is_before_link(written: str) -> bool:
 
 
 def _add_unusual(html: str, begin: int, found: MarkupTokens) -> int:
-    """Where it ends."""
+    """Returns where it ends."""
     tag, text, end = _unusual(html, begin, found.comments)
     if tag is not None:
         found.pairs.append((tag, text))
@@ -232,7 +232,7 @@ def _add_unusual(html: str, begin: int, found: MarkupTokens) -> int:
 
 
 def _unusual(html: str, start: int, comments: list[str]) -> tuple[Tag | None, str, int]:
-    """What begins at a bracket, the raw text behind its start tag, and where it ends."""
+    """What begins at a bracket, the raw text after its start tag, and where it ends."""
     if not _TAG_START.match(html, start):
         return NO_TAG, "<", start + 1
     tag, end = _after_bracket(html, start)
@@ -246,7 +246,7 @@ def _unusual(html: str, start: int, comments: list[str]) -> tuple[Tag | None, st
 
 
 def _usual_attributes(written: str) -> dict[str, str]:
-    """The first of equal names counts, as in browsers."""
+    """The first of several equal names counts, as in browsers."""
     attributes: dict[str, str] = {}
     if written:
         for name, double, single, bare in _USUAL_ATTRIBUTE.findall(written):
@@ -286,7 +286,7 @@ def _past(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[dict[str, str], int]:
-    """The attributes up to the end of the tag. The first of equal names counts, as in browsers."""
+    """The attributes up to the end of the tag. The first of several equal names counts, as in browsers."""
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(html, position):
         name, value = found.groups()

@@ -54,10 +54,10 @@ Element = TypeVar("Element", bound=Named)
 
 
 class Nesting(Generic[Element]):
-    """The open elements, with the places of each name, so that no question needs a walk down the stack.
+    """The open elements, with an index by name, so that no query walks down the stack.
 
-    Tells of every start tag, which gives an element, and of the end of every element that can have content,
-    which gives the start tag back.
+    Calls back for every start tag, which gives an element, and for the end of every element that can have
+    content, which gives the start tag back.
     """
 
     def __init__(self, opened: Callable[[Open], Element], closed: Callable[[Element], Open]) -> None:
@@ -101,7 +101,7 @@ class Nesting(Generic[Element]):
             self._reopen(survivors)
 
     def _reopen(self, survivors: list[Open]) -> None:
-        """Formatting that was not closed goes on behind the end of its block, as browsers show it."""
+        """Unclosed formatting continues after the end of its block, as browsers show it."""
         for tag in reversed(survivors[-MAX_REOPENED:]):
             self.push(self._opened(tag))
 

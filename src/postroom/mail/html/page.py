@@ -1,4 +1,4 @@
-"""One walk over HTML: its text as a reader sees it, its links, and what it holds beside."""
+"""One walk over HTML: its visible text, its links, and its hidden content."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ _BR = Open("br", {})
 
 
 class Anchor:
-    """A link as it stands in the mail: its target, its label, and the words around it."""
+    """A link in the mail: its target, its label, and the words around it."""
 
     __slots__ = ("label", "texts_before", "texts_behind", "url")
 
@@ -43,7 +43,7 @@ class Anchor:
 
     @property
     def before(self) -> str:
-        """The last words before the link, back to the one before it."""
+        """The last words before the link, back to the previous link."""
         words = ""
         for text in reversed(self.texts_before):
             words = text + words
@@ -53,7 +53,7 @@ class Anchor:
 
     @property
     def behind(self) -> str:
-        """The first words behind the link, as far as the next one."""
+        """The first words after the link, up to the next link."""
         words = ""
         for text in self.texts_behind:
             words += text[:REACH_BEHIND]
@@ -63,7 +63,7 @@ class Anchor:
 
 
 class HiddenText(Struct, frozen=True):
-    """Text that a reader does not see, and how much stands before it that he does."""
+    """Text that a reader does not see, and how much visible text is before it."""
 
     text: str
     chars_before: int
@@ -71,7 +71,7 @@ class HiddenText(Struct, frozen=True):
 
 
 class HtmlPage(Struct, frozen=True):
-    """What HTML says. The text still has its characters that show nothing."""
+    """The content of HTML. The text still has its invisible characters."""
 
     text: str
     anchors: list[Anchor]
@@ -99,7 +99,7 @@ def read_page(html: str) -> HtmlPage:
 
 
 def style_sheets(tags: Iterable[tuple[Open, str]]) -> Iterator[str]:
-    """Of those that hold for screens."""
+    """Only those that apply to screens."""
     for tag, content in tags:
         attributes = tag.attributes
         kind = attributes.get("type", "").strip().lower()
@@ -112,7 +112,7 @@ def style_sheets(tags: Iterable[tuple[Open, str]]) -> Iterator[str]:
 
 
 def _sheet_in_address(url: str) -> str:
-    """Of `data:text/css,…`; others are not loaded from a mail."""
+    """The content of `data:text/css,…`; other addresses are not loaded."""
     head, comma, content = url.strip().partition(",")
     if not comma or not head.lower().startswith("data:text/css"):
         return ""
@@ -125,9 +125,9 @@ def _sheet_in_address(url: str) -> str:
 
 
 class _Walk:
-    """Goes from element to element. A step that was taken once is known, and costs one look.
+    """Walks from element to element. A repeated step is cached, and costs one look-up.
 
-    The nesting is told of such steps no sooner than it has to decide about another one.
+    The nesting is told of cached steps only when it has to decide about another one.
     """
 
     def __init__(self, styles: ComputedStyles, found: MarkupTokens) -> None:
@@ -139,7 +139,7 @@ class _Walk:
         self.aside: list[str] = []
         self.aside_chars = 0
         self.hidden: list[tuple[list[str], int, bool]] = []
-        self.hidden_after = -1  # so many parts were written when text was hidden last
+        self.hidden_after = -1  # how many parts were written when text was last hidden
         self.anchor: Anchor | None = None
         self.is_in_anchor = False
         self.spoken: list[str] = []  # the texts behind the last link
@@ -197,7 +197,7 @@ class _Walk:
             before.steps[tag.key] = step
 
     def _catch_up(self) -> None:
-        """Tells the nesting of the elements that were left and entered since it was asked last."""
+        """Tells the nesting of the elements left and entered since the last time."""
         old, new, entered = self.nested_to, self.element, list[Element]()
         while old is not new:
             if old.depth < new.depth:
@@ -210,7 +210,7 @@ class _Walk:
             self.nesting.push(element)
 
     def _step(self, before: Element, tag: Tag) -> Step | None:
-        """If the tag did nothing but open or close one element, or nothing at all."""
+        """The step, if the tag did nothing but open or close one element, or nothing at all."""
         after = self.element
         if isinstance(tag, Open):
             if tag.name == "br":
@@ -225,7 +225,7 @@ class _Walk:
         return None
 
     def _act(self, tag: Tag, element: Element, look: Look) -> None:
-        """What a known step does to the page."""
+        """Applies a known step to the page."""
         if isinstance(tag, Open):
             if not tag.is_void:
                 element.tag = tag
@@ -284,7 +284,7 @@ class _Walk:
         return element
 
     def _parent(self, outer: Element, tag: Open) -> tuple[Element, Look]:
-        """As selectors see it: rows stand in the body of a table, and all else in that of the page."""
+        """As selectors see it: rows are in the body of a table, and all else in that of the page."""
         if tag.name == "tr" and outer.name == "table":
             if outer.tbody is None:
                 kind = self.styles.kind(_TBODY)

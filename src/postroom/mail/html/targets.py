@@ -1,4 +1,4 @@
-"""Where HTML leads: its links with what a reader sees of them, what it loads, and where its forms go."""
+"""Where HTML leads: its links with their visible text, what it loads, and where its forms go."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -22,7 +22,7 @@ class LinkTarget(Struct, frozen=True):
 
 
 def targets(html: str) -> Iterator[LinkTarget]:
-    """In their order, as often as they stand there."""
+    """In order, with repeats."""
     url, label, room = "", "", 0
     for piece in nested(html) if html else ():
         if isinstance(piece, str):
@@ -49,7 +49,7 @@ def _address(written: str) -> str:
 
 
 def _loaded(element: Open) -> Iterator[LinkTarget]:
-    """Pictures that the mail carries itself lead nowhere."""
+    """Embedded pictures lead nowhere."""
     for name in LOADING:
         url = _address(element.attributes.get(name, ""))
         if url and not url.lower().startswith(("cid:", "data:")):

@@ -1,4 +1,4 @@
-"""What a reader would see: the look of each element, from style sheets, its own style and the browser's."""
+"""What a reader would see: the look of each element, from style sheets, its own style and defaults."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from postroom.mail.html.css.values import words
 from postroom.mail.html.look import Look
 from postroom.mail.html.markup import Open, names
 
-# No honest mail has more; what stands behind so many is not shown, since it might be meant to be hidden.
+# No honest mail has more; what comes after so many is not shown, since it might be meant to be hidden.
 MAX_LOOKS = 4_000
 MAX_CLASSES = 16
 MAX_STEPS = 100_000
@@ -41,7 +41,7 @@ _VARIABLE = re.compile(
 
 
 class ElementKind:
-    """Elements for which the same is declared, as far as their start tags tell."""
+    """Elements with the same declarations, as far as their start tags show."""
 
     __slots__ = ("around", "attributes", "before", "classes", "doubts", "identity", "is_plain", "name",
                  "number", "number_of_type", "own", "parent", "presented", "rules")  # fmt: skip
@@ -59,11 +59,11 @@ class ElementKind:
         self.presented: Style = {}
         self.rules: list[StyleRule] = []  # that hold in any case
         self.doubts: list[StyleRule] = []  # that may hold
-        self.around: list[StyleRule] = []  # that depend on what stands around the element
+        self.around: list[StyleRule] = []  # that depend on what surrounds the element
         self.parent: PlacedElement | None = None
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1
-        self.is_plain = False  # it looks as what it stands in, whatever that is
+        self.is_plain = False  # it looks like its parent, whatever that is
 
 
 _NO_CLASSES: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ class ComputedStyles:
         return look
 
     def forget_impossible(self, tags: Sequence[Open]) -> None:
-        """Rules that ask for what is nowhere in the mail, as those for single programs that show mail."""
+        """Drops rules for elements that are not in the mail, such as those for certain mail programs."""
         if not self.sheet.count:
             return
         classes = " ".join(tag.attributes.get("class", "") for tag in tags)
@@ -209,7 +209,7 @@ class ComputedStyles:
         look.judge()
 
     def _end_animation(self, look: Look, kind: ElementKind, parent: Look, style: Style) -> None:
-        """What an animation ends in may stay, or not."""
+        """The final state of an animation may stay, or not."""
         for name in words(style["animation-name"].replace(",", " "))[:MAX_DOUBTS]:
             if (last := self.sheet.keyframes.get(name)) is not None:
                 ended = looks.changed(parent, kind.name, {**style, **last})
@@ -227,7 +227,7 @@ def _weight_of_important(rule: StyleRule) -> tuple[int, tuple[int, int, int], in
 
 
 def cascade(presented: Style, rules: Sequence[StyleRule], own: StyleBlock | None) -> Style:
-    """Rules by rising weight, then the element's own style, then what is important, in the same order."""
+    """Rules by rising weight, then the element's own style, then important declarations in the same order."""
     style = dict(presented)
     for rule in rules:
         set_all(style, rule.block.normal.items())
@@ -242,7 +242,7 @@ def cascade(presented: Style, rules: Sequence[StyleRule], own: StyleBlock | None
 
 
 def resolved(style: Style, variables: Mapping[str, str], is_old_page: bool) -> Style:
-    """With the values of custom properties; a declaration that these make invalid counts as unset."""
+    """With custom properties inserted; a declaration that becomes invalid counts as unset."""
     result: Style = {}
     for name, value in style.items():
         if name.startswith("--") or "var(" not in value.lower():
@@ -277,7 +277,7 @@ def _substituted(value: str, variables: Mapping[str, str]) -> str | None:
 
 
 def browser_style(tag: Open, is_old_page: bool) -> Style:
-    """What browsers themselves declare, and attributes that say how something looks."""
+    """Browser defaults, and presentational attributes."""
     name, attributes = tag.name, tag.attributes
     style: Style = {}
     if name in _SPECIAL:

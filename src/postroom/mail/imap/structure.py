@@ -1,4 +1,4 @@
-"""Where the parts of a mail are in its bytes, found in one pass over its chunks: it is never held whole."""
+"""Positions of the parts of a mail, found in one pass over its chunks: it is never held whole."""
 
 from collections.abc import Iterable, Iterator
 
@@ -51,7 +51,7 @@ class _Scanner:
         self.position = 0
         self.line = 0
         self.parts = 1
-        self.break_bytes = 0  # of the line break in front of this line
+        self.break_bytes = 0  # of the line break before this line
 
     def take(self, line: bytes, is_start: bool) -> None:
         if is_start and line.startswith(b"--") and self._take_delimiter(line):
@@ -164,12 +164,12 @@ def _content_type(value: str, default: str) -> str:
 
 
 def _is_encoded(fields: Headers) -> bool:
-    """RFC 2046 section 5.2.1 forbids it; what does it all the same is a file."""
+    """RFC 2046 section 5.2.1 forbids it; such a part is a file."""
     return fields.text("content-transfer-encoding").strip().lower() in ("base64", "quoted-printable")
 
 
 def find(root: BodyPart, path: tuple[int, ...]) -> BodyPart | None:
-    """By its numbers (RFC 3501 section 6.4.5)."""
+    """By its part numbers (RFC 3501 section 6.4.5)."""
     node, is_mail = root, True
     for number in path:
         inside = node if is_mail else node.message
@@ -190,7 +190,7 @@ def find(root: BodyPart, path: tuple[int, ...]) -> BodyPart | None:
 
 
 def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | None:
-    """The first byte and the end of a section; None: there is none."""
+    """Start and end of a section; None if there is none."""
     part = find(root, path)
     if part is None:
         return None
@@ -205,7 +205,7 @@ def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | 
 
 
 class StructureCache(Struct):
-    """Of the last mail that was looked at: programs fetch its parts one after the other."""
+    """Caches the last mail: programs fetch its parts one after the other."""
 
     key: str = ""
     root: BodyPart | None = None

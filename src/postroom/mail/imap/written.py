@@ -21,7 +21,7 @@ _UNUSUAL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def string(value: bytes) -> bytes:
-    """Quoted where that is possible."""
+    """Quoted if possible."""
     if len(value) <= MAX_QUOTED_BYTES and not _UNQUOTABLE.search(value):
         return b'"' + value.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
     value = value.replace(b"\0", b"")
@@ -78,12 +78,12 @@ def envelope(fields: Headers) -> bytes:
 
 
 def envelope_of(raw: bytes) -> bytes:
-    """Of a mail, or of its header alone."""
+    """From a mail, or its header alone."""
     return envelope(headers.split(raw, 0).headers)
 
 
 def _line(fields: Headers, name: str) -> str:
-    """As it stands in the mail, on one line."""
+    """As in the mail, on one line."""
     return _UNUSUAL.sub(" ", fields.text(name))
 
 
@@ -107,7 +107,7 @@ def _address(each: Address) -> bytes:
 
 
 def encoded(text: str) -> str:
-    """As encoded words where it is not ASCII (RFC 2047)."""
+    """As encoded words if not ASCII (RFC 2047)."""
     from email.header import Header
 
     if text.isascii():

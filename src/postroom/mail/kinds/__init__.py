@@ -1,1 +1,1 @@
-"""What kind of mail it is: from a person, a machine, a sender to many, or a report."""
+"""The kind of a mail: from a person, a machine, a bulk sender, or a report."""

@@ -1,4 +1,4 @@
-"""What subject and body say about who or what wrote a mail, where no header field does."""
+"""Signs in subject and body of who or what wrote a mail, if no header field shows it."""
 
 import re
 
@@ -8,7 +8,7 @@ READ_HTML_CHARS = 40_000
 FEWEST_TABLES = 3
 FOOTER_CHARS = 1_200
 
-# What the programs that people write with leave in their HTML.
+# What people's mail programs leave in their HTML.
 _WRITTEN_BY_PEOPLE = (
     "MsoNormal",
     "gmail_quote",
@@ -34,7 +34,7 @@ _ANSWER = re.compile(
 
 
 class BodySigns(Struct, frozen=True):
-    """`groups` are those of `kind_words` that the sender's own words fall into."""
+    """`groups` are those of `kind_words` that match the sender's own words."""
 
     groups: frozenset[str] = frozenset()
     is_alert: bool = False
@@ -48,7 +48,7 @@ NO_BODY_SIGNS = BodySigns()
 
 
 def is_alert(subject: str) -> bool:
-    """Of a monitor, a build, a tracker, a machine in the office."""
+    """From a monitor, a build, a tracker or an office machine."""
     return _ALERT.match(subject.lstrip()) is not None
 
 
@@ -67,7 +67,7 @@ def is_bulk(html: str) -> bool:
 
 
 def footer(text: str) -> str:
-    """What stands below the last line that divides: the footer of a list, a signature."""
+    """The text below the last dividing line: the footer of a list, a signature."""
     tail = "\n" + text[-FOOTER_CHARS:]
     divided = _DIVIDER.split(tail)
     return divided[-1] if len(divided) > 1 else ""

@@ -1,4 +1,4 @@
-"""What kind of mail it is, and whether a program may answer it: by its header fields, then by its body."""
+"""The kind of a mail, and whether a program may answer it: by its header fields, then by its body."""
 
 import re
 import unicodedata
@@ -35,7 +35,7 @@ _NO_REPLY_LETTERS = tuple(_MARKS.sub("", words) for words in _LISTS["no reply"])
 
 
 class Signs(Struct, frozen=True):
-    """What the header fields say about who or what wrote a mail."""
+    """What the header fields show of who or what wrote a mail."""
 
     auto_submitted: str = ""
     precedence: str = ""
@@ -58,7 +58,7 @@ class Kind(Struct, frozen=True):
 
 
 def read_signs(fields: Headers) -> Signs:
-    """A mail that a person writes has none of the fields."""
+    """A mail written by a person has none of these fields."""
     if _FIELDS_OF_SIGNS.isdisjoint(fields.fields):
         return NO_SIGNS
     return Signs(
@@ -94,7 +94,7 @@ def categorize(
     is_bounce: bool = False,
     body: BodySigns = NO_BODY_SIGNS,
 ) -> Kind:
-    """`mail_from` is None for a mail without an envelope; `is_bounce` says that a report was read in it."""
+    """`mail_from` is None for a mail without an envelope; `is_bounce`: a report was found in it."""
     name = local_name(from_address)
     if is_bounce or report_type == "delivery-status" or (not mail_from and name in _BOUNCERS):
         return Kind("bounce", False)
@@ -108,7 +108,7 @@ def categorize(
 
 
 def _by_body(body: BodySigns) -> Category:
-    """A mail whose fields say nothing: older programs and small services write none."""
+    """For a mail whose fields show nothing: older programs and small services write none."""
     groups = body.groups
     if "reply" in groups or "list" in groups or "automated" in groups or body.has_code:
         return "automated"
@@ -122,7 +122,7 @@ def _by_body(body: BodySigns) -> Category:
 
 
 def _is_marketing(signs: Signs, name: str) -> bool:
-    """Mail to many that can be unsubscribed from, unless a list of people or a machine sends it."""
+    """Mail to many with an unsubscribe option, unless a discussion list or a machine sends it."""
     if (
         signs.auto_submitted not in ("", "no")
         or signs.has_list_post
@@ -154,7 +154,7 @@ def _is_automated(signs: Signs, name: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def local_name(address: str) -> str:
-    """The part before the "@" in plain letters alone: No-Reply_42 is noreply42."""
+    """The part before the "@" in plain letters and digits: No-Reply_42 is noreply42."""
     local = unicodedata.normalize("NFKC", address[:MAX_VALUE_CHARS].rpartition("@")[0]).lower()
     plain = local.partition("+")[0] if not local.startswith("+") else local
     decomposed = unicodedata.normalize("NFD", plain) if plain.isascii() or _is_latin(plain) else plain

@@ -1,4 +1,4 @@
-"""Phrases that machines and senders of bulk mail write, by group, in the form that is searched for."""
+"""Phrases of machines and bulk senders, by group, in the form that is searched for."""
 
 from postroom.mail.languages.folding import apart, folded
 from postroom.mail.languages.read import languages

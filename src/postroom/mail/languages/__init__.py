@@ -1,1 +1,1 @@
-"""The words of each language, one file a language; README.md tells how to add one."""
+"""The words of each language, one file per language; README.md explains how to add one."""

@@ -1,4 +1,4 @@
-"""One regular expression for many words, which looks at each letter of a text about once."""
+"""One regular expression for many words, which reads each letter of a text about once."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ _made: list[_Late] = []
 
 
 def compile_one() -> bool:
-    """One that may not have been needed yet; False: there was none."""
+    """Compiles one pattern that was not used yet; False if there is none."""
     if not _made:
         return False
     _made.pop()._compiled  # noqa: B018 (made by asking for it)
@@ -36,12 +36,12 @@ def compile_one() -> bool:
 
 
 def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
-    """Compiled when it is first used: few mails need the rare ones, and a start waits for none of them."""
+    """Compiled on first use: few mails need the rare ones, and a start should not wait for them."""
     return cast("re.Pattern[str]", _Late(pattern, flags))
 
 
 def one_of(words: Iterable[str]) -> str:
-    """Matches the longest of the words; a space in a word stands for any short run of white space."""
+    """Matches the longest of the words; a space matches any short run of white space."""
     tree: _Tree = {}
     for word in words:
         branch = tree
@@ -52,7 +52,7 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def by_first_letter(words: Iterable[str], outside: str = "") -> str:
-    """The same as branches that each begin with a letter, which lets a search skip all other letters.
+    """The same as branches that each begin with a letter, so that a search skips all other letters.
 
     With `outside`, a pattern of one letter, words inside longer words do not count.
     """
@@ -68,7 +68,7 @@ def _branch(first: str, rest: str, outside: str) -> str:
 
 
 def _pattern(tree: _Tree) -> str:
-    """Words with the same beginning share it, so that no place is tried once a word."""
+    """Words with the same beginning share it, so that no position is tried once per word."""
     branches = [_letter(letter) + _pattern(rest) for letter, rest in tree.items() if letter]
     if not branches:
         return ""

@@ -1,4 +1,4 @@
-"""Reads the files of words beside it: sections of entries, in which `(a|b)c` stands for `ac` and `bc`."""
+"""Reads the word files beside it: sections of entries, in which `(a|b)c` means `ac` and `bc`."""
 
 import itertools
 import re
@@ -13,8 +13,10 @@ _GROUP = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 
 class Language(Struct, frozen=True):
-    """`is_joined`: its words stand without spaces, or take endings, and are found inside longer ones too.
-    `sections` holds the entries as they are written."""
+    """`is_joined`: its words are written without spaces, or take endings; they are found inside longer ones.
+
+    `sections` holds the entries as written.
+    """
 
     code: str
     name: str
@@ -22,7 +24,7 @@ class Language(Struct, frozen=True):
     sections: dict[str, list[str]] = field(default_factory=dict)
 
     def words(self, section: str) -> tuple[str, ...]:
-        """Each entry expanded, and those with accents also as people write them without."""
+        """Each entry expanded; those with accents also without."""
         written = [word for entry in self.sections.get(section, ()) for word in expand(entry)]
         return tuple(dict.fromkeys([*written, *map(without_accents, written)]))
 
@@ -36,13 +38,13 @@ def languages() -> tuple[Language, ...]:
 
 
 def words(section: str, *, is_joined: bool | None = None) -> tuple[str, ...]:
-    """Of all languages, or only of those whose words are joined or apart."""
+    """From all languages, or only those whose words are joined or separate."""
     chosen = (each for each in languages() if is_joined in (None, each.is_joined))
     return tuple(dict.fromkeys(word for each in chosen for word in each.words(section)))
 
 
 def as_written(section: str) -> tuple[str, ...]:
-    """Without the spellings that leave out accents."""
+    """Without the spellings that omit accents."""
     entries = (entry for each in languages() for entry in each.sections.get(section, ()))
     return tuple(dict.fromkeys(word for entry in entries for word in expand(entry)))
 
@@ -65,7 +67,7 @@ def _choices(group: str) -> list[str]:
 
 @cache
 def word_lists(package: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Of a file in a package, by section: its words as they are written, several a line with `|` between."""
+    """Words of a file in a package by section; a line may have several, separated by `|`."""
     _, sections = _parted(files(package).joinpath(name).read_text("utf-8"))
     return {
         section: tuple(dict.fromkeys(word.strip() for line in lines for word in line.split("|")))
@@ -75,7 +77,7 @@ def word_lists(package: str, name: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def word_pairs(package: str, name: str) -> dict[str, str]:
-    """Of a file in a package: `name = value` on each line."""
+    """Lines `name = value` of a file in a package."""
     lines = files(package).joinpath(name).read_text("utf-8").splitlines()
     pairs = (line.partition(" = ") for line in lines if not line.startswith("#"))
     return {word: value for word, _, value in pairs}

@@ -1,1 +1,1 @@
-"""Mail to many: the way out that it offers each recipient."""
+"""Mail to many: unsubscribing."""

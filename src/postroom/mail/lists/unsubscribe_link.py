@@ -1,4 +1,4 @@
-"""The link by which a recipient wants no more mail, and the header fields that hold it (RFC 8058)."""
+"""The unsubscribe link of a recipient, and the header fields that hold it (RFC 8058)."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ import re
 from msgspec import Struct
 
 UNSUBSCRIBE_PATH = "/unsubscribe/"
-CONTEXT = b"postroom unsubscribe\x00"  # the same secret signs nothing else with this text before it
+CONTEXT = b"postroom unsubscribe\x00"  # nothing else is signed with the same secret and this prefix
 IDS_BYTES = 2 * 16  # account and message
 SIGNATURE_BYTES = 16
 ADDRESS_LIMIT_BYTES = 320
@@ -18,7 +18,7 @@ ID = re.compile(r"[a-z]{3}_([0-9a-f]{32})")
 
 
 class Unsubscription(Struct, frozen=True):
-    """Who wants no more mail, of which account, and by which mail."""
+    """Who unsubscribes, from which account, and by which mail."""
 
     account_id: str
     message_id: str
@@ -26,7 +26,7 @@ class Unsubscription(Struct, frozen=True):
 
 
 def encode(secret: bytes, wish: Unsubscription) -> str:
-    """All that the click needs, so that it counts also when the mail is long deleted here."""
+    """Contains all that the click needs, so that it works even after the mail is deleted here."""
     ids = [ID.fullmatch(value) for value in (wish.account_id, wish.message_id)]
     payload = b"".join(bytes.fromhex(found[1]) for found in ids if found) + wish.address.encode()
     return base64.urlsafe_b64encode(_sign(secret, payload) + payload).rstrip(b"=").decode()
@@ -47,8 +47,9 @@ def decode(secret: bytes, token: str) -> Unsubscription | None:
 
 
 def header_fields(secret: bytes, base_url: str, wish: Unsubscription, inbox_id: str) -> bytes:
-    """List-Unsubscribe with one click, and the Feedback-ID by which a receiver tells where complaints come
-    from; who is behind its words only this server knows."""
+    """List-Unsubscribe with one click, and the Feedback-ID by which a receiver groups complaints; only this
+    server knows whom its words stand for.
+    """
     words = ":".join(_pseudonym(secret, each) for each in (inbox_id, wish.account_id))
     return (
         f"List-Unsubscribe: <{base_url}{UNSUBSCRIBE_PATH}{encode(secret, wish)}>\r\n"

@@ -1,1 +1,1 @@
-"""What a mail says: codes, links, new words, appointments, and what kind of mail it is."""
+"""The content of a mail: links, new words of a reply, and appointments."""

@@ -89,7 +89,7 @@ class Calendar(Struct, frozen=True):
 
 
 def read_calendar(raw: bytes) -> Calendar | None:
-    """The appointment a calendar is about: the first that is no exception to a series. Never raises.
+    """The appointment of a calendar: the first that is no exception to a series. Never raises.
 
     Its exceptions in the same file are its `occurrences`.
     """
@@ -105,7 +105,7 @@ def read_calendar(raw: bytes) -> Calendar | None:
 
 
 def read_events(raw: bytes) -> Iterator[Calendar]:
-    """Every appointment of a calendar, up to a bound."""
+    """Every appointment of a calendar, up to a limit."""
     file = _File.read(raw)
     return (event.finished(file) for event in file.events)
 
@@ -129,7 +129,7 @@ class _File(Struct):
 
 
 class _CalendarReader(Struct):
-    """Where in the file we are. Parts of an appointment, such as alarms, are passed over."""
+    """The state while reading the file. Parts of an appointment, such as alarms, are skipped."""
 
     event: "_Event | None" = None
     observance: Observance | None = None
@@ -205,7 +205,7 @@ class _Moment(Struct, frozen=True):
             return None
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
         try:
-            # A leap second is no time that Python knows.
+            # Python has no leap seconds.
             local = datetime(year, month, day, hour, minute, min(second, 59))  # noqa: DTZ001 (zone is apart)
         except ValueError:
             return None
@@ -221,7 +221,7 @@ class _Moment(Struct, frozen=True):
         return self.local.date().isoformat() if self.is_day else self.local.isoformat()
 
     def at(self, rules: Rules) -> int | None:
-        """Milliseconds UTC; a day, and a time that floats with its reader, are no moment."""
+        """Milliseconds UTC; None for a day, and for a time without a zone."""
         offset = None if self.is_day else utc_offset(self.local, self.zone, rules)
         if offset is None:
             return None
@@ -275,7 +275,7 @@ class _Event(Struct):
         return int(written) if written.isdecimal() and len(written) < 10 else 0
 
     def _join_url(self) -> str:
-        """The link of a meeting by video: as a field that says so, else in the place or in the words."""
+        """The link of a video meeting: from a field for it, else from the location or the description."""
         for name in JOIN_FIELDS:
             line = self.values.get(name)
             if line is not None and _WEB_LINK.fullmatch(line.value.strip()[:MAX_LINE_CHARS]):
@@ -335,7 +335,7 @@ class _Event(Struct):
         return _Moment.read(line.value, line.parameters.get("TZID", "")) if line else None
 
     def _end(self, start: _Moment | None) -> _Moment | None:
-        """RFC 5545, 3.6.1: the end as written, else by the duration, else the day itself."""
+        """RFC 5545, 3.6.1: the end as written, else from the duration, else the day itself."""
         if (end := self._moment("DTEND") or self._moment("DUE")) is not None or start is None:
             return end
         if "DURATION" in self.values:
@@ -349,7 +349,7 @@ def _line(text: str) -> str:
 
 
 def _person(line: ContentLine) -> str:
-    """The address with the name before it, if there is one."""
+    """The address with the name before it, if any."""
     return str(_attendee(line))
 
 

@@ -1,4 +1,4 @@
-"""The web addresses that a mail links to, and what each is for, by its label, its URL and its sentence."""
+"""The web addresses that a mail links to, and the purpose of each, by its label, URL and sentence."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ _URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
 )
 _URL_NAMES = frozenset().union(*(names for _, names in _URL_PURPOSES))
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n")
-# Labels that leave it to the sentence: "here", "click here", "this link".
+# Labels that say nothing: "here", "click here", "this link".
 _POINTING = late(
     lambda: rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
 )
@@ -58,7 +58,7 @@ class LinkDetail(Struct, frozen=True):
 
 
 def links(text: str, page: HtmlPage) -> tuple[str, ...]:
-    """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
+    """Web addresses that the mail links to, those of the HTML first, in order and without repeats."""
     return tuple(_by_url(text, page))
 
 
@@ -92,7 +92,7 @@ def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
 
 
 def _as_followed(written: str) -> str:
-    """Without the breaks and the blanks around it that browsers leave out."""
+    """As browsers follow it: without line breaks and blanks around it."""
     url = written[: 2 * MAX_LINK_CHARS]
     return (url if url.isprintable() else _IGNORED_IN_URL.sub("", url)).strip()
 
@@ -107,7 +107,7 @@ def _in_text(text: str) -> Iterator[Anchor]:
 
 
 def _without_punctuation(url: str) -> str:
-    """A link in running text without the stop, or the bracket, of its sentence."""
+    """A link in running text without the punctuation of its sentence."""
     url = url[: MAX_LINK_CHARS + 1].rstrip(".,;:!?'*_~…")
     if url.endswith(")") and url.count("(") < url.count(")"):
         return url[:-1].rstrip(".,;:!?'")
@@ -167,7 +167,7 @@ def _spoken(words: str) -> Purpose | None:
 
 @cache
 def _finder() -> "AhoCorasick":
-    """Of a word of each phrase in ASCII, asked first: few labels have any, and it goes over them once."""
+    """Finds a word of each ASCII phrase; checked first, in one pass, since few labels have any."""
     from ahocorasick_rs import AhoCorasick, Implementation
 
     phrases = (*link_words.UNSUBSCRIBING, *link_words.VERIFYING, *link_words.SIGNING_IN)
@@ -183,7 +183,7 @@ def _finder_in_urls() -> "AhoCorasick":
 
 
 def _sentence(before: str, label: str, behind: str) -> str:
-    """The sentence that the link stands in; the one before it, when it stands alone below."""
+    """The sentence of the link; the one before it if the link is alone below."""
     start = [end.end() for end in _SENTENCE_END.finditer(before.rstrip())]
     own = (
         before[start[-1] :]
@@ -209,7 +209,7 @@ def _named_by_url(url: str) -> Purpose | None:
 
 
 def _words_behind_host(url: str) -> str:
-    """The beginnings of path, query and fragment."""
+    """The beginning of path, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Heads above a quote, `On … wrote:` and copied header fields: which lines are one, and where it begins."""
+"""Lines above a quote, `On … wrote:` and copied header fields: which lines they are, and where they begin."""
 
 import re
 
@@ -15,7 +15,7 @@ _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)
 
 
 def head_start(lines: list[str], end: int) -> int | None:
-    """Where a head that ends on this line begins: mail programs wrap it. None: there is no head."""
+    """Where a head that ends on this line begins: mail programs wrap it. None if there is no head."""
     joined = fold(lines[end])
     if is_quoted(lines[end]) or not joined:
         return None
@@ -33,7 +33,7 @@ def head_start(lines: list[str], end: int) -> int | None:
 
 
 def _begins_above(lines: list[str], start: int, joined: str) -> bool:
-    """A head that is wrapped before its clock begins a line higher: `On Wed, Apr 4, 2012 at`."""
+    """A head wrapped before its time begins a line higher: `On Wed, Apr 4, 2012 at`."""
     above = fold(lines[start - 1]) if start else ""
     return above.startswith(reply_heads.HEAD_STARTS) and _is_quote_head(f"{above} {joined}")
 
@@ -93,7 +93,7 @@ def is_copied_head(lines: list[str], place: int) -> bool:
     has_address = any("@" in line for line in block)
     if _field_of(lines[place]) != "from":
         return has_address or len(fields) >= 4
-    # A journey, too, has a From, a To and a Date.
+    # A travel itinerary has a From, a To and a Date too.
     return has_address or "subject" in fields or "sent" in fields
 
 

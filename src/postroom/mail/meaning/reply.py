@@ -1,7 +1,7 @@
 """The new words of a reply: its text without quotes, the heads above them, and signatures.
 
-Read line by line in one pass; nothing here looks further than a few lines around. What was forwarded is new
-to the reader, and stays.
+Read line by line in one pass; nothing here looks further than a few lines around. Forwarded text is new to
+the reader, and stays.
 """
 
 import re
@@ -17,7 +17,7 @@ from postroom.mail.meaning.quote_heads import DIRECTION_MARKS, MAX_HEAD_CHARS
 MAX_REPLY_CHARS = 100_000
 MAX_DIVIDED = 20
 MAX_DEVICE_LINE_CHARS = 80
-# Real mail has a handful of lines that need a closer look; behind so many, only quotes are left out.
+# Real mail has a handful of lines that need a closer look; after so many, only quotes are left out.
 MAX_LOOKS = 150
 
 Lines = tuple[int, int]
@@ -30,7 +30,7 @@ _COLON_NEXT = "\0"
 
 
 def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
-    """Quoted lines, and how every line begins that may end the reply, in lower case."""
+    """Matches quoted lines, and beginnings of lines that may end the reply, in lower case."""
     named = one_of((*words, *(f"{name}{_COLON_NEXT}" for name in fields)))
     return (
         rf"\n[{_SPACES}*{DIRECTION_MARKS}]*+(?:"
@@ -42,7 +42,7 @@ def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
 
 _NOTABLE = late(lambda: _notable(_WORDS, reply_heads.FIELDS))
 _ASCII_NOTABLE = late(lambda: _notable(filter(str.isascii, _WORDS), filter(str.isascii, reply_heads.FIELDS)))
-# How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
+# The end of a line that may end an "On ... wrote:" head, before what may follow that.
 _HEAD_ENDS = (":", "\uff1a", "---")
 _BEHIND_HEAD = f" \t\u00a0*{DIRECTION_MARKS}"
 _LAST_OF_HEAD = re.compile(rf"\n(?<=[{_BEHIND_HEAD}:\uff1a-]\n)")  # most lines end otherwise
@@ -54,7 +54,7 @@ _RULE = "-_=—#~*"
 
 
 def reply_text(body_text: str, subject: str = "") -> str:
-    """Only what is new. When nothing is left, the text without quotes; empty when all of it is quoted."""
+    """Only the new text. If nothing is left, the text without quotes; empty if all of it is quoted."""
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -64,7 +64,7 @@ def reply_text(body_text: str, subject: str = "") -> str:
 
 
 def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], list[Lines]]:
-    """The span of what is new, if it is one; if not, the lines and those of them that are new."""
+    """The span of the new text if it is contiguous; else the lines, and the runs of them that are new."""
     notable = _Notable(text)
     if not notable.places:
         return _filled_span(text), [], []
@@ -73,7 +73,7 @@ def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], 
 
 
 def _divided(text: str) -> str:
-    """With a line break between new words and a head that some programs write behind them."""
+    """Inserts a line break between new words and a head that some programs write after them."""
     is_ascii = text.isascii()
     if is_ascii and not any(map(text.__contains__, digits)):  # a head tells when
         return text
@@ -94,7 +94,7 @@ def _divided(text: str) -> str:
 
 
 def _below_head(text: str, verb: str, place: int) -> str:
-    """What follows the head on its line begins a line of its own."""
+    """What follows the head on its line gets its own line."""
     end = _COLON.match(text, text.find(verb, place) + len(verb.rstrip(":")))
     return text if end is None else f"{text[: end.end()].rstrip()}\n{text[end.end() :].lstrip(' ')}"
 
@@ -109,7 +109,7 @@ def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
 
 
 def _filled_span(text: str) -> tuple[int, int]:
-    """Without blank lines before it and what is blank behind it."""
+    """Without blank lines at the beginning and white space at the end."""
     end = len(text.rstrip())
     blank = _BLANK_START.match(text) if end else None
     return blank.end() if blank else 0, end
@@ -121,7 +121,7 @@ def _joined(lines: list[str], kept: list[Lines]) -> str:
 
 
 def _kept(notable: "_Notable", subject: str) -> list[Lines]:
-    """The runs of lines that are new, each with a word in it."""
+    """The runs of new lines, each with a word in it."""
     lines = notable.lines
     is_forward = subject.strip().lower().startswith(reply_heads.FORWARD_SUBJECTS)
     return _filled(lines, _new_lines(lines, notable, is_forward)) or _filled(
@@ -130,7 +130,7 @@ def _kept(notable: "_Notable", subject: str) -> list[Lines]:
 
 
 def _filled(lines: list[str], runs: Iterable[Lines]) -> list[Lines]:
-    """Those with a word in them; neighbours are one."""
+    """Runs with a word in them; adjacent ones are joined."""
     joined: list[Lines] = []
     for first, behind in runs:
         if joined and joined[-1][1] == first:
@@ -150,7 +150,7 @@ def _numbered(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, re.Mat
 
 
 class _Notable:
-    """The places that may end the reply, and how many lines each quote and each head above a quote takes."""
+    """Positions that may end the reply, and how many lines each quote and each head above a quote has."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -165,7 +165,7 @@ class _Notable:
         return self._text.split("\n")
 
     def _note_quotes(self, text: str) -> Iterator[int]:
-        """Gives the other lines that begin as one does which may end the reply."""
+        """Yields the other lines that begin like one that may end the reply."""
         pattern = _ASCII_NOTABLE if text.isascii() else _NOTABLE
         for number, match in _numbered(pattern, text):
             if match.lastgroup == "quoted":
@@ -219,7 +219,7 @@ def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterato
 
 
 def _forwarded_below(lines: list[str], start: int, notable: _Notable) -> Lines:
-    """A forward stands below the signature of the one who forwards."""
+    """A forward is below the signature of the forwarder."""
     places = (place for place in notable.places if place >= start and place not in notable.quotes)
     return next(
         (place for place in places if _is_forward_mark(quote_heads.fold(lines[place]))), len(lines)
@@ -252,7 +252,7 @@ def _is_signature(lines: list[str], place: int, folded: str) -> bool:
 
 
 def _is_list_footer(lines: list[str], place: int, folded: str) -> bool:
-    """A long rule, and words of a mailing list below it."""
+    """A long rule, with words of a mailing list below it."""
     if len(folded) < 10 or folded[0] not in _RULE or folded.strip(f"{_RULE}+>/\\ "):
         return False
     below = " ".join(line[:200] for line in lines[place + 1 : place + 4]).lower()

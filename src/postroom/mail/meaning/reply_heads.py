@@ -1,4 +1,4 @@
-"""What mail programs write, in many languages, above a quoted or forwarded mail and below a reply."""
+"""What mail programs write, in many languages, above quoted or forwarded mail and below a reply."""
 
 from postroom.mail.languages.read import word_lists
 
@@ -15,7 +15,7 @@ HEAD_STARTS = (
 )
 WROTE = _LISTS["wrote"]
 WROTE_BEFORE_NAME = tuple(f" {word} " for word in _LISTS["wrote before name"])
-# The verb of a head that may stand on one line with the words above it.
+# The verb of a head that may be on one line with the words above it.
 WROTE_ON_THE_LINE = (
     " wrote:",
     " schrieb ",

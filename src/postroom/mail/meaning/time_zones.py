@@ -1,4 +1,4 @@
-"""Moments of a calendar: local times to UTC, by the name of the zone or by the calendar's own rules."""
+"""Calendar times to UTC, by the name of the zone or by the calendar's own rules."""
 
 import calendar as months
 import re
@@ -22,7 +22,7 @@ _YEARLY_DAY = re.compile(r"([+-]?[1-5])?([A-Z]{2})")
 
 
 class Observance(Struct):
-    """Standard or summer time: when it begins, and how far local time is from UTC then."""
+    """Standard or summer time: when it begins, and its offset from UTC."""
 
     offset: timedelta | None = None
     offset_before: timedelta | None = None
@@ -30,7 +30,7 @@ class Observance(Struct):
     rule: dict[str, str] = field(default_factory=dict)
 
     def last_onset(self, local: datetime) -> datetime | None:
-        """When this time last began, up to a local time."""
+        """When this time last began before a local time."""
         onsets = [onset for onset in self.onsets if onset <= local]
         if self.onsets and self.rule:
             onsets += (
@@ -69,7 +69,7 @@ Rules = dict[str, list[Observance]]
 
 
 def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
-    """How far local time is from UTC, or None when nobody knows the zone."""
+    """The offset of local time from UTC, None for an unknown zone."""
     known = _named_zone(zone)
     if known is not None:
         return known.utcoffset(local)
@@ -91,7 +91,7 @@ def _offset_by_rules(local: datetime, zone: str, rules: Rules) -> timedelta | No
 
 @lru_cache(maxsize=256)
 def _named_zone(name: str) -> ZoneInfo | None:
-    """A zone of the system's tables, or of Windows. Some programs put a path of their own before the name."""
+    """A zone of the system's tables, or of Windows. Some programs put a path before the name."""
     name = name.strip("\"' ")[:200]
     meant = windows_zones().get(name, name) if " " in name or "/" in name else name
     found = _ZONE_NAME.fullmatch(meant)
@@ -100,8 +100,9 @@ def _named_zone(name: str) -> ZoneInfo | None:
 
 @lru_cache(maxsize=256)
 def _guessed_zone(name: str) -> ZoneInfo | None:
-    """For a calendar that does not bring its rules: by a short name such as EST, or by the first known city
-    of `(UTC+01:00) Amsterdam, Berlin, Rome`, as Outlook shows its zones."""
+    """For a calendar without rules: by a short name such as EST, or by the first known city of
+    `(UTC+01:00) Amsterdam, Berlin, Rome`, as Outlook shows its zones.
+    """
     name = name.strip("\"' ")[:200]
     shown = _SHOWN.match(name)
     listed = windows_zones().get(shown[1].strip() if shown else name)

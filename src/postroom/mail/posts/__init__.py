@@ -1,1 +1,1 @@
-"""What mail services post to us: each in its own form, read and proved; bytes in, values out."""
+"""Posts of mail services: each in its own format, verified and read; bytes in, values out."""

@@ -1,4 +1,4 @@
-"""The fields of a form, as bytes: a mail in one of them is in no charset."""
+"""The fields of a form, as bytes: a mail in one of them has no charset."""
 
 from urllib.parse import parse_qsl
 
@@ -11,7 +11,7 @@ CONTENT_TYPE_LIMIT = 500
 
 
 def read_form(post: Post) -> dict[str, bytes]:
-    """Of a name that stands there twice the first counts. Files are left out."""
+    """The first of several equal names counts. Files are left out."""
     written = post.headers.get("content-type", "")
     kind, options = parse_options_header(written[:CONTENT_TYPE_LIMIT])
     if kind == b"multipart/form-data" and (boundary := options.get(b"boundary")):
@@ -56,7 +56,7 @@ def _read_multipart(body: bytes, boundary: bytes) -> dict[str, bytes]:
 
 
 class _Parts:
-    """Gathers what the parser finds, part by part."""
+    """Collects what the parser finds, part by part."""
 
     def __init__(self) -> None:
         self.found: dict[str, bytes] = {}

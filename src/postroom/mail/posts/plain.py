@@ -1,4 +1,4 @@
-"""A mail posted as it is, by a program of one's own or by the worker script for Cloudflare."""
+"""A mail posted as it is, by one's own program or by the worker script for Cloudflare."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A post of a mail service, and what it brings: a mail, reports of bounces and complaints, or a handshake."""
+"""A post of a mail service, and its content: a mail, reports of bounces and complaints, or a handshake."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ UNKNOWN_PEER = "unknown"  # not "", which is mail that never left this server
 
 
 class BrokenPost(Exception):
-    """It cannot be read; the reason says what to set at the service."""
+    """It cannot be read; the message says what to set at the service."""
 
 
 class ForgedPost(Exception):
@@ -23,7 +23,7 @@ class ForgedPost(Exception):
 
 
 class Post(Struct, frozen=True):
-    """`headers` have names in small letters."""
+    """Names in `headers` are lower case."""
 
     headers: dict[str, str]
     query: dict[str, str]
@@ -36,7 +36,7 @@ class Post(Struct, frozen=True):
 
 
 class PostedMail(Struct, frozen=True):
-    """`recipients` are those of the envelope; without any, To and Cc say who they are."""
+    """`recipients` are those of the envelope; if empty, those of To and Cc."""
 
     raw: bytes
     recipients: tuple[str, ...] = ()
@@ -45,9 +45,9 @@ class PostedMail(Struct, frozen=True):
 
 
 class Posted(Struct, frozen=True):
-    """`post_id` is the service's own id of this post, "" where it has none.
+    """`post_id` is the service's own id of this post, "" if it has none.
 
-    `confirm` is a URL to fetch to take up a subscription, `fetch` the id of a mail that is to be asked for.
+    `confirm` is a URL to fetch to confirm a subscription, `fetch` the id of a mail to be fetched.
     """
 
     post_id: str = ""
@@ -59,7 +59,7 @@ class Posted(Struct, frozen=True):
 
 
 def require_recent(written: str, now: int, window_seconds: int) -> None:
-    """Both ways: the clock of the service may be ahead."""
+    """In both directions: the clock of the service may be ahead."""
     if not written.isascii() or not written.isdigit() or len(written) > 12:
         raise ForgedPost("The post has no time in its signature. Is the URL set at the right service?")
     if abs(now // SECOND - int(written)) > window_seconds:

@@ -1,4 +1,4 @@
-"""Postmark: the inbound stream with the raw mail, and its webhooks. It signs nothing; a password may."""
+"""Postmark: the inbound stream with the raw mail, and its webhooks. Not signed, but may have a password."""
 
 import base64
 import binascii

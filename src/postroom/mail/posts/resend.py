@@ -1,4 +1,4 @@
-"""Resend: webhooks in the form of Svix. A mail comes as its id alone, and is fetched."""
+"""Resend: webhooks in the format of Svix. A post has only the id of a mail, which is then fetched."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ from postroom.mail.posts.post import (
     text_of,
 )
 
-WINDOW_SECONDS = 5 * 60  # each attempt is signed anew
+WINDOW_SECONDS = 5 * 60  # each attempt has a new signature
 RECEIVED = "email.received"
 _EMAIL_ID = re.compile(r"[A-Za-z0-9-]{1,100}")
 
@@ -54,7 +54,7 @@ def require_signed(post: Post, secret: str, post_id: str) -> None:
 
 
 def download_url(answer: bytes) -> str:
-    """Of the whole mail, in what Resend answers when it is asked for one."""
+    """The URL of the whole mail, from Resend's answer."""
     raw = read_object(answer, "The answer of Resend").get("raw")
     url = text_of(raw, "download_url") if isinstance(raw, dict) else ""
     if not url:

@@ -1,4 +1,4 @@
-"""Amazon SES by way of SNS: mail, bounces and complaints, signed with a certificate, after a handshake."""
+"""Amazon SES through SNS: mail, bounces and complaints, signed with a certificate, after a handshake."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ _HOST = re.compile(r"([a-z0-9-]+\.)+amazonaws\.com(\.cn)?")
 
 
 def read_ses(post: Post, certificate: bytes) -> Posted:
-    """`certificate` is the PEM that the post names, or the one that was pinned."""
+    """`certificate` is the PEM that the post names, or the pinned one."""
     document = read_object(post.body)
     require_signed(document, certificate, post.now)
     post_id, topic = text_of(document, "MessageId"), text_of(document, "TopicArn")
@@ -75,7 +75,7 @@ def certificate_url(post: Post) -> str:
 
 
 def require_amazon(url: str) -> str:
-    """Whoever could name another host would sign for Amazon."""
+    """Another host could sign for Amazon."""
     try:
         parts = urlsplit(url)
         is_amazon = parts.scheme == "https" and parts.port in (None, 443) and not parts.username
@@ -110,7 +110,7 @@ def require_signed(document: dict[str, Any], certificate: bytes, now: int) -> No
 
 
 def signed_text(document: dict[str, Any]) -> str:
-    """Names and values, a line each, in the order of the names."""
+    """Names and values, one per line, ordered by name."""
     names = OF_NOTICE if text_of(document, "Type") == NOTIFICATION else OF_HANDSHAKE
     return "".join(f"{name}\n{document[name]}\n" for name in names if isinstance(document.get(name), str))
 

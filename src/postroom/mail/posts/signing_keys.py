@@ -1,4 +1,4 @@
-"""Whether a signing key has the form that its service gives it."""
+"""Whether a signing key has the format of its service."""
 
 import base64
 
@@ -10,7 +10,7 @@ WANTED = {
 
 
 def is_usable(provider: str, key: str) -> bool:
-    """The others take any text."""
+    """Other providers take any text."""
     try:
         match provider:
             case "sendgrid":

@@ -1,1 +1,1 @@
-"""Who really sent a mail, and the signature under what is sent."""
+"""Sender authentication, and signatures of outgoing mail."""

@@ -1,4 +1,4 @@
-"""ARC: what forwarders saw of a mail before it came here, each under its own seal (RFC 8617)."""
+"""ARC: results that forwarders saw before a mail came here, each with its own seal (RFC 8617)."""
 
 from msgspec import Struct
 
@@ -29,14 +29,14 @@ REQUIRED = {MESSAGE: ("a", "b", "bh", "d", "h", "s"), SEAL: ("a", "b", "cv", "d"
 
 
 class ArcVerdict(Struct, frozen=True):
-    """none, pass, fail or temperror; who sealed, the first one first, and what that one saw."""
+    """none, pass, fail or temperror; the sealers, first one first, and what that one saw."""
 
     verdict: str
     sealers: tuple[str, ...] = ()
     first_results: str = ""
 
     def vouches_for(self, domain: str, trusted: tuple[str, ...]) -> bool:
-        """Every sealer is trusted, and the first saw DMARC pass for this author."""
+        """Whether every sealer is trusted, and the first saw DMARC pass for this author."""
         if self.verdict != "pass" or not all(_is_trusted(each, trusted) for each in self.sealers):
             return False
         parts = [part.lower().split() for part in self.first_results.split(";")]
@@ -57,7 +57,7 @@ class ArcSet(Struct, frozen=True):
 
 
 def check_arc(mail: SplitMail, lookup: TimedLookup, now: float) -> ArcVerdict:
-    """The chain as a whole (section 5.2): one broken link, and nothing of it counts."""
+    """Checks the whole chain (section 5.2): if one link is broken, nothing counts."""
     if not has_sets(mail):
         return ArcVerdict("none")
     try:
@@ -84,7 +84,7 @@ def _is_trusted(domain: str, trusted: tuple[str, ...]) -> bool:
 
 
 def collect_sets(mail: SplitMail) -> list[ArcSet]:
-    """In the order of their numbers, none missing and none twice."""
+    """Ordered by number, none missing and none twice."""
     found = {name: _by_instance(mail.named(name)) for name in (RESULTS, MESSAGE, SEAL)}
     numbers = list(range(1, len(found[SEAL]) + 1))
     if not numbers or any(sorted(fields) != numbers for fields in found.values()):
@@ -102,7 +102,7 @@ def _by_instance(fields: list[Field]) -> dict[int, Field]:
 
 
 def _instance(field: Field) -> int:
-    """Of the tag i=, wherever it stands; of the results it is the first."""
+    """The tag i=, at any position; in the results it is the first."""
     for part in field.value[:MAX_SIGNATURE_BYTES].split(b";"):
         name, _, value = part.partition(b"=")
         if name.strip() == b"i" and value.strip().isdigit() and len(value.strip()) <= 2:

@@ -1,4 +1,4 @@
-"""Seals a mail that is passed on as it came: what was seen of it here, for whoever receives it (RFC 8617)."""
+"""Seals a redirected mail: the results seen here, for its receiver (RFC 8617)."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from postroom.mail.proof.organization import ascii_domain
 
 
 class SeenProofs(Struct, frozen=True):
-    """The words of RFC 8601 when the mail came in, and the domain in From."""
+    """The results of RFC 8601 when the mail came in, and the domain in From."""
 
     spf: str
     dkim: str
@@ -22,7 +22,7 @@ class SeenProofs(Struct, frozen=True):
 def seal(
     raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
-    """The three fields to put before `raw`. Nothing where a chain was broken before: none can mend it."""
+    """The three fields to put before `raw`. Empty if the chain was already broken."""
     mail = split_mail(raw)
     earlier = _earlier_fields(mail, seen)
     if earlier is None:
@@ -57,7 +57,7 @@ def seal(
 
 
 def _earlier_fields(mail: SplitMail, seen: SeenProofs) -> list[bytes] | None:
-    """Those of the chain that came, as a seal covers them; None where no link may be added (section 5.1)."""
+    """The fields of the existing chain, as a seal covers them; None if no link may be added (section 5.1)."""
     if not has_sets(mail):
         return []
     try:

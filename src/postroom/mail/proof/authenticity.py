@@ -1,4 +1,4 @@
-"""Who really sent a mail: SPF, DKIM, DMARC and ARC in the words of RFC 8601. Blocking: run it in a thread."""
+"""Who really sent a mail: SPF, DKIM, DMARC and ARC in the terms of RFC 8601. Blocking: run it in a thread."""
 
 import time
 from collections.abc import Callable
@@ -20,8 +20,8 @@ _MAX_FROM_BYTES = 4096
 class Judgement(Struct, frozen=True):
     """pass, fail, softfail, neutral, none, temperror or permerror for each method.
 
-    `domain` is the domain in From ("" without one), `policy` what its owner asks for (none, quarantine,
-    reject) where a DMARC record was found.
+    `domain` is the domain in From ("" without one), `policy` what its DMARC record asks for (none,
+    quarantine, reject), if found.
     """
 
     spf: str
@@ -48,9 +48,9 @@ def check(
 ) -> Judgement:
     """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
 
-    `peer_ip` is None for a mail that never crossed the network: there is nothing to check then.
+    `peer_ip` is None for a mail that never crossed the network: then there is nothing to check.
     `from_address` is the author as shown to the reader, so that exactly that one is judged.
-    `covered` are fields that a signature must cover beside From to be worth anything. What forwarders among
+    `covered` are fields that a signature must cover besides From to count. What forwarders among
     `trusted_sealers` saw pass counts as passed.
     """
     domain = domain_of(from_address)

@@ -1,6 +1,6 @@
 """A mail split into raw header fields and body, and the two canonical forms of DKIM (RFC 6376 section 3.4).
 
-Every step is linear: a body of nothing but spaces must cost no more than any other.
+Every step is linear, even for a body of nothing but spaces.
 """
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ _MAX_HEAD_BYTES = 512 * 1024
 
 
 class Field(Struct, frozen=True):
-    """One header field as it stood on the wire, without its last CRLF."""
+    """One header field in its raw form, without its last CRLF."""
 
     name: str
     raw: bytes
@@ -21,7 +21,7 @@ class Field(Struct, frozen=True):
 
 
 class SplitMail(Struct, frozen=True):
-    """`is_whole` is false, and there are no fields, when the header is too large to be judged."""
+    """`is_whole` is false, and there are no fields, if the header is too large to be judged."""
 
     fields: tuple[Field, ...]
     body: bytes
@@ -32,7 +32,7 @@ class SplitMail(Struct, frozen=True):
 
 
 def split_mail(raw: bytes) -> SplitMail:
-    """Fields and body of any bytes at all; a line that is no header field is kept under an empty name."""
+    """Fields and body of any bytes; a line that is no header field is kept under an empty name."""
     if raw.count(b"\n") != raw.count(b"\r\n"):
         raw = raw.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     if raw.startswith(b"\r\n"):
@@ -90,7 +90,7 @@ def _single_spaces(text: bytes) -> bytes:
 
 
 def _without_empty_lines_at_end(body: bytes) -> bytes:
-    """Cut every CRLF at the end. All LF here follow a CR, so only a doubled CR can interrupt the row."""
+    """Cuts every CRLF at the end. All LF here follow a CR, so only a doubled CR can interrupt the row."""
     if not body.endswith(b"\r\n"):
         return body
     line_ends_at = len(body.rstrip(b"\r\n"))

@@ -1,4 +1,4 @@
-"""DANE for SMTP (RFC 7672): whether the certificates of a server are those that its TLSA records name."""
+"""DANE for SMTP (RFC 7672): whether the certificates of a server match its TLSA records."""
 
 import hashlib
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class TlsaRecord(Struct, frozen=True):
 
 
 def usable(records: Sequence[TlsaRecord]) -> tuple[TlsaRecord, ...]:
-    """Of several hashes of the same kind the strongest alone (RFC 7671 section 9)."""
+    """Of several hashes of the same kind only the strongest (RFC 7671 section 9)."""
     found = [record for record in records[:MAX_RECORDS] if record.is_usable]
     strongest: dict[tuple[int, int], int] = {}
     for record in found:
@@ -62,9 +62,9 @@ def usable(records: Sequence[TlsaRecord]) -> tuple[TlsaRecord, ...]:
 def proves(
     chain: Sequence[bytes], records: Sequence[TlsaRecord], names: Sequence[str], now: datetime | None = None
 ) -> bool:
-    """Whether the chain that a server showed is one that its usable records name.
+    """Whether the chain shown by a server matches its usable records.
 
-    Of DANE-EE neither name nor time count (section 3.1.1). Of DANE-TA the anchor is in the chain or in
+    For DANE-EE neither name nor time count (section 3.1.1). For DANE-TA the anchor is in the chain or in
     the record itself, and the server's certificate is valid below it, for one of the names (section 3.1.2).
     """
     if not chain:
@@ -122,7 +122,7 @@ def _readable(certificates: Sequence[bytes]) -> "list[x509.Certificate]":
 
 
 def public_key_of(certificate: bytes) -> bytes:
-    """SubjectPublicKeyInfo as its very bytes, which another encoder might write otherwise; else b""."""
+    """SubjectPublicKeyInfo in its original bytes, which another encoder might write differently; else b""."""
     try:
         _, inner, _ = _element(certificate, 0)
         _, place, _ = _element(certificate, inner)
@@ -137,7 +137,7 @@ def public_key_of(certificate: bytes) -> bytes:
 
 
 def _element(der: bytes, place: int) -> tuple[int, int, int]:
-    """The tag of the element at this place, and where its content begins and ends."""
+    """The tag of the element at this position, and where its content begins and ends."""
     tag, length, start = der[place], der[place + 1], place + 2
     if length >= 0x80:
         size = length & 0x7F

@@ -1,6 +1,6 @@
 """Signs mail with DKIM (RFC 6376), relaxed/relaxed: rsa-sha256 and ed25519-sha256 (RFC 8463).
 
-`cryptography` takes 7 MB, so it is imported by who signs: a worker never does.
+`cryptography` takes 7 MB, so it is imported only when signing: a worker never does.
 """
 
 import base64
@@ -62,7 +62,7 @@ def _to_pem(key: "PrivateKey") -> bytes:
 
 
 def load_key(pem: bytes) -> "PrivateKey":
-    """One that was made here: to look for divisors of its primes again would take 0.2 s."""
+    """A key that was made here: checking its primes again would take 0.2 s."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -108,7 +108,7 @@ def write_signature(
     key: "PrivateKey",
     signed_at: int,
 ) -> bytes:
-    """Over fields and body, relaxed: a DKIM-Signature, or the field of ARC that is made like one."""
+    """Over fields and body, relaxed: a DKIM-Signature, or the similar field of ARC."""
     field = (
         f"{beginning}; a={algorithm_of(key)}-sha256; c=relaxed/relaxed;\r\n".encode()
         + f" d={domain};\r\n s={selector}; t={signed_at // 1000};\r\n".encode()
@@ -123,7 +123,7 @@ def write_signature(
 
 
 def with_value(field: bytes, before: bytes, key: "PrivateKey") -> bytes:
-    """The field, which ends with `b=`, with its signature over what comes before it and itself."""
+    """Completes a field that ends with `b=` by the signature over what comes before it and itself."""
     signature = base64.b64encode(_sign(key, before + relaxed_field(field)))
     return field + b"\r\n ".join(signature[at : at + 72] for at in range(0, len(signature), 72)) + b"\r\n"
 
@@ -155,7 +155,7 @@ def require_signable(raw: bytes, domain: str, selectors: Sequence[str]) -> None:
 
 
 def name_list(names: list[bytes]) -> bytes:
-    """Three names a line."""
+    """Three names per line."""
     return b":\r\n ".join(b":".join(names[at : at + 3]) for at in range(0, len(names), 3))
 
 
@@ -184,7 +184,7 @@ def relaxed_field(field: bytes) -> bytes:
 
 
 def body_hash(body: bytes) -> bytes:
-    """RFC 6376 section 3.4.4: a run of spaces counts as one, at a line's end as none; last empty lines go."""
+    """RFC 6376 section 3.4.4: single spaces, none at the end of a line, no empty lines at the end."""
     content = body.rstrip(b" \t\r\n")
     if not content:
         return hashlib.sha256().digest()

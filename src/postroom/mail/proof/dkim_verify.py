@@ -1,4 +1,4 @@
-"""DKIM: which domains vouch for this mail with a valid signature (RFC 6376, 8301, 8463)?"""
+"""Verifies DKIM: which domains vouch for a mail with a valid signature (RFC 6376, 8301, 8463)."""
 
 import binascii
 import hashlib
@@ -19,7 +19,7 @@ from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
 from postroom.mail.proof.organization import ascii_domain
 from postroom.mail.proof.tags import BadTags, parse_tags, without_space
 
-if TYPE_CHECKING:  # it takes 7 MB, so it is imported by who verifies: a worker never does
+if TYPE_CHECKING:  # it takes 7 MB, so it is imported only when verifying: a worker never does
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
@@ -145,7 +145,7 @@ def _signed_names(tags: dict[str, str]) -> list[str]:
 
 
 def _is_identity_within(tags: dict[str, str], domain: str) -> bool:
-    """The identity i= lies in the signing domain d= or below it (section 3.5)."""
+    """Whether the identity i= is in the signing domain d= or below it (section 3.5)."""
     identity_domain = _identity_domain(tags, domain)
     return identity_domain == domain or identity_domain.endswith("." + domain)
 

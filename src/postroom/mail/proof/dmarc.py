@@ -1,4 +1,4 @@
-"""DMARC: does a pass of SPF or DKIM belong to the domain in From (RFC 9989)?"""
+"""DMARC: whether a pass of SPF or DKIM belongs to the domain in From (RFC 9989)."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ _POLICIES = {"none", "quarantine", "reject"}
 
 
 class Identifier(Struct, frozen=True):
-    """A domain that SPF (mode tag aspf) or DKIM (mode tag adkim) spoke about, and what was said."""
+    """A domain checked by SPF (mode tag aspf) or DKIM (mode tag adkim), and the verdict."""
 
     mode_tag: str
     domain: str
@@ -24,7 +24,7 @@ class DmarcVerdict(Struct, frozen=True):
 
 
 def evaluate(author_domain: str, identifiers: Iterable[Identifier], lookup: TimedLookup) -> DmarcVerdict:
-    """pass, fail, none or temperror, with the policy that the owner of the domain asks for."""
+    """pass, fail, none or temperror, with the policy of the domain's owner."""
     try:
         records = walk(author_domain, lookup)
         record = _record_that_applies(author_domain, records)

@@ -1,4 +1,4 @@
-"""What the authenticity checks need of the DNS, and the one deadline they share."""
+"""DNS lookups for the authenticity checks, and their common deadline."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class DnsTemporary(Exception):
-    """The DNS gave no answer now; asking again later may succeed."""
+    """The DNS gave no answer now; a retry may succeed."""
 
 
 class Lookup(Protocol):
@@ -25,7 +25,7 @@ class Lookup(Protocol):
 
 
 class TimedLookup(Struct, frozen=True):
-    """A Lookup that fails as temporary once the moment `ends_at` has passed."""
+    """A Lookup that fails as temporary after the time `ends_at`."""
 
     lookup: Lookup
     ends_at: float

@@ -24,14 +24,14 @@ class StsPolicy(Struct, frozen=True):
     max_age_seconds: int
 
     def allows(self, host: str) -> bool:
-        """A star stands for one label, the leftmost (section 4.1)."""
+        """A star matches one label, the leftmost (section 4.1)."""
         name = host.lower().rstrip(".")
         above = name.partition(".")[2]
         return name in self.hosts or (bool(above) and f"*.{above}" in self.hosts)
 
 
 def read_policy(raw: bytes) -> StsPolicy | None:
-    """None for what is no valid policy (section 3.2); unknown fields are passed over."""
+    """None for an invalid policy (section 3.2); unknown fields are ignored."""
     if len(raw) > POLICY_BYTES:
         return None
     fields: dict[str, str] = {}
@@ -52,7 +52,7 @@ def read_policy(raw: bytes) -> StsPolicy | None:
 
 
 def read_identity(texts: Sequence[bytes]) -> str | None:
-    """The id of the one valid record; several, or none, mean that there is no policy (section 3.1)."""
+    """The id of the only valid record; several or none mean that there is no policy (section 3.1)."""
     found = [text for text in texts if text.startswith(b"v=STSv1")]
     tags = readable_tags(found[0]) if len(found) == 1 else {}
     identity = tags.get("id", "")
@@ -65,7 +65,7 @@ def write_policy(mode: str, hosts: Sequence[str], max_age_seconds: int = MAX_AGE
 
 
 def policy_id(policy: str) -> str:
-    """Changes with the policy, so that senders fetch it anew (section 3.1)."""
+    """Changes with the policy, so that senders fetch it again (section 3.1)."""
     return hashlib.sha256(policy.encode()).hexdigest()[:20]
 
 

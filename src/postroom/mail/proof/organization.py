@@ -1,4 +1,4 @@
-"""Domain names as the DNS spells them, and the organization behind one (RFC 9989 section 4.10)."""
+"""Domain names as the DNS writes them, and their organizational domain (RFC 9989 section 4.10)."""
 
 import re
 
@@ -50,12 +50,12 @@ def ascii_domain(text: str) -> str | None:
 
 
 def domain_of(address: str) -> str | None:
-    """The domain of an email address; None when it has none that the DNS could hold."""
+    """The domain of an email address; None if it has none that is valid in DNS."""
     return ascii_domain(address.rpartition("@")[2]) if "@" in address else None
 
 
 def walk(domain: str, lookup: TimedLookup) -> tuple[DmarcRecord, ...]:
-    """Every DMARC record on the way from a domain up to its root, the longest name first."""
+    """Every DMARC record on the way from a domain up to its root, longest name first."""
     found: list[DmarcRecord] = []
     for name in _steps(domain):
         record = _record_at(name, lookup)
@@ -67,7 +67,7 @@ def walk(domain: str, lookup: TimedLookup) -> tuple[DmarcRecord, ...]:
 
 
 def organization(domain: str, records: tuple[DmarcRecord, ...]) -> str:
-    """The organizational domain that a finished walk from this domain shows (section 4.10.2)."""
+    """The organizational domain, by a finished walk from this domain (section 4.10.2)."""
     for record in records:
         if record.is_organization:
             return record.domain

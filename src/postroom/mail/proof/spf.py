@@ -29,7 +29,7 @@ def identity(helo: str, mail_from: str) -> tuple[str, str] | None:
 
 
 def check_spf(peer_ip: str, helo: str, mail_from: str, lookup: TimedLookup) -> str:
-    """The SPF verdict, one of the words of RFC 8601 section 2.7.2."""
+    """The SPF verdict, a term of RFC 8601 section 2.7.2."""
     sender = identity(helo, mail_from)
     if sender is None:
         return "none"

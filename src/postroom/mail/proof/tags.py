@@ -12,7 +12,7 @@ class BadTags(Exception):
 
 
 def parse_tags(text: bytes) -> dict[str, str]:
-    """The tags; a repeated or misspelled one spoils the whole list, as DKIM demands."""
+    """The tags; a repeated or malformed one makes the whole list invalid, as DKIM demands."""
     tags: dict[str, str] = {}
     for name, value in _pairs(text):
         if value is None or name in tags:
@@ -35,8 +35,8 @@ def without_space(value: str) -> str:
 
 
 def _pairs(text: bytes) -> Iterator[tuple[str, str | None]]:
-    """Name and value of each tag; the value is None where there is no tag."""
-    # Latin-1 keeps every byte, so that a foreign character fails where it stands and not here.
+    """Name and value of each tag; the value is None if it is no tag."""
+    # Latin-1 keeps every byte, so that a foreign character fails where it is used and not here.
     for part in text.decode("latin-1").split(";"):
         if part.strip(_SPACE):
             name, equals, value = part.partition("=")

@@ -1,4 +1,4 @@
-"""An aggregate report of DMARC (RFC 9990, before it RFC 7489): who sent as a domain, and what passed."""
+"""A DMARC aggregate report (RFC 9990, before it RFC 7489): who sent as a domain, and what passed."""
 
 import io
 from ipaddress import ip_address
@@ -36,7 +36,7 @@ class AggregateReport(Struct, frozen=True):
 
 
 def read_aggregate(document: bytes) -> AggregateReport:
-    """Raises BadReport. A row that says nothing usable is left out."""
+    """Raises BadReport. A row without usable data is left out."""
     texts: dict[str, str] = {}
     rows: list[AggregateRow] = []
     of_row: dict[str, str] = {}
@@ -58,8 +58,9 @@ def read_aggregate(document: bytes) -> AggregateReport:
 
 
 def _texts(document: bytes) -> "list[tuple[str, str]]":
-    """Path and text of each element, in the order in which they end. No document type is read: it could make
-    few bytes many."""
+    """Path and text of each element, in the order in which they end. No document type is read: it could
+    expand few bytes to many.
+    """
     from defusedxml.ElementTree import iterparse
 
     found: list[tuple[str, str]] = []

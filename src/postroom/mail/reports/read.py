@@ -1,4 +1,4 @@
-"""The report that a mail brings, in whichever of its files it is."""
+"""Finds the report in the files of a mail."""
 
 from postroom.mail.parse import ParsedMail
 from postroom.mail.reports.dmarc import AggregateReport, read_aggregate
@@ -9,7 +9,7 @@ MAX_FILES = 5
 
 
 def find_report(mail: ParsedMail) -> AggregateReport | TlsReport | None:
-    """None for anything else: a failure report, a mail of a person, damage."""
+    """None for anything else: a failure report, a personal mail, damage."""
     for file in mail.attachments[:MAX_FILES]:
         try:
             document = unpack(file.content)

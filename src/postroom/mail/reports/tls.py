@@ -1,4 +1,4 @@
-"""A report about TLS (RFC 8460 section 4.4): how often others could encrypt on the way to a domain."""
+"""A TLS report (RFC 8460 section 4.4): how often others could encrypt on the way to a domain."""
 
 from typing import Annotated
 
@@ -48,7 +48,7 @@ class _Document(Struct, frozen=True, rename="kebab"):
 
 
 class TlsRow(Struct, frozen=True):
-    """`result` is success, or what failed in the words of section 4.3."""
+    """`result` is success, or a failure term of section 4.3."""
 
     domain: str
     policy: str

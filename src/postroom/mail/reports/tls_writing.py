@@ -1,4 +1,4 @@
-"""Writes a report about TLS (RFC 8460 sections 4.4 and 5.3), and reads where a domain wants it."""
+"""Writes a TLS report (RFC 8460 sections 4.4 and 5.3), and reads where a domain wants it sent."""
 
 import gzip
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class _WrittenReport(Struct, frozen=True, rename="kebab"):
 
 
 def write_report(own_domain: str, report_id: str, day: int, policies: Sequence[PolicyResult]) -> bytes:
-    """As gzip."""
+    """Returns gzip."""
     span = ReportedSpan(_moment(day * DAY), _moment((day + 1) * DAY - SECOND))
     contact = f"mailto:postmaster@{own_domain}"
     document = _WrittenReport(own_domain, span, contact, report_id, tuple(policies))
@@ -80,7 +80,7 @@ def write_mail(
     mail["Message-ID"] = f"<{report_id}@{own_domain}>"
     mail["TLS-Report-Domain"] = domain
     mail["TLS-Report-Submitter"] = own_domain
-    mail["TLS-Required"] = "No"  # RFC 8689: what it tells may be that TLS fails
+    mail["TLS-Required"] = "No"  # RFC 8689: it may report that TLS fails
     mail["Auto-Submitted"] = "auto-generated"
     text = f"This is an aggregate TLS report from {own_domain} about {domain} (RFC 8460).\n"
     mail.attach(MIMEText(text, "plain", "us-ascii"))
@@ -93,7 +93,7 @@ def write_mail(
 
 
 def read_addresses(texts: Sequence[bytes]) -> list[str]:
-    """Of the one valid record, the first of its addresses that can be used (section 3)."""
+    """The first usable addresses of the only valid record (section 3)."""
     found = [text for text in texts if text.startswith(b"v=TLSRPTv1")]
     tags = readable_tags(found[0]) if len(found) == 1 else {}
     if tags.get("v") != "TLSRPTv1":
@@ -103,7 +103,7 @@ def read_addresses(texts: Sequence[bytes]) -> list[str]:
 
 
 def lane_of(address: str) -> str:
-    """The host that takes it; "" for what nothing can be sent to."""
+    """The host that receives it; "" if nothing can be sent there."""
     if len(address) > ADDRESS_CHARACTERS or not address.isascii() or not address.isprintable():
         return ""
     if mailbox := mailbox_of(address):
@@ -116,7 +116,7 @@ def lane_of(address: str) -> str:
 
 
 def mailbox_of(address: str) -> str:
-    """Of a mailto: URI; "" of any other, and of what is no plain address."""
+    """The address of a mailto: URI; "" for others, and for anything but a plain address."""
     scheme, _, rest = address.partition(":")
     if scheme.lower() != "mailto":
         return ""

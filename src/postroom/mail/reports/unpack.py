@@ -1,4 +1,4 @@
-"""The document inside a file of a report: plain, gzip or zip; up to a limit, whatever its header claims."""
+"""The document in a report's file: plain, gzip or zip; up to a limit, whatever its header claims."""
 
 import io
 import zipfile
@@ -7,12 +7,12 @@ import zlib
 MAX_BYTES = 5 * 1024 * 1024
 MAX_MEMBERS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Others need memory as large as the file says.
+# Others need as much memory as the file says.
 PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class BadReport(ValueError):
-    """It cannot be read, or is more than anybody honest sends."""
+    """It cannot be read, or is implausibly large."""
 
 
 def unpack(content: bytes) -> bytes:
@@ -33,7 +33,7 @@ def _gunzip(content: bytes) -> bytes:
 
 
 def _unzip(content: bytes) -> bytes:
-    """Its only file: one after another would each be as large as the limit."""
+    """Only a single file is read: each of several could be as large as the limit."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = [each for each in archive.infolist()[:MAX_MEMBERS] if not each.is_dir()]
@@ -43,5 +43,5 @@ def _unzip(content: bytes) -> bytes:
                 return file.read(MAX_BYTES + 1)
     except BadReport:
         raise
-    except Exception as error:  # a damaged archive fails in one of many ways
+    except Exception as error:  # a damaged archive fails in many ways
         raise BadReport(str(error)) from None

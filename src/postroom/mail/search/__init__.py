@@ -1,1 +1,1 @@
-"""Words of mails and of questions, so that one finds the other; pure, like all of `mail`."""
+"""Tokens of mails and queries for the search index; pure, like all of `mail`."""

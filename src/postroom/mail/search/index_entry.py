@@ -1,6 +1,6 @@
-"""What the index keeps of a mail: a row of tokens, written for FTS5 and for PostgreSQL's `tsvector`.
+"""The index entry of a mail: a row of tokens, written for FTS5 and for PostgreSQL's `tsvector`.
 
-A `tsvector` counts 16,383 places, 256 of one token, in 1 MB. Both are given no more, so they answer alike.
+A `tsvector` holds 16,383 positions, 256 of one token, in 1 MB. Both get no more, so their results are equal.
 """
 
 from collections import Counter
@@ -12,28 +12,29 @@ from msgspec import Struct, field
 from postroom.mail.search import tokens
 
 # Every token begins with its realm and one of these, so that one realm's rows are never read for another's:
-# how long a search takes tells nothing of them. A word of a mail holds letters and digits alone.
+# the duration of a search reveals nothing of them. A word of a mail holds only letters and digits.
 ANYWHERE, SUBJECT, SENDER, RECIPIENTS, SCOPE = "_", "=", "<", ">", "@"
-GAP = "."  # holds a place that nothing is found at: no phrase reaches over it
-# All of them are ASCII: a text of wider characters would be copied twice on its way to SQLite.
+GAP = "."  # takes a position at which nothing is found: no phrase spans it
+# All are ASCII: a text of wider characters would be copied twice on its way to SQLite.
 FTS5_TOKENIZER = f"ascii tokenchars '{ANYWHERE}{SUBJECT}{SENDER}{RECIPIENTS}{SCOPE}{GAP}'"
 
 MAX_READ_CHARS = 400_000
 MAX_PLACES = 16_381
-LAST_PLACE = 16_383  # of all words behind the places: each is found, but stands beside nothing
+LAST_PLACE = 16_383  # shared by all words past MAX_PLACES: found, but not in phrases
 MAX_PLACES_OF_A_TOKEN = 255
-FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot hold too many of anything, and are not counted
-SOME_PLACES = 4 * FEW_PLACES  # that their different words alone mostly tell that none of them is too many
+FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot exceed any limit, and are not counted
+# Up to here the number of distinct words usually shows that none is over its limit.
+SOME_PLACES = 4 * FEW_PLACES
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
 SHORT_CHARS, SHORT_TEXTS = 100, 2_048  # names and addresses are the same in many mails
-# Places for each part; the text of files gets what is left.
+# Positions for each part; the text of files gets the rest.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
 TEXT_PLACES_BESIDE_FILES = 7_000
 
 
 class Searchable(Struct, frozen=True):
-    """The parts of a mail that are looked in; names stand beside their addresses."""
+    """The parts of a mail that are searched; names are beside their addresses."""
 
     subject: str
     sender: str
@@ -44,10 +45,10 @@ class Searchable(Struct, frozen=True):
 
 
 class IndexEntry(Struct, frozen=True):
-    """Tokens in their places, and those behind the last place."""
+    """Tokens with positions, and those after the last position."""
 
     realm: str
-    texts: list[str] = field(default_factory=list)  # of tokens in their places, a space between them
+    texts: list[str] = field(default_factory=list)  # tokens by position, separated by spaces
     behind: list[str] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
 
@@ -57,18 +58,18 @@ class IndexEntry(Struct, frozen=True):
 
 
 class _Filling:
-    """An entry while the parts of a mail are put into it."""
+    """An entry under construction."""
 
     def __init__(self, entry: IndexEntry) -> None:
         self._entry = entry
         self._unread_chars = MAX_READ_CHARS
         self._uncounted: list[tuple[str, Sequence[str]]] = []  # marks and their words
-        self._counts: dict[str, Counter[str]] = {}  # by mark; 0 for a word behind the places
+        self._counts: dict[str, Counter[str]] = {}  # by mark; 0 for a word after the last position
         self._distinct_tokens = self._distinct_bytes = 0  # of the words that are counted
         self.place_count = 0
 
     def add(self, part: str, limit: int, mark: str) -> None:
-        """At most `limit` places for this part, and a gap."""
+        """At most `limit` positions for this part, and a gap."""
         text = part[: self._unread_chars]
         self._unread_chars -= len(text)
         words = _split_short(text) if len(text) <= SHORT_CHARS else tokens.split(text)
@@ -88,7 +89,7 @@ class _Filling:
             self.add(part, end - self.place_count, mark)
 
     def _are_few(self, words: Sequence[str]) -> bool:
-        """Whether none of them can have too many places, whatever stands before them."""
+        """Whether none of them can exceed its limit, whatever comes before."""
         count = self.place_count + len(words)
         if FEW_PLACES < count <= SOME_PLACES:
             count -= len(set(words)) - 1
@@ -119,14 +120,14 @@ class _Filling:
         self._counts[mark] = _sum(before, counts)
 
     def _places_left(self, before: Counter[str], counts: Counter[str]) -> dict[str, int]:
-        """Of words that would have too many."""
+        """For words that would exceed their limit."""
         if self.place_count + max(counts.values(), default=0) <= MAX_PLACES_OF_A_TOKEN:
             return {}
         left = {word: MAX_PLACES_OF_A_TOKEN - before.get(word, 0) for word in counts}
         return {word: count for word, count in left.items() if count < counts[word]}
 
     def _take(self, words: Sequence[str]) -> bool:
-        """Whether a database can hold these, too, which are new."""
+        """Whether a database can also hold these new words."""
         count = self._distinct_tokens + len(words)
         size = self._distinct_bytes + len("".join(words).encode()) + len(words) * len(self._entry.realm + GAP)
         if count > MAX_DISTINCT_TOKENS or size > MAX_DISTINCT_BYTES:
@@ -135,7 +136,7 @@ class _Filling:
         return True
 
     def _put_with_gaps(self, words: Sequence[str], places_left: dict[str, int], mark: str) -> None:
-        """Of a word that is in `places_left`, the first so many keep their places."""
+        """A word in `places_left` keeps only its first positions, up to that number."""
         if words:
             self._put(_with_gaps(words, places_left) if places_left else words, mark)
         if words and places_left:
@@ -164,7 +165,7 @@ def _sum(counts: Counter[str], more: Counter[str]) -> Counter[str]:
 
 
 def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
-    """The realm is what the mail belongs to and the scopes what it is in, all of `a-z0-9`."""
+    """The realm is what the mail belongs to, the scopes are what it is in; all of `a-z0-9`."""
     entry = IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
     filling = _Filling(entry)
     filling.add(mail.subject, SUBJECT_PLACES, SUBJECT)
@@ -180,7 +181,7 @@ def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
 
 
 def to_fts5(entry: IndexEntry) -> str:
-    """For the one column of a table that is split by `FTS5_TOKENIZER`, which folds no letter of a token."""
+    """For a column that is split by `FTS5_TOKENIZER`, which folds no letter of a token."""
     behind = f" {GAP} ".join(entry.behind)
     return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 

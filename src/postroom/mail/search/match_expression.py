@@ -1,6 +1,6 @@
-"""A query as each index reads it: an FTS5 expression, and a literal of PostgreSQL's `tsquery`.
+"""A query for each index: an FTS5 expression, and a literal of PostgreSQL's `tsquery`.
 
-Every token is quoted and the words around them are ours, so no query can be a mistake of syntax.
+Every token is quoted and the operators are ours, so no query can be a syntax error.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def to_fts5(query: Query, realms: Sequence[str]) -> str:
 
 
 def _fts5_in_realm(query: Query, realm: str) -> str:
-    """FTS5 takes away but cannot negate: what is not wanted is taken from the rest, or from all there is."""
+    """FTS5 can subtract but not negate: unwanted terms are subtracted from the rest, or from everything."""
     wanted = []
     unwanted = []
     for group in query.terms:
@@ -30,7 +30,7 @@ def _fts5_in_realm(query: Query, realm: str) -> str:
         allowed = " OR ".join(_fts5_phrase(term, realm) for term in group if not term.is_negated)
         if not denied:
             wanted.append(f"({allowed})")
-        else:  # "not a, or b" fails where a is found and b is not
+        else:  # "not a, or b" fails if a is found and b is not
             unwanted.append(
                 f"(({' AND '.join(denied)}) NOT ({allowed}))" if allowed else " AND ".join(denied)
             )
@@ -43,7 +43,7 @@ def to_tsquery(query: Query, realms: Sequence[str]) -> str:
 
 
 def _tsquery_in_realm(query: Query, realm: str) -> str:
-    """Each token begins with its realm; only where none is wanted, the realm itself has to be named."""
+    """Each token begins with its realm; the realm itself is only needed if all terms are negated."""
     groups = [" | ".join(_tsquery_phrase(term, realm) for term in group) for group in query.terms]
     has_wanted = any(not any(term.is_negated for term in group) for group in query.terms)
     everything = [] if has_wanted else [f"'{realm}{index_entry.SCOPE}'"]

@@ -1,6 +1,6 @@
-"""The grammar of a search: words, "phrases", -not, a OR b, beginnings*, fields and filters.
+"""The search grammar: words, "phrases", -not, a OR b, prefixes*, fields and filters.
 
-Every part stands beside the others and all must hold; OR joins its two neighbours first.
+All parts must match; OR joins its two neighbours first.
 """
 
 import re
@@ -15,7 +15,7 @@ from postroom.mail.search import tokens
 MAX_CHARS = 512
 MAX_TERMS = 32
 
-Field = Literal["", "subject", "from", "to", "scope"]  # nobody can ask for the last: it is what a mail is in
+Field = Literal["", "subject", "from", "to", "scope"]  # scope is internal: no query can name it
 FilterName = Literal["label", "in", "has", "is", "category", "before", "after"]
 
 VALUES = {
@@ -38,7 +38,7 @@ class InvalidQuery(Exception):
 
 
 class Term(Struct, frozen=True):
-    """Tokens that stand one behind the other; with `is_beginning` the last may go on."""
+    """Consecutive tokens; with `is_beginning` the last is a prefix."""
 
     tokens: tuple[str, ...]
     field: Field = ""
@@ -47,7 +47,7 @@ class Term(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """What the index does not know. `before` and `after` hold the first millisecond of their day."""
+    """A filter that is not in the index. `before` and `after` hold the first millisecond of their day."""
 
     name: FilterName
     value: str | int
@@ -55,7 +55,7 @@ class Condition(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """All of the groups must hold; a group holds when any of its members does."""
+    """All groups must match; a group matches if any of its members does."""
 
     terms: tuple[tuple[Term, ...], ...] = ()
     filters: tuple[tuple[Condition, ...], ...] = ()
@@ -91,7 +91,7 @@ def _items(q: str) -> list[re.Match[str]]:
 
 
 def _groups(items: list[re.Match[str]]) -> list[list[Term | Condition]]:
-    """OR between two parts joins them; at an end, or behind another OR, it is a word like any other."""
+    """OR between two parts joins them; at an end, or after another OR, it is a plain word."""
     groups: list[list[Term | Condition]] = []
     joins = False
     for number, item in enumerate(items):
@@ -108,7 +108,7 @@ def _groups(items: list[re.Match[str]]) -> list[list[Term | Condition]]:
 
 
 def _read(item: re.Match[str]) -> Term | Condition | None:
-    """None for signs alone, which no mail is found by."""
+    """None for punctuation alone, which matches no mail."""
     name = (item["name"] or "").lower()
     value = item["word"] if item["phrase"] is None else item["phrase"]
     is_negated = bool(item["minus"])
@@ -130,7 +130,7 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
 
 
 def _term(value: str, field: Field, item: re.Match[str], is_negated: bool) -> Term | None:
-    # A word takes the stars at its end with it; those behind a phrase stand apart.
+    # A word includes the stars at its end; those after a phrase are separate.
     has_star = bool(item["star"]) or (value.endswith("*") and item["phrase"] is None)
     found, is_beginning = tokens.split_sought(value)
     if not found:

@@ -1,4 +1,4 @@
-"""Where a found mail matches: the parts that hold a wanted term, and the first place in its own words."""
+"""Where a found mail matches: the parts with a wanted term, and the first position in its text."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ CHARS_BEFORE = 60
 
 
 class Snippet(Struct, frozen=True):
-    """Part of a text on one line; the match stands from `start` to `end`, both 0 if there is none."""
+    """Part of a text on one line; the match is from `start` to `end`, both 0 if there is none."""
 
     text: str
     start: int = 0
@@ -24,7 +24,7 @@ class Snippet(Struct, frozen=True):
 
 
 def matched_fields(query: Query, mail: Searchable) -> list[str]:
-    """Names of the parts, as Searchable has them, in which a wanted term is found."""
+    """Names of the parts, as in Searchable, in which a wanted term is found."""
     anywhere = _wanted(query, "")
     parts: list[tuple[str, list[Term], Iterable[str]]] = [
         ("subject", _wanted(query, "subject"), (mail.subject,)),
@@ -38,7 +38,7 @@ def matched_fields(query: Query, mail: Searchable) -> list[str]:
 
 
 def holds(query: Query, mail: Searchable) -> bool:
-    """Whether a mail has what the terms ask for, read without an index."""
+    """Whether a mail matches the terms, checked without an index."""
     return all(any(_holds(term, mail) != term.is_negated for term in group) for group in query.terms)
 
 
@@ -54,7 +54,7 @@ def _holds(term: Term, mail: Searchable) -> bool:
 
 
 def snippet(text: str, query: Query, field: str = "") -> Snippet:
-    """The first match of a term that looks in this field and what is around it; else how the text begins."""
+    """The first match of a term for this field with its context; else the beginning of the text."""
     composed = tokens.compose(text[:MAX_READ_CHARS])
     found = _find(_wanted(query, field), _read(composed))
     if found is None:
@@ -87,7 +87,7 @@ def _first_words(text: str, room: int) -> str:
 
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
-    if line.isprintable():  # as most are; the rest is read character by character
+    if line.isprintable():  # as most are; others are read character by character
         return line
     return " ".join("".join(map(_shown, text)).split())
 
@@ -109,13 +109,13 @@ def _has(terms: list[Term], text: str) -> bool:
 
 
 class _Read(Struct, frozen=True):
-    """A folded text with a space around it, and where spaces do not part all tokens, those between spaces."""
+    """A folded text between spaces; if spaces alone do not separate its tokens, also the tokens."""
 
     spaced: str
     tokens: str | None
 
 
-@lru_cache(maxsize=8)  # a found text is looked in for the match, and again for the piece to show
+@lru_cache(maxsize=8)  # a found text is searched for the match, and again for the snippet
 def _read(text: str) -> _Read:
     folded = tokens.fold(text[:MAX_READ_CHARS])
     spaced = f" {folded} "
@@ -123,7 +123,7 @@ def _read(text: str) -> _Read:
 
 
 def _find(terms: list[Term], read: _Read) -> tuple[int, int] | None:
-    """Beginning and end of the first match in the folded text."""
+    """Start and end of the first match in the folded text."""
     if read.tokens is not None:
         return _find_among_tokens(terms, read.tokens, read.spaced[1:-1])
     found = [match for term in terms if (match := _pattern(term).search(read.spaced))]
@@ -135,7 +135,7 @@ def _find(terms: list[Term], read: _Read) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=256)
 def _pattern(term: Term) -> re.Pattern[str]:
-    """Of a token that is cut at its longest, the rest stands behind it."""
+    """A token cut at its maximal length is followed by the rest of its word."""
     words = [word + ("[^ ]*+" if len(word) == tokens.MAX_TOKEN_CHARS else "") for word in term.tokens]
     return re.compile(" " + " ++".join(words) + ("[^ ]*+" if term.is_beginning else "(?= )"))
 

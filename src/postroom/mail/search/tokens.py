@@ -1,6 +1,6 @@
-"""Text to the tokens it is found by: case and accents folded, words whole, scripts without spaces as pairs.
+"""Text to index tokens: case and accents folded, whole words, scripts without spaces as pairs.
 
-Tokens hold letters, digits and vowel signs alone, so no database splits, folds or must escape them.
+Tokens hold only letters, digits and vowel signs, so no database splits, folds or must escape them.
 """
 
 import re
@@ -12,10 +12,10 @@ from operator import add
 
 from postroom.mail.languages.patterns import late
 
-VERSION = 4  # one more whenever the same mail would give other tokens: the index is then made anew
+VERSION = 4  # raise it whenever the same mail would give other tokens: the index is then rebuilt
 MAX_TOKEN_CHARS = 64
 
-# The patterns of what lies beyond ASCII are late: most text asks none of them.
+# The patterns for non-ASCII text are compiled late: most text needs none of them.
 # Scripts that are written without spaces, or join endings to words: Thai, Lao, Burmese, Hangul, Khmer, kana,
 # Bopomofo and Han.
 _PAIRED = (
@@ -25,7 +25,7 @@ _PAIRED = (
 _PAIRED_CHARACTER = late(f"[{_PAIRED}]")
 _WORD = re.compile(r"[^ ]+")
 _RUN = late(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
-# What some systems write apart, above all in file names: Hangul letters, and the voicing marks of kana.
+# What some systems decompose, above all in file names: Hangul letters, and the voicing marks of kana.
 _WRITTEN_APART = late(
     r"[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]"
     r"|[\u3041-\u30ff][\u3099\u309a]|[\uff66-\uff9d][\uff9e\uff9f]"
@@ -33,7 +33,7 @@ _WRITTEN_APART = late(
 _WRITTEN_BEHIND = late(r"[\u1161-\u1175\u11a8-\u11c2\u3099\u309a\uff9e\uff9f]")  # one of these, if any
 _HANGUL_OR_KANA = late(r"[\u1100-\u11ff\u3041-\u30ff]")
 # Accents, Hebrew and Arabic points, the Arabic joiner, voicing marks on their own, variation selectors.
-# Signs of other scripts stay: without them an Indian word is another word.
+# Signs of other scripts stay: without them an Indian word is a different word.
 _ACCENT = late(
     r"[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]"
@@ -44,15 +44,15 @@ _WITHOUT_DECOMPOSITION = str.maketrans(
 _ASCII = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 0x20 for code in range(256))
 _ASCII_OF_UTF_8 = _ASCII[:128] + bytes(range(128, 256))
 _ASCII_CHARACTERS = bytes(range(128))
-REPLACED_ONE_BY_ONE = 64  # characters of a text that has no more which are folded to others
+REPLACED_ONE_BY_ONE = 64  # up to this many distinct characters are replaced one at a time
 _WITHOUT_LETTERS = bytes(0x20 if code == 0x20 else 0x78 for code in range(256))
 _LONG = b"x" * (MAX_TOKEN_CHARS + 1)
 
 
 def split(text: str) -> list[str]:
-    """The tokens in their order. A run of pairs ends in its last character alone.
+    """The tokens in order. A run of pairs ends in its last character alone.
 
-    So every character of such a run begins just one token, and one character is found as a beginning.
+    So every character of such a run begins exactly one token, and a single character is found as a prefix.
     """
     return split_folded(fold(text))
 
@@ -65,12 +65,12 @@ def split_folded(folded: str) -> list[str]:
 
 
 def _may_have_long_word(folded: str) -> bool:
-    """By its bytes, in a fifth of the time that it takes to look at the length of each word."""
+    """Checks the bytes, which takes a fifth of the time of checking each word."""
     return _LONG in folded.encode().translate(_WITHOUT_LETTERS)
 
 
 def split_sought(text: str) -> tuple[list[str], bool]:
-    """The tokens to look for, one behind the other, and whether the last is the beginning of one."""
+    """The tokens to look for, in sequence, and whether the last is a prefix."""
     tokens = split(text)
     if not tokens or len(tokens[-1]) > 1 or not _PAIRED_CHARACTER.match(tokens[-1]):
         return tokens, False
@@ -79,45 +79,45 @@ def split_sought(text: str) -> tuple[list[str], bool]:
 
 
 def compose(text: str) -> str:
-    """The same text with Hangul and kana in one piece; places of tokens are places in this."""
+    """The same text with Hangul and kana composed; positions of tokens refer to this."""
     if text.isascii() or not _WRITTEN_BEHIND.search(_beyond_ascii(text)):
         return text
     return _WRITTEN_APART.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
 def span(folded: str, first: int, count: int) -> tuple[int, int]:
-    """Where so many tokens stand in a folded text, from the beginning of the first to the end of the last."""
+    """The range of `count` tokens in a folded text, from the start of the first to the end of the last."""
     places = list(islice(_spans(folded), first, first + count))
     return places[0][1], places[-1][2]
 
 
 def written(composed: str, start: int, end: int) -> tuple[int, int]:
-    """Of places in the folded text those in the composed text itself, with the accents at the end."""
+    """Maps positions in the folded text to the composed text, including accents at the end."""
     origin = _origins(composed)
     behind = origin[end] if end < len(origin) else len(composed)
     return origin[start], max(origin[end - 1] + 1, behind)
 
 
 def is_spaced(folded: str) -> bool:
-    """Whether spaces alone part its tokens."""
+    """Whether spaces alone separate its tokens."""
     return folded.isascii() or not _PAIRED_CHARACTER.search(_beyond_ascii(folded))
 
 
 def _beyond_ascii(text: str) -> str:
-    """The characters of a text that are not ASCII. In most languages that is little to look at."""
+    """The non-ASCII characters of a text. In most languages these are few."""
     utf_8 = text.encode("utf-8", "surrogatepass")
     return utf_8.translate(None, _ASCII_CHARACTERS).decode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
-    """Every character by itself, in linear time: normalising a text sorts its runs of marks, slowly."""
+    """Character by character, in linear time: normalising a text sorts its runs of marks, slowly."""
     if text.isascii():
         return text.encode("ascii").translate(_ASCII).decode("ascii")  # three times as fast as on a str
-    return _fold_wide(compose(text))[: 2 * len(text) + 100]  # some single characters stand for eighteen
+    return _fold_wide(compose(text))[: 2 * len(text) + 100]  # some single characters expand to eighteen
 
 
 def _fold_wide(text: str) -> str:
-    """Most text has but few characters to be replaced: a tenth of the work of looking each one up."""
+    """Most text has few characters to replace: a tenth of the work of looking each one up."""
     folded = {character: _fold_character(character) for character in set(_beyond_ascii(text))}
     changed = {character: plain for character, plain in folded.items() if plain != character}
     if len(changed) > REPLACED_ONE_BY_ONE or not changed.keys().isdisjoint("".join(changed.values())):
@@ -131,7 +131,7 @@ def _fold_wide(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def _fold_character(character: str) -> str:
-    """The character as it is found: nothing for a mark that does not count, a space for what parts words."""
+    """The folded character: nothing for an ignored mark, a space for a separator."""
     category = unicodedata.category(character)
     if category.startswith("C"):
         return "" if category == "Cf" else " "
@@ -173,7 +173,7 @@ def _tokens_of(run: str) -> list[str]:
 
 
 def _origins(composed: str) -> Sequence[int]:
-    """For each character of the folded text, the place of the one it comes from."""
+    """For each character of the folded text, the position of its original."""
     if composed.isascii():
         return range(len(composed))
     length = {character: len(_fold_character(character)) for character in set(composed)}

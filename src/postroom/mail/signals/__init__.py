@@ -1,4 +1,4 @@
-"""What speaks against a mail: named rules, each with its excerpt, and the verdict they add up to."""
+"""Signals against a mail: named rules, each with its excerpt, and the resulting verdict."""
 
 from postroom.mail.signals.examine import Findings, Subject, examine, examine_sender
 from postroom.mail.signals.scoring import SIGNAL_RULES, RaisedSignal, SignalRule, Verdict

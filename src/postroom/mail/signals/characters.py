@@ -1,4 +1,4 @@
-"""Characters that show nothing or look like others, and what they spell."""
+"""Invisible characters and lookalikes, and what they spell."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ MAX_DECODED_CHARS = 2_000
 MAX_RUNS = 4
 FEWEST_IN_WORDS = 3
 
-# Flags of regions are spelled in tag characters behind a black flag; anything else is no use of them.
+# Flags of regions are written as tag characters after a black flag; any other use is suspicious.
 _TAGS = re.compile(r"(?<!\U0001f3f4)(?<![\U000e0020-\U000e007e])[\U000e0020-\U000e007e]{6,2000}")
 _SELECTORS = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{6,2000}")
 _BITS = re.compile(r"[\u200b\u200c\u200d\u2060\u2062-\u2064\ufeff]{16,4000}")
@@ -25,7 +25,7 @@ def has_invisible(text: str) -> bool:
 
 
 def smuggled(text: str) -> Iterator[str]:
-    """What runs of invisible characters spell; "" where they spell nothing readable."""
+    """What runs of invisible characters spell; "" if nothing readable."""
     for run in islice(_TAGS.finditer(text), MAX_RUNS):
         yield "".join(chr(ord(letter) - 0xE0000) for letter in run[0])
     for run in islice(_SELECTORS.finditer(text), MAX_RUNS):
@@ -47,7 +47,7 @@ def _readable(content: bytes) -> str:
 
 
 def _from_bits(run: str) -> str:
-    """Two characters may stand for the bits of a text, in either order."""
+    """Two characters may encode the bits of a text, in either order."""
     kinds = sorted(set(run))
     if len(kinds) != 2:
         return ""
@@ -60,7 +60,7 @@ def _from_bits(run: str) -> str:
 
 
 def split_words(text: str) -> str:
-    """A piece of the text in which words are split by characters of no width; "" if they are not."""
+    """A piece of the text in which zero-width characters split words; "" if there is none."""
     places = list(islice(_IN_WORD.finditer(text), FEWEST_IN_WORDS))
     if len(places) < FEWEST_IN_WORDS:
         return ""

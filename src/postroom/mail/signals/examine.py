@@ -1,4 +1,4 @@
-"""One mail to its findings: every rule that it fulfils, each once, and the verdict they add up to."""
+"""Examines one mail: every rule that it meets, each once, and the resulting verdict."""
 
 import re
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _CARRYING = re.compile(
     r"|https?://[^\s<>]{1,300}[?&][\w-]{1,30}=(?:\{\{|\$\{|\{\w{1,20}\}|<(?:the|your|all|insert)|\[(?:insert|the|your|all))[^\n]{0,80}",
     re.IGNORECASE,
 )
-# Tags that no program writes into a mail, but whoever wants to be taken for one does.
+# Tags that no program writes into a mail, except to imitate a chat format.
 _PSEUDO_TAG = re.compile(
     r"<{1,3}/?(?:[a-z]{1,12}[_-]){0,2}(?:system|instructions?|prompt|assistant|override|directive|tool_(?:call|output|result))"
     r"(?:[_-][a-z]{1,12}){0,2}[ >]"
@@ -59,13 +59,13 @@ _QUOTES = frozenset('"`“”„«»「」『』‹›‘')  # noqa: RUF001
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """What is known of a mail. `body_text` is the text shown to its reader, with invisible characters."""
+    """The facts about a mail. `body_text` is the text shown to its reader, with invisible characters."""
 
     from_addr: str = ""
     subject: str = ""
     body_text: str = ""
     body_html: str = ""
-    page: HtmlPage | None = None  # the HTML, if somebody has read it already
+    page: HtmlPage | None = None  # the HTML, if it was read already
     attachment_names: tuple[str, ...] = ()
     attachment_texts: tuple[str, ...] = ()
     dmarc: str = "none"
@@ -82,7 +82,7 @@ class Findings(Struct, frozen=True):
 
 
 def examine(subject: Subject, said: Passage | None = None) -> Findings:
-    """`said` is subject and text as one passage, if somebody has made it already."""
+    """`said` is subject and text as one passage, if it was made already."""
     found: dict[str, str] = {}
     for name, excerpt in _all(subject, said or Passage(subject.said)):
         found.setdefault(name, excerpt)
@@ -90,7 +90,7 @@ def examine(subject: Subject, said: Passage | None = None) -> Findings:
 
 
 def examine_sender(before: Findings, subject: Subject) -> Findings:
-    """What was found before, and what the sender adds now that its correspondents are known."""
+    """Adds what the sender shows now that the correspondents are known."""
     found = {signal.name: signal.excerpt for signal in before.signals}
     for name, excerpt in senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known):
         found.setdefault(name, excerpt)
@@ -159,7 +159,7 @@ def _around(shown: str, place: int) -> str:
 
 
 def links_that_carry(text: Passage) -> str:
-    """A picture in Markdown, or a link, whose query waits to be filled with what the reader knows."""
+    """A Markdown picture or link whose query is to be filled with what the reader knows."""
     if not text.has_written(SIGNS_OF_CARRYING):
         return ""
     found = _CARRYING.search(text.shown)
@@ -188,7 +188,7 @@ def _of_invisible(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _instructions(rule: str, text: str) -> Iterator[tuple[str, str]]:
-    """The rule, if the text says anything that the rules about wording look for."""
+    """The rule, if the text matches any of the wording rules."""
     for _, excerpt in _said(Passage(text)):
         yield rule, excerpt
         return

@@ -1,4 +1,4 @@
-"""The words of each language, put together by script into what has to be looked for."""
+"""The words of all languages, combined by script into search patterns."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from postroom.mail.languages.patterns import by_first_letter, late
 from postroom.mail.languages.read import Language, expand, languages
 
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
-# "AI agent" before one of these is a thing that is spoken of.
+# "AI agent" before one of these is only mentioned.
 _TRADE = (
     "build|develop|compan|startup|start-up|platform|user|customer|team|provider|engineer|product|tool|market"
     "|feature|beta|summit|conference|course|webinar|news|communit|fan|vendor|project|subscri"
@@ -20,16 +20,16 @@ _TRADE = (
 
 
 class Pair(Struct, frozen=True):
-    """A rule for sentences that have a word of both kinds, at most so many characters apart."""
+    """A rule for sentences with a word of both kinds, at most this many characters apart."""
 
     rule: str
     anchors: str
     beside: str
     reach: int
-    may_be_denied: bool = False  # with a "not" before it, it says the opposite
+    may_be_denied: bool = False  # a "not" before it reverses its meaning
 
 
-# What an instruction to a machine is made of, whatever its words are.
+# The elements of an instruction to a machine, whatever its words.
 PAIRS = (
     Pair("overrides_instructions", "discard", "own rules", 70, may_be_denied=True),
     Pair("gives_orders", "from now", "you act", 60),
@@ -41,7 +41,7 @@ PAIRS = (
 
 
 class Near(Struct, frozen=True):
-    """Two kinds of words, at most so many characters apart; in this order, or in any."""
+    """Two kinds of words, at most this many characters apart; in this order, or in any."""
 
     first: re.Pattern[str]
     second: re.Pattern[str]
@@ -50,9 +50,9 @@ class Near(Struct, frozen=True):
 
 
 class Wording(Struct, frozen=True):
-    """A sentence with an anchor fulfils the rule if its words are near each other and nothing negates them.
+    """A sentence with an anchor matches the rule if its words are near each other and nothing negates them.
 
-    A negation in words such as "do not tell the user" turns nothing into a warning.
+    A negation in phrases such as "do not tell the user" does not count.
     """
 
     rule: str
@@ -63,11 +63,11 @@ class Wording(Struct, frozen=True):
     unless: re.Pattern[str] | None = None
     despite: re.Pattern[str] | None = None
     unless_before: re.Pattern[str] | None = None
-    then: re.Pattern[str] | None = None  # what makes it an order, there or just behind
+    then: re.Pattern[str] | None = None  # what makes it an order, there or just after
 
 
 class Script(Struct, frozen=True):
-    """Languages in one script, for texts that have a letter of it; Latin ones for every text."""
+    """Languages of one script, for texts with a letter of it; Latin ones for every text."""
 
     letters: str
     codes: tuple[str, ...]
@@ -121,7 +121,7 @@ class _Words(Struct, frozen=True):
         return Wording(pair.rule, self.stems(pair.anchors), self.is_spaced, near, unless_before=denial)
 
     def pairs(self) -> Iterator[Wording]:
-        """Those of whose words at least one of these languages has a list."""
+        """Only those for which one of these languages has a list."""
         for pair in PAIRS:
             if self.stems(pair.anchors) and self.stems(pair.beside):
                 yield self.pair(pair)
@@ -136,7 +136,7 @@ class _Words(Struct, frozen=True):
             yield Wording("overrides_instructions", anchors, self.is_spaced, near)
 
     def reader(self) -> Iterator[Wording]:
-        """Machines that are said to read this very mail."""
+        """For machines that are said to read this very mail."""
         if self.stems("this mail"):
             near = (
                 self.near("machine names", "this mail", 70, is_ordered=True),
@@ -166,13 +166,13 @@ class _Words(Struct, frozen=True):
         return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
     def phrases(self, rule: str, field: str, then: re.Pattern[str] | None = None) -> Wording:
-        """Whole phrases, each of which fulfils the rule by itself."""
+        """Whole phrases, each of which matches the rule by itself."""
         return Wording(rule, self.stems(field), self.is_spaced, then=then)
 
 
 @cache
 def sign_of(anchor: str, is_spaced: bool) -> str:
-    """What every text with the anchor has in it when its words stand apart, one blank between them."""
+    """A string that every text with the anchor contains after `apart`."""
     words = apart(anchor)
     if not is_spaced:
         return words
@@ -213,7 +213,7 @@ def told_words(script: Script) -> re.Pattern[str] | None:
 
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
-    """Put together when first needed, and the patterns in it when a mail has one of the anchors."""
+    """Built on first use; its patterns are compiled when a mail has one of the anchors."""
     words = _words(script)
     forwarded = (words.near("many", "mails", 14, is_ordered=True), words.near("forward", "mails", 60))
     return (
@@ -238,7 +238,7 @@ def wordings(script: Script) -> tuple[Wording, ...]:
 
 @cache
 def anchors_by_sign(script: Script) -> dict[str, list[tuple[int, str]]]:
-    """Of all wordings of a script, each with its number."""
+    """The anchors of all wordings of a script, each with its number."""
     by_sign: dict[str, list[tuple[int, str]]] = {}
     for number, wording in enumerate(wordings(script)):
         for anchor in wording.anchors:

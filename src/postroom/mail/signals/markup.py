@@ -1,4 +1,4 @@
-"""What HTML holds beside the text it shows: all of its words, hidden elements, and links that mislead."""
+"""What HTML contains besides its visible text: all of its words, hidden elements, and misleading links."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _SHOWN_DOMAIN = re.compile(
 
 
 def words_beside(page: HtmlPage, body_text: str) -> str:
-    """The words of the HTML that are not in the text: what it hides, its comments and descriptions."""
+    """The words of the HTML that are not in the text: hidden text, comments and descriptions."""
     text = body_text[:MAX_COMPARED_CHARS]
     hidden = [" ".join(unescape(each.text).split()) for each in page.hidden]
     shown = _paragraphs(page.text[:MAX_READ_CHARS]) if body_text is not page.text else []
@@ -37,13 +37,13 @@ def words_beside(page: HtmlPage, body_text: str) -> str:
     if not beside:
         return ""
     joined = " ".join(text.split())
-    # A text that is wrapped otherwise than the HTML has the same words in other lines.
+    # A text wrapped differently from the HTML has the same words in other lines.
     first = [paragraph for paragraph in beside[:MAX_COMPARED] if paragraph not in joined]
     return "\n\n".join(first + beside[MAX_COMPARED:])
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Its lines, with one blank between words; most texts have no other, and need not be taken apart."""
+    """Its lines, with single blanks between words; most texts have no others, which is checked first."""
     is_single_spaced = not any(each in text for each in ("  ", " \n", "\n ", "&"))
     if is_single_spaced and text.replace("\n", "").isprintable():
         return text.strip(" ").split("\n")
@@ -51,9 +51,9 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def hidden_text(page: HtmlPage) -> str:
-    """The first long text that is hidden, or any that perhaps is; a preview line at the top is usual.
+    """The first long text that is hidden, or may be; a preview line at the top is usual.
 
-    What is said a second time for another width of the screen is not hidden.
+    Text repeated for another screen width is not hidden.
     """
     joined = ""
     for hidden in page.hidden:
@@ -69,7 +69,7 @@ def hidden_text(page: HtmlPage) -> str:
 
 
 def misleading_links(html: str) -> Iterator[str]:
-    """Links whose text is the name of one domain and whose target is another."""
+    """Links whose text is one domain and whose target is another."""
     _, *links = _LINK_START.split(html[:MAX_HTML_CHARS], MAX_LINKS)
     for link in links:
         tag, _, rest = link.partition(">")
@@ -89,7 +89,7 @@ def _are_related(shown: str, target: str) -> bool:
 
 
 def _organization(domain: str) -> str:
-    """The last labels that a buyer chooses: three below a short second level such as co.uk."""
+    """The registrable part: three labels below a short second level such as co.uk, else two."""
     labels = domain.split(".")
     count = 3 if len(labels) > 2 and len(labels[-2]) <= 3 and len(labels[-1]) == 2 else 2
     return ".".join(labels[-count:])

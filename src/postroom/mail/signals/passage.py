@@ -1,9 +1,9 @@
-"""A text in the forms that rules need, and what is in it of all that rules and readers of codes ask for."""
+"""A text in the forms that rules need, and which of the searched words are in it."""
 
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from postroom.mail.codes.find import TELLERS
+from postroom.mail.codes.find import CUES
 from postroom.mail.kinds.phrases import BY_PHRASE
 from postroom.mail.languages.folding import apart, bounded, in_one_script, plain_letters, spaced
 from postroom.mail.signals.lexicon import SCRIPTS, anchors_by_sign
@@ -19,7 +19,7 @@ HEX_MARKS = ("0x", "\\x")
 # What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
 ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
 REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
-# Each marker of a role has one of these in it, and few mails do.
+# Each role marker contains one of these, and few mails do.
 SIGNS_OF_MARKERS = ("<", "[", "###", "```", "{{", "system", "trusted", "assistant:", "developer", "dan")
 
 # Blanks, and all else.
@@ -28,7 +28,7 @@ _LONG_SHAPE = b"a" * FEWEST_ENCODED_CHARS
 
 
 class Passage:
-    """Each form is made when a rule asks for it: most mails need no more than what is found in them."""
+    """Each form is made on demand: most mails need only what is found in them."""
 
     def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
         self.is_whole = len(text) <= limit
@@ -37,76 +37,76 @@ class Passage:
 
     @cached_property
     def shown(self) -> str:
-        """As it is shown, a line a paragraph."""
+        """As shown, one line per paragraph."""
         return spaced(self._text)
 
     @cached_property
     def plain(self) -> str:
-        """As shown, with its letters in plain form."""
+        """As shown, in plain letters."""
         return plain_letters(self.shown)
 
     @cached_property
     def folded(self) -> str:
-        """In plain form, each word in one script."""
+        """In plain letters, each word in one script."""
         return in_one_script(self.plain)
 
     @cached_property
     def letters(self) -> str:
-        """As folded, but for the spaces between words."""
+        """Like folded, except for the spaces between words."""
         return self._text.lower() if self.is_ascii else self.folded
 
     @cached_property
     def found(self) -> frozenset[str]:
-        """The signs of anchors, of codes and of encodings that are in it; all are looked for at once."""
+        """The signs of anchors, codes and encodings in it; all are searched at once."""
         words = apart(self._text if self.is_ascii else self.folded)
         return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
 
     @cached_property
     def has_long_word(self) -> bool:
-        """Or one that is long in bytes."""
+        """Also true for a word that is long in bytes."""
         return _LONG_SHAPE in self._text.encode(errors="surrogatepass").translate(_SHAPES)
 
-    def tellers(self) -> frozenset[str]:
-        """The words in it that the reader of codes asks for."""
-        return frozenset(map(str.strip, _TELLER_WORDS & self.found))
+    def cues(self) -> frozenset[str]:
+        """The cues for codes in it."""
+        return frozenset(map(str.strip, _CUE_WORDS & self.found))
 
     def kinds(self) -> frozenset[str]:
         """The groups of phrases of `kind_words` that are in it."""
         return frozenset(BY_PHRASE[phrase] for phrase in BY_PHRASE.keys() & self.found)
 
     def has_hex_pairs(self, fewest: int) -> bool:
-        """Whether so many different words of it are two digits of a hexadecimal number."""
+        """Whether at least this many different words are two hexadecimal digits."""
         if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
             return False
         return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
 
     def has_written(self, signs: tuple[str, ...]) -> bool:
-        """Of signs that are no words, as they are written."""
+        """Whether one of the signs, which are no words, is in the text as written."""
         return any(min(sign) in self._text and sign in self._text for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
-        """Of the signs above."""
+        """Whether one of the signs is in the text."""
         if not self.found.isdisjoint(signs):
             return True
-        # A single mark is found ten times as soon as a sign; letters come behind marks.
+        # A single character is found ten times faster than a sign; letters come after punctuation.
         text = self._text if self.is_ascii else self.letters
         return any(not sign.isalnum() and min(sign) in text and sign in self.letters for sign in signs)
 
 
 _HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)
-_TELLER_WORDS = frozenset(f" {teller} " for teller in TELLERS)
+_CUE_WORDS = frozenset(f" {cue} " for cue in CUES)
 _SIGNS_IN_WORDS = frozenset(filter(str.isalnum, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED)))
 
 
 @cache
 def _finder(is_ascii: bool) -> "AhoCorasick":
-    """Goes once over a text for many thousand words; the one for ASCII knows no others, and is faster.
+    """Searches a text once for many thousand words; the one for ASCII knows no others, and is faster.
 
-    A DFA would read 5 kB in 12 µs instead of 40, and take 24 MB of every process instead of 2.
+    A DFA would read 5 kB in 12 µs instead of 40, but take 24 MB per process instead of 2.
     """
     from ahocorasick_rs import AhoCorasick, Implementation
 
     scripts = (script for script in SCRIPTS if script.is_spaced or not is_ascii)
-    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _TELLER_WORDS, BY_PHRASE, *map(anchors_by_sign, scripts))
+    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _CUE_WORDS, BY_PHRASE, *map(anchors_by_sign, scripts))
     chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
     return AhoCorasick(chosen, store_patterns=True, implementation=Implementation.ContiguousNFA)

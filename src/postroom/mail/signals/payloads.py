@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 
 
 def decoded(text: Passage) -> str:
-    """What the text holds in other encodings, as far as it is readable, a paragraph each."""
+    """The readable texts encoded in a text, one paragraph each."""
     return "\n\n".join(_all(text))[:MAX_DECODED_CHARS]
 
 
@@ -55,7 +55,7 @@ def _all(text: Passage) -> Iterator[str]:
 
 
 def _pairs(text: Passage) -> list[str]:
-    """Words of two letters and those marked as hexadecimal, if there are digits enough to spell a text."""
+    """Two-letter words and those marked as hexadecimal, if there are enough digits to spell a text."""
     if not text.has_any(HEX_MARKS) and not text.has_hex_pairs(FEWEST_DIFFERENT_PAIRS):
         return []
     return [word for word in text.shown.split() if len(word) == 2 or word[:2] in HEX_MARKS]
@@ -87,7 +87,7 @@ def _from_escapes(run: str) -> str:
 
 
 def _readable(content: bytes) -> str:
-    """The text that the bytes are, or "" if they are noise."""
+    """The bytes as text, or "" if they are noise."""
     text = content.decode("utf-8", "replace")
     return text if len(_CONTROL.findall(text)) <= MOST_NOISE * len(text) else ""
 

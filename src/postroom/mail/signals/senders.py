@@ -1,4 +1,4 @@
-"""Whether a sender passes for a known correspondent."""
+"""Whether a sender imitates a known correspondent."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -29,15 +29,15 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 class Sender(Struct, frozen=True):
-    """From as shown, and the verdict of DMARC in the words of RFC 8601."""
+    """From as shown, and the DMARC verdict in the terms of RFC 8601."""
 
     from_addr: str
     dmarc: str
 
 
 def findings(sender: Sender, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Names of rules and what to show. `known` holds addresses, with or without names, and domains."""
-    if not known and sender.from_addr.count("@") < 2:  # nobody to pass for, and no other address is shown
+    """Names of rules and excerpts. `known` holds addresses, with or without names, and domains."""
+    if not known and sender.from_addr.count("@") < 2:  # nobody to imitate, and no other address is shown
         return
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
     domain = domain_of(mailbox.address) if mailbox else None
@@ -50,7 +50,7 @@ def findings(sender: Sender, known: Collection[str]) -> Iterator[tuple[str, str]
 
 
 def _people(known: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """The name in letters alone, the domain and the address of each known correspondent."""
+    """The name in letters only, the domain and the address of each known correspondent."""
     for text in islice(known, MAX_KNOWN):
         name, _, rest = text.rpartition("<")
         written = rest.strip().rstrip(">").lower()
@@ -58,12 +58,12 @@ def _people(known: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(name: str) -> str:
-    """In any order of its words: some write the last name first."""
+    """With sorted words: some write the last name first."""
     return "".join(sorted(_NOT_LETTERS.split(plain_letters(name).translate(TO_LATIN)))) if name else ""
 
 
 def name_of(from_addr: str) -> str:
-    """The shown name in letters alone, if it is long enough to be told from others; else nothing."""
+    """The displayed name in letters only, if long enough to be distinctive; else ""."""
     mailbox = next(iter(address.parse_list(from_addr)), None)
     name = _letters(mailbox.name[:MAX_NAME_CHARS]) if mailbox else ""
     return name if len(name) >= SHORTEST_NAME else ""
@@ -81,7 +81,7 @@ def _by_domain(domain: str, dmarc: str, known: set[str]) -> Iterator[tuple[str, 
 
 
 def resembles(domain: str, other: str, is_proven: bool) -> bool:
-    """The same to the eye; or, if nobody proves to own it, one letter off, or the known name dressed up."""
+    """Looks the same; or, if not proven, one letter off, or the known name with an added word."""
     if skeleton(domain) == skeleton(other):
         return True
     ours, theirs = domain.partition(".")[0], other.partition(".")[0]
@@ -97,7 +97,7 @@ def _is_dressed_up(name: str, known: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def skeleton(domain: str) -> str:
-    """The domain as a hasty eye reads it."""
+    """The domain as a hasty reader sees it."""
     shown = _unicode(domain)
     letters = plain_letters(shown).translate(TO_LATIN)
     for pair, single in _PAIRS:

@@ -1,4 +1,4 @@
-"""Finds the sentences that say what the rules about wording look for."""
+"""Finds the sentences that match the wording rules."""
 
 import re
 from bisect import bisect_right
@@ -23,16 +23,16 @@ MAX_SENTENCES = 24
 NEGATION_REACH = 16
 ORDER_REACH = 120
 
-# Begins with one set of letters: those that may be met are then looked for three times as fast.
+# Begins with a character set, which makes the search three times as fast.
 _SENTENCE_END = re.compile(r"[.!?…;。！？；؟۔।\n](?:(?<![.!?…;])|(?=[\s\"'”»)]))")  # noqa: RUF001
-# The same in ASCII: a single letter is found ten times as soon as one of a set.
+# The same in ASCII: a single letter is found ten times faster than one of a set.
 _ASCII_SENTENCE_ENDS = tuple(map(re.compile, (r"\n", *(rf"[{mark}](?=[\s\"')])" for mark in ".!?;"))))
 
 Sentences = list[tuple[int, int]]
 
 
 class Hit(Struct, frozen=True):
-    """A rule that a sentence fulfils, and where the sentence and its first word of the rule stand."""
+    """A rule that a sentence matches, and the positions of the sentence and of the first matching word."""
 
     rule: str
     start: int
@@ -42,7 +42,7 @@ class Hit(Struct, frozen=True):
 
 
 def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
-    """For each rule of each script the sentences that fulfil it, as far as they are asked for."""
+    """For each rule of each script the matching sentences, found lazily."""
     sentences: Sentences = []
     for script in SCRIPTS[:1] if passage.is_ascii else SCRIPTS:
         if passage.is_ascii or script.is_in(passage.letters):
@@ -65,7 +65,7 @@ def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: 
 
 
 def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[str]]]:
-    """The anchors that the text may have in it; to look for all of them would take most of the time."""
+    """The anchors that the text may contain; searching for all would take most of the time."""
     by_sign = anchors_by_sign(script)
     possible: dict[int, list[str]] = {}
     for sign in by_sign.keys() & passage.found:
@@ -75,7 +75,7 @@ def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[
 
 
 def _chosen(numbers: list[int]) -> list[int]:
-    """The first and the last sentences, if there are more than anybody needs."""
+    """The first and the last sentences, if there are too many."""
     half = MAX_SENTENCES // 2
     return numbers if len(numbers) <= MAX_SENTENCES else numbers[:half] + numbers[-half:]
 
@@ -83,7 +83,7 @@ def _chosen(numbers: list[int]) -> list[int]:
 def _add_places(
     text: str, anchor: str, place: int, is_spaced: bool, sentences: Sentences, places: dict[int, int]
 ) -> None:
-    """The first place of the anchor in each sentence, by the sentence's number."""
+    """The first position of the anchor in each sentence, by the sentence's number."""
     while place >= 0:
         if is_spaced and place and text[place - 1].isalnum():
             place = text.find(anchor, place + 1)
@@ -106,7 +106,7 @@ def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int
 
 
 def is_told(text: str, start: int, end: int) -> bool:
-    """Whether somebody is told to do something there, in a language of Latin letters."""
+    """Whether it contains an instruction, in a language of Latin letters."""
     told = told_words(SCRIPTS[0])
     return told is not None and told.search(text, start, end) is not None
 
@@ -116,7 +116,7 @@ def _is_order(text: str, wording: Wording, start: int, end: int) -> bool:
 
 
 def _are_near(text: str, near: Near, start: int, end: int) -> bool:
-    """One walk over the words of both kinds: each is compared with the last one of the other kind."""
+    """One pass over the words of both kinds: each is compared with the last one of the other kind."""
     firsts = [(*found.span(), 0) for found in near.first.finditer(text, start, end)]
     seconds = [(*found.span(), 1) for found in near.second.finditer(text, start, end)] if firsts else []
     last = [-near.reach - 1, -near.reach - 1]
@@ -128,7 +128,7 @@ def _are_near(text: str, near: Near, start: int, end: int) -> bool:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences stand; a longer one is cut."""
+    """The ranges of sentences; a very long one is cut."""
     start = 0
     patterns = _ASCII_SENTENCE_ENDS if text.isascii() else (_SENTENCE_END,)
     for end in sorted(found.end() for pattern in patterns for found in pattern.finditer(text)):

@@ -1,4 +1,4 @@
-"""Who lives at `simulator.{domain}`, and what each does with a mail. A new one is a line of the table."""
+"""The characters at `simulator.{domain}`, and their reactions to a mail. A new one is a line of the table."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ ECHO_MAX_CHARACTERS = 100_000
 
 
 class SimulatedRefusal(Struct, frozen=True):
-    """The mail is refused for good, in the words of a mail server."""
+    """The mail is refused permanently, in the words of a mail server."""
 
     code: int
     enhanced: str
@@ -21,7 +21,7 @@ class SimulatedRefusal(Struct, frozen=True):
 
 
 class Reaction(Struct, frozen=True):
-    """What becomes of a mail: refused at once, or accepted after a while, and what comes back."""
+    """What happens to a mail: refused at once, or accepted after a while, and the answers to it."""
 
     refusal: SimulatedRefusal | None = None
     wait_seconds: int = 0
@@ -33,7 +33,7 @@ def domain_of(service_domain: str) -> str:
 
 
 def react(sent: Sent) -> Reaction:
-    """`name+anything@` is `name@`, so that each practice may have an address of its own."""
+    """`name+anything@` is `name@`, so that each test may have its own address."""
     name = sent.recipient.rpartition("@")[0].partition("+")[0].lower()
     character = CHARACTERS.get(name)
     if character is None:
@@ -111,7 +111,7 @@ def attach(sent: Sent) -> Reaction:
 
 
 def converse(sent: Sent) -> Reaction:
-    """Three mails, each an answer to the one before; the last from somebody who is new in the thread."""
+    """Three mails, each answering the one before; the last from a new participant."""
     colleague = f"colleague@{sent.domain}"
     told = (
         WrittenWords("Kim", "Thank you. I will look into it."),

@@ -1,4 +1,4 @@
-"""The files that `attachment@` sends: a table and a page, each with words to be found in them."""
+"""The files that `attachment@` sends: a table and a page, each with words that can be searched."""
 
 from postroom.mail.writing.compose import DraftAttachment
 

@@ -1,4 +1,4 @@
-"""A mail that came to the simulator, and the letters that answer it."""
+"""A mail to the simulator, and the letters that answer it."""
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ class Sent(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A mail that comes back: to the sender's address, or to the return path of the mail."""
+    """A mail in return: to the sender's address, or to the return path of the mail."""
 
     raw: bytes
     mail_from: str
@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True):
 
 
 class WrittenWords(Struct, frozen=True):
-    """What a character writes."""
+    """The text of a character."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ class WrittenWords(Struct, frozen=True):
 
 
 def answer(sent: Sent, words: WrittenWords, number: int = 1) -> Answer:
-    """The answer with this number; each answers the one before it, the first the mail itself."""
+    """The answer with this number; each replies to the one before it, the first to the mail itself."""
     earlier = [message_id(sent, before) for before in range(1, number)]
     chain = [each for each in (*sent.mail.references, sent.mail.message_id, *earlier) if each]
     sender = words.sender or sent.recipient

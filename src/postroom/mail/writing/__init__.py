@@ -1,1 +1,1 @@
-"""Mail that is to be written: its bytes, its quotes, its hash, and the addresses it answers to."""
+"""Writing mail: its bytes, quotes and hash, and the signed addresses for its answers."""

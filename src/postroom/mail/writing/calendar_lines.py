@@ -1,4 +1,4 @@
-"""Lines of a calendar file (RFC 5545, section 3.1): escaped, folded, and none that could begin another."""
+"""Lines of a calendar file (RFC 5545, section 3.1): escaped and folded; no value can begin another line."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ def to_bytes(lines: Iterable[str]) -> bytes:
 
 
 def _folded(line: str) -> bytes:
-    """At most 75 octets a line, cut between characters; what goes on begins with a space."""
+    """At most 75 octets per line, cut between characters; a continuation begins with a space."""
     if len(line) < FOLD_BYTES and line.isascii():
         return line.encode() + b"\r\n"
     pieces: list[bytes] = []
@@ -38,7 +38,7 @@ def text(name: str, value: str) -> str:
 
 
 def parameter(name: str, value: str) -> str:
-    """In quotes where it needs them; a quote itself cannot be written (section 3.2)."""
+    """Quoted if needed; a quote itself cannot be written (section 3.2)."""
     plain = _OUTSIDE_QUOTES.sub("", value)
     return f";{name}={plain}" if _SIMPLE_VALUE.fullmatch(plain) else f';{name}="{plain}"'
 
@@ -50,7 +50,7 @@ def person(name: str, address: Address, *parameters: str) -> str:
 
 
 def moment(name: str, value: date, zone: str = "") -> str:
-    """A day, a local time of a zone, or without one a moment in UTC."""
+    """A day, a local time of a zone, or without one a time in UTC."""
     if not isinstance(value, datetime):
         return f"{name};VALUE=DATE:{value:%Y%m%d}"
     if zone:

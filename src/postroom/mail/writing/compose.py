@@ -102,12 +102,12 @@ def new_message_id(domain: str, unique: bytes) -> str:
 
 
 def is_message_id(value: str) -> bool:
-    """Whether an id, perhaps from a stranger's mail, can be named in In-Reply-To and References."""
+    """Whether an id, perhaps from a stranger's mail, can be used in In-Reply-To and References."""
     return MESSAGE_ID.fullmatch(value) is not None
 
 
 def reply_subject(thread_subject: str) -> str:
-    """Always fit to send. A subject with a reply prefix, also a translated one (AW, SV), gets no second."""
+    """Always valid. A subject with a reply prefix, also a translated one (AW, SV), gets no second."""
     subject = " ".join(CONTROL.sub(" ", thread_subject).split())
     if not REPLY_PREFIX.match(subject):
         subject = f"Re: {subject}".rstrip()
@@ -140,7 +140,7 @@ def message_header(draft: Draft) -> bytes:
 
 
 def header(name: str, words: Sequence[str]) -> bytes:
-    """One field, folded between words. The first word stays beside the name: some receivers insist on it."""
+    """One field, folded between words. The first word stays beside the name: some receivers need that."""
     whole = f"{name}: {' '.join(words)}\r\n"
     if len(whole) <= LINE_LIMIT + 2:
         return whole.encode() if words else b""
@@ -155,7 +155,7 @@ def header(name: str, words: Sequence[str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def sender_field(name: str, address: str) -> bytes:
-    """An inbox writes many mails under one name."""
+    """Cached: an inbox writes many mails under one name."""
     require_no_control("from_name", name)
     return header("From", mailbox_words("from_address", name, address))
 
@@ -225,13 +225,13 @@ def addr_spec(field: str, address: str) -> str:
         raise DraftError(field, "address too long")
     if DOT_ATOM.fullmatch(local) or QUOTED_LOCAL.fullmatch(local):
         return f"{local}@{ascii_domain(field, domain)}"
-    if LOOSE_DOTS.fullmatch(local):  # such mailboxes exist; RFC 5322 can write them only in quotes
+    if LOOSE_DOTS.fullmatch(local):  # such mailboxes exist; RFC 5322 can only write them in quotes
         return f'"{local}"@{ascii_domain(field, domain)}'
     raise DraftError(field, "not an email address")
 
 
 def ascii_domain(field: str, domain: str) -> str:
-    """The domain as DNS knows it, by IDNA 2008: the older rules turn some letters into another domain."""
+    """The domain in DNS form, by IDNA 2008: the older rules map some letters to another domain."""
     try:
         written = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
     except UnicodeError:
@@ -245,7 +245,7 @@ def ascii_domain(field: str, domain: str) -> str:
 
 
 def text_parts(draft: Draft) -> WrittenPart:
-    """The richest form last (RFC 2046, 5.1.4): of an appointment that is its calendar (RFC 6047, 2.4)."""
+    """The richest form last (RFC 2046, 5.1.4): for an appointment its calendar (RFC 6047, 2.4)."""
     parts = [text_part("plain", draft.text)]
     if draft.html is not None:
         parts.append(text_part("html", draft.html))
@@ -299,7 +299,7 @@ def base64_lines(data: bytes) -> bytes:
 
 
 def multipart(subtype: str, message_id: str, parts: Sequence[WrittenPart]) -> WrittenPart:
-    """The boundary holds "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
+    """The boundary contains "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
     boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
     body: list[bytes] = []
     for part in parts:
@@ -325,7 +325,7 @@ def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
 
 
 def media_type(content_type: str) -> str:
-    """Type, charset and method (of a calendar). What is no media type, or would nest, is plain bytes."""
+    """Type, charset and method (of a calendar). A type that is invalid or would nest becomes plain bytes."""
     kind, _, _ = content_type.partition(";")
     if not MEDIA_TYPE.fullmatch(kind.strip()):
         return "application/octet-stream"
@@ -334,7 +334,7 @@ def media_type(content_type: str) -> str:
 
 
 def filename_parameters(name: str) -> list[str]:
-    """RFC 2231 with continuations, except for names that no reader can get wrong in quotes."""
+    """RFC 2231 with continuations, except for names that every reader understands in quotes."""
     if PLAIN_FILENAME.fullmatch(name):
         return [f'filename="{name}"']
     pieces = [quote(piece, safe="") for piece in cut(name, 48, lambda char: len(quote(char, safe="")))]

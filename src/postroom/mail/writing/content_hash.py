@@ -1,6 +1,6 @@
-"""The hash of what a mail says: whoever approves it names this, and what leaves is held against it.
+"""The hash of a mail's content: an approval names it, and what is sent is checked against it.
 
-It is always made from the bytes of the mail, so that what was shown and what leaves are read alike.
+It is always made from the bytes of the mail, so that what was shown and what is sent are read alike.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ class HashedFile(Struct, rename="camel", frozen=True):
 
 
 class Content(Struct, rename="camel", frozen=True, kw_only=True):
-    """As it will be written, without Date and Message-ID."""
+    """The content to be sent, without Date and Message-ID."""
 
     attachments: list[HashedFile]
     bcc: list[str]
@@ -52,7 +52,7 @@ def hash_of(content: Content) -> str:
 
 
 def lasting_hash(content: Content) -> str:
-    """Without what each composing makes anew: the id and the stamp of an appointment."""
+    """Without what changes each time it is composed: the id and the stamp of an appointment."""
     files = [
         replace(file, sha256="") if file.content_type.startswith("text/calendar") else file
         for file in content.attachments
@@ -61,7 +61,7 @@ def lasting_hash(content: Content) -> str:
 
 
 def read_content(raw: bytes, bcc: Sequence[str]) -> Content:
-    """Of a mail that was written here; Bcc stands in no mail, and is given."""
+    """From a mail written here; Bcc is in no mail, and is given."""
     return content_of(parse_mail(raw), headers.split(raw, 0), raw, bcc)
 
 

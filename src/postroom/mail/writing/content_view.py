@@ -1,4 +1,4 @@
-"""All that the hash of a mail covers, as a person can see it: one reading, for every place that shows it."""
+"""All that the hash of a mail covers, in readable form, for every place that shows it."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ class FileView(Struct, frozen=True):
     content_type: str
     size_bytes: int
     sha256: str
-    text: str = ""  # of an appointment, which calendars take without its reader's doing
+    text: str = ""  # of an appointment, which calendars add automatically
 
 
 class ContentView(Struct, frozen=True, kw_only=True):
@@ -32,12 +32,12 @@ class ContentView(Struct, frozen=True, kw_only=True):
 
     content: Content
     content_hash: str
-    lasting_hash: str  # the same for a mail that is composed again from the same words
+    lasting_hash: str  # the same for a mail composed again from the same words
     files: list[FileView]
-    text: str  # with marks in place of characters that show nothing
+    text: str  # with marks for invisible characters
     html_source: str
-    is_html_cut: bool  # more of it than is read here, by us or by the page that shows it
-    html_text: str  # what the HTML says, where that is not what the text says
+    is_html_cut: bool  # there is more of it than is read, here or by the page that shows it
+    html_text: str  # the text of the HTML, if it differs from the text
     hidden_text: str  # what the HTML holds and does not show
     targets: list[LinkTarget]  # where its links lead, and what it would load or send
     more_targets: int  # that are not listed
@@ -49,7 +49,7 @@ class ContentView(Struct, frozen=True, kw_only=True):
 
 
 def view(raw: bytes, bcc: Sequence[str]) -> ContentView:
-    """Of a mail that was written here. Takes time in proportion to its length: not for the event loop."""
+    """From a mail written here. Takes time in proportion to its length: not for the event loop."""
     mail = parse_mail(raw)
     content = content_of(mail, headers.split(raw, 0), raw, bcc)
     found = list(_targets(content))
@@ -81,13 +81,13 @@ def _appointment(file: HashedFile, kept: ParsedAttachment) -> str:
 
 
 def _other_words(content: Content) -> str:
-    """Most people will read the HTML."""
+    """The text of the HTML if it differs from the plain text: most people will read the HTML."""
     shown = html_to_text(content.body_html) if content.body_html else ""
     return "" if shown.split() == content.body_text.split() else revealed(shown)
 
 
 def _targets(content: Content) -> list[LinkTarget]:
-    """Those of the HTML first, with what a reader sees of them; then addresses of the text."""
+    """Links of the HTML first, with their visible text; then addresses in the text."""
     found = dict.fromkeys(targets.targets(content.body_html))
     known = {each.url for each in found}
     written = (url for url in links(content.body_text, NO_PAGE) if url not in known)
@@ -104,7 +104,7 @@ def _fields(content: Content) -> list[tuple[str, str]]:
 
 
 def to_text(shown: ContentView, most_characters: int) -> str:
-    """The same as plain lines, for a mail. Nothing is left out without a word."""
+    """The same as plain lines, for a mail. Anything left out is mentioned."""
     content = shown.content
     rows = [
         ("From", content.sender),

@@ -1,4 +1,4 @@
-"""A moment as RFC 5322 section 3.3 writes it."""
+"""A date in the format of RFC 5322 section 3.3."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -11,5 +11,5 @@ def to_date(moment: int) -> str:
 
 @lru_cache(maxsize=64)
 def _date_of_second(second: int) -> str:
-    """Many mails are written within one second."""
+    """Cached: many mails are written within one second."""
     return format_datetime(datetime.fromtimestamp(second, UTC))

@@ -1,4 +1,4 @@
-"""Words of a header field (RFC 5322, RFC 2047): bare, quoted or encoded; nothing that could end the line."""
+"""Words of a header field (RFC 5322, RFC 2047): bare, quoted or encoded; none can end the line."""
 
 import binascii
 import re

@@ -1,4 +1,4 @@
-"""An appointment that is proposed, changed or called off by mail (RFC 5546, sections 3.2.2 and 3.2.5)."""
+"""An appointment that is proposed, changed or cancelled by mail (RFC 5546, sections 3.2.2 and 3.2.5)."""
 
 import re
 from datetime import UTC, date, datetime
@@ -20,14 +20,14 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Z
 
 
 class CalendarFile(Struct, frozen=True):
-    """What a mail carries of an appointment: `method` says what its reader should do with it."""
+    """The calendar part of a mail: `method` says what its reader should do with it."""
 
     method: str
     content: bytes
 
 
 class Invitation(Struct, frozen=True):
-    """`start` and `end` are days, local times of `zone`, or without one moments in UTC.
+    """`start` and `end` are days, local times of `zone`, or without one times in UTC.
 
     Without attendees these are the recipients; without `uid` it is a new appointment.
     """
@@ -45,7 +45,7 @@ class Invitation(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What people read of it beside the mail."""
+        """Its text that people read besides the mail."""
         return f"{self.summary}\n{self.location}"
 
 
@@ -93,7 +93,7 @@ def in_calendar(method: str, lines: list[str]) -> CalendarFile:
 
 
 def read_moment(written: str, zone: str) -> date:
-    """A day, a local time of the zone, or a moment in UTC. ValueError says what is wrong with it."""
+    """A day, a local time of the zone, or a time in UTC. ValueError says what is wrong with it."""
     if _DAY.fullmatch(written):
         return date.fromisoformat(written)
     if not _MOMENT.fullmatch(written):
@@ -114,7 +114,7 @@ def is_zone(name: str) -> bool:
 
 
 def is_rule(written: str) -> bool:
-    """`FREQ=WEEKLY;COUNT=10`: whether it recurs sensibly is its readers' business."""
+    """`FREQ=WEEKLY;COUNT=10`: only the form is checked."""
     parts = [_RULE_PART.fullmatch(part) for part in written.split(";", MAX_RULE_PARTS)]
     pairs = {part[1]: part[2] for part in parts if part is not None}
     return len(pairs) == len(parts) <= MAX_RULE_PARTS and pairs.get("FREQ") in FREQUENCIES

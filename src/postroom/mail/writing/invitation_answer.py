@@ -1,6 +1,6 @@
-"""An answer to an invitation (RFC 5546, 3.2.3), with what identifies the appointment as it was written.
+"""An answer to an invitation (RFC 5546, 3.2.3), which identifies the appointment as it was written.
 
-The invitation is a stranger's: of it only known lines are taken over, each by itself and without control
+The invitation is a stranger's: only known lines of it are copied, one by one and without control
 characters.
 """
 
@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Invited(Struct, frozen=True):
-    """The appointment that somebody was invited to, by the lines that identify it."""
+    """The appointment of an invitation, by the lines that identify it."""
 
     lines: dict[str, ContentLine]
     zones: dict[str, tuple[str, ...]]
@@ -44,7 +44,7 @@ class Invited(Struct, frozen=True):
 
 
 class CalendarAnswer(Struct, frozen=True):
-    """`status` is a word of RFC 5545, 3.2.12: ACCEPTED, DECLINED or TENTATIVE."""
+    """`status` is a term of RFC 5545, 3.2.12: ACCEPTED, DECLINED or TENTATIVE."""
 
     invited: Invited
     status: str
@@ -144,7 +144,7 @@ def write(answer: CalendarAnswer, sender: CalendarSender) -> CalendarFile:
 
 
 def _again(line: ContentLine) -> str:
-    """Its value as it was written: escaped by whoever wrote it, and still one line."""
+    """Its original value, already escaped, and still one line."""
     given = [
         calendar_lines.parameter(name, value[:MAX_VALUE_CHARS])
         for name, value in line.parameters.items()

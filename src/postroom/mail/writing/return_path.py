@@ -1,6 +1,6 @@
-"""The return path of a sent mail: an address that says which recipient of which message a bounce is about.
+"""The return path of a sent mail: an address that identifies the message and recipient that bounced.
 
-It is signed, so nobody but the server that got the mail can claim a bounce for it.
+It is signed, so only the server that got the mail can report a bounce for it.
 """
 
 import base64
@@ -11,7 +11,7 @@ import re
 from msgspec import Struct
 
 PREFIX = "bounces+"
-CONTEXT = b"postroom return path\x00"  # the same secret signs nothing else with this text before it
+CONTEXT = b"postroom return path\x00"  # nothing else is signed with the same secret and this prefix
 PAYLOAD_BYTES = 16 + 1 + 2  # message id, recipient, day
 SIGNATURE_BYTES = 16  # fills the 64 octets of a local part (RFC 5321 section 4.5.3.1.1) without padding
 MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
@@ -35,12 +35,12 @@ def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> st
 
 
 def is_return_path(local_part: str) -> bool:
-    """Whether it has the form, whoever wrote it."""
+    """Whether it has the format, signed or not."""
     return TOKEN.fullmatch(local_part) is not None
 
 
 def decode(secret: bytes, local_part: str, today: int, max_age_days: int) -> BouncePath | None:
-    """What `encode` wrote, if it was written with this secret and not too long ago."""
+    """What `encode` wrote, if it was written with this secret and is not too old."""
     match = TOKEN.fullmatch(local_part)
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""The address and the link by which one reviewer decides about one mail, signed."""
+"""The signed address and link by which one reviewer decides about one mail."""
 
 import base64
 import hashlib
@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 PREFIX = "review+"
-CONTEXT = b"postroom review\x00"  # the same secret signs nothing else with this text before it
+CONTEXT = b"postroom review\x00"  # nothing else is signed with the same secret and this prefix
 REVIEWER_BYTES = 4
 PAYLOAD_BYTES = 16 + REVIEWER_BYTES
 SIGNATURE_BYTES = 15  # 35 bytes are 56 letters, without padding; with the prefix they fit a local part

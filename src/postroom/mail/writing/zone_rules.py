@@ -1,6 +1,6 @@
-"""A time zone as calendar files carry it (RFC 5545, section 3.6.5), for readers that know no names.
+"""A time zone in a calendar file (RFC 5545, section 3.6.5), for readers that know no names.
 
-Summer time that follows a yearly rule is written as that rule, which Outlook insists on; any other is listed.
+Summer time with a yearly rule is written as that rule, as Outlook requires; any other is listed.
 """
 
 import calendar as months
@@ -20,7 +20,7 @@ LONG_AGO = "19700101T000000"
 
 
 class Onset(Struct, frozen=True):
-    """When another time begins, by the clock that counted until then."""
+    """When another offset begins, in the local time before it."""
 
     local: datetime
     offset_before: timedelta
@@ -31,7 +31,7 @@ class Onset(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def zone_lines(name: str, year: int) -> tuple[str, ...]:
-    """Right for this year and ten behind it."""
+    """Valid for this year and ten after it."""
     zone, first = ZoneInfo(name), min(max(year, FIRST_YEAR), LAST_YEAR) - 1
     onsets = [_onsets(zone, each) for each in range(first, first + YEARS_LISTED + 1)]
     found = [each for of_year in onsets for each in of_year]
@@ -53,7 +53,7 @@ def _onsets(zone: ZoneInfo, year: int) -> list[Onset]:
 
 
 def _onset(zone: ZoneInfo, before: datetime, after: datetime) -> Onset:
-    """To the second, by halving the day."""
+    """To the second, by bisecting the day."""
     earlier = _offset(zone, before)
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) // 2
@@ -77,7 +77,7 @@ def _offset(zone: ZoneInfo, moment: datetime) -> timedelta:
 
 
 def _by_rule(onsets: list[list[Onset]]) -> list[str]:
-    """Empty: it changes otherwise than twice a year by a rule."""
+    """Empty if it does not change twice a year by a rule."""
     if any(len(of_year) != 2 for of_year in onsets):
         return []
     pairs = list(zip(*onsets, strict=True))
@@ -92,7 +92,7 @@ def _by_rule(onsets: list[list[Onset]]) -> list[str]:
 
 
 def _rule(onsets: list[Onset]) -> str:
-    """`2SU` or `-1SU`, if it was so in every year."""
+    """`2SU` or `-1SU`, if it is the same in every year."""
     alike = {
         (each.local.month, each.local.weekday(), each.local.time(), each.offset, each.offset_before)
         for each in onsets

@@ -1,4 +1,4 @@
-"""Flags of messages: whether one was seen, and whatever else a mail program puts on it."""
+"""Flags of messages: whether they were seen, and any others that a mail program sets."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -23,7 +23,7 @@ def of_row(is_seen: int, others: str, is_deleted: int) -> frozenset[str]:
 
 
 def set_all(tx: Tx, inbox_id: str, folder: str, wanted: dict[str, frozenset[str]]) -> None:
-    """All flags that messages have from now on; \\Deleted is of this folder, all else of the mail."""
+    r"""Replaces the flags of messages; \Deleted applies to this folder, all others to the mail."""
     if not wanted:
         return
     modseq = places.grow(tx, inbox_id)
@@ -55,7 +55,7 @@ def note_threads_read(tx: Tx, thread_ids: Sequence[str]) -> None:
 
 
 def note_thread_unread(tx: Tx, thread_id: str) -> None:
-    """All that came in; what was sent is known to whoever sent it."""
+    """Marks all received messages unseen; sent ones stay seen."""
     _set_seen(tx, [thread_id], is_seen=False, only=" and direction = 'inbound'")
 
 
@@ -86,14 +86,14 @@ def touch(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
 
 
 def threads_of(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
-    """Of the messages that are in one."""
+    """Thread ids by message, for messages in a thread."""
     is_asked, params = one_of("id", message_ids)
     rows = tx.all(f"select id, thread_id from messages where {is_asked} and thread_id <> ''", **params)
     return {row["id"]: row["thread_id"] for row in rows}
 
 
 def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
-    """Messages that were read, or marked unread, each alone."""
+    """Marks single messages seen or unseen."""
     is_asked, params = one_of("message_id", message_ids)
     rows = tx.all(
         f"update mail_flags set is_seen = :is_seen where is_seen <> :is_seen and {is_asked}"
@@ -105,7 +105,7 @@ def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
 
 
 def keep_described(tx: Tx, column: str, made: Mapping[str, bytes]) -> None:
-    """The envelope or the structure, as IMAP writes it; what is described never changes."""
+    """Stores the envelope or the structure in IMAP form; neither ever changes."""
     for message_id, written in made.items():
         tx.run(
             f"update mail_flags set {column} = :written where message_id = :id",

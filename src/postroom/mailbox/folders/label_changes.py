@@ -1,4 +1,4 @@
-"""Which labels were set on messages and removed from them, and when: as long as the messages are there."""
+"""Which labels were added to and removed from messages, and when; kept as long as the messages."""
 
 from collections.abc import Sequence
 

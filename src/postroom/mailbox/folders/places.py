@@ -1,6 +1,6 @@
-"""Which messages are in which folders, under which numbers: written in the transaction that changes them.
+"""Which messages are in which folders, under which UIDs: written in the transaction that changes them.
 
-Only of inboxes that a mail program has opened: of all others nothing is written.
+Only for inboxes that a mail program has opened.
 """
 
 from collections import defaultdict
@@ -17,11 +17,11 @@ FIXED = (INBOX, SENT, DRAFTS, JUNK, TRASH)
 LABEL = "label:"
 ASKED_TOGETHER = 500
 DRAFT_FLAG = "\\Draft"
-READ_ALONE = "\\seen"  # in the place of a message's label: it was read, and not with its thread
+READ_ALONE = "\\seen"  # instead of a message's label: it was read, and not with its thread
 
 
 class FolderPlace(Struct, frozen=True):
-    """A message that comes into a folder; of a label also as it is shown."""
+    """A message that enters a folder; for a label also its displayed form."""
 
     inbox_id: str
     folder: str
@@ -34,7 +34,7 @@ def of_label(folded: str) -> str:
 
 
 def open_inbox(tx: Tx, inbox_id: str, now: int) -> int:
-    """Numbers all that is there when a program comes for the first time. Gives the UIDVALIDITY."""
+    """Numbers all messages when a program opens the inbox for the first time. Returns the UIDVALIDITY."""
     if (found := find_validity(tx, inbox_id)) is not None:
         return found
     inboxes.lock(tx, inbox_id)  # nothing is stored meanwhile
@@ -52,7 +52,7 @@ def find_validity(tx: Tx, inbox_id: str) -> int | None:
 
 
 def _number_all(tx: Tx, inbox_id: str) -> None:
-    """By a statement each: a hundred thousand messages are a moment's work."""
+    """One statement per table, which is fast even for a hundred thousand messages."""
     _number_messages(tx, inbox_id)
     _number_drafts(tx, inbox_id)
     tx.run(
@@ -121,7 +121,7 @@ def _number_drafts(tx: Tx, inbox_id: str) -> None:
 
 
 def find_opened(tx: Tx, inbox_ids: Iterable[str]) -> set[str]:
-    """Those that a mail program has opened."""
+    """The inboxes that a mail program has opened."""
     asked, found = sorted(set(inbox_ids)), set()
     for start in range(0, len(asked), ASKED_TOGETHER):
         is_asked, params = one_of("inbox_id", asked[start : start + ASKED_TOGETHER])
@@ -133,12 +133,12 @@ def find_opened(tx: Tx, inbox_ids: Iterable[str]) -> set[str]:
 
 
 def lock(tx: Tx, inbox_id: str) -> None:
-    """Changes to the folders of an inbox wait for each other."""
+    """Makes changes to the folders of an inbox wait for each other."""
     tx.one(f"select 1 as found from folder_inboxes where inbox_id = :id {LOCK_ROWS}", id=inbox_id)
 
 
 def add_all(tx: Tx, new: Sequence[tuple[Any, ...]]) -> None:
-    """Messages that were just stored: message, inbox, thread and direction of each."""
+    """Adds messages that were just stored: message, inbox, thread and direction of each."""
     opened = find_opened(tx, [inbox_id for _, inbox_id, _, _ in new])
     shown = [each for each in new if each[1] in opened and each[3] != "blocked"]
     if not shown:
@@ -159,7 +159,7 @@ def add_flags(tx: Tx, new: Sequence[tuple[str, str, bool]]) -> None:
 
 
 def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
-    """A draft that is new, or another than before: for mail programs it is a new mail then."""
+    """Adds a draft that is new or changed: mail programs see a new mail."""
     if not find_opened(tx, [inbox_id]):
         return
     tx.run(
@@ -175,7 +175,7 @@ def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
 
 
 def place_all(tx: Tx, placed: Sequence[FolderPlace]) -> dict[tuple[str, str], int]:
-    """Under the next numbers of each inbox, all of which are open. Gives the UID by folder and message."""
+    """Assigns the next UIDs of each inbox; all must be opened. Returns the UID by folder and message."""
     by_inbox: dict[str, list[FolderPlace]] = defaultdict(list)
     for each in placed:
         by_inbox[each.inbox_id].append(each)
@@ -208,7 +208,7 @@ def place_all(tx: Tx, placed: Sequence[FolderPlace]) -> dict[tuple[str, str], in
 
 
 def remove(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> int:
-    """Out of one folder."""
+    """Removes messages from one folder."""
     if not message_ids:
         return 0
     is_asked, params = one_of("message_id", message_ids)
@@ -234,7 +234,7 @@ def remove_everywhere(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None
 
 
 def forget(tx: Tx, message_ids: Sequence[str]) -> None:
-    """Messages that are deleted for good."""
+    """Removes messages that are deleted for good."""
     if not message_ids:
         return
     is_asked, params = one_of("message_id", message_ids)
@@ -248,7 +248,7 @@ def forget(tx: Tx, message_ids: Sequence[str]) -> None:
 
 
 def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
-    """A message that is let in, stopped, or turned out to be sent: out of all fixed folders but this one."""
+    """Moves a message that was let in, stopped or sent: out of all fixed folders but this one."""
     if not find_opened(tx, [inbox_id]):
         return
     add_flags(tx, [(message_id, inbox_id, folder == SENT)])
@@ -272,14 +272,14 @@ def grow(tx: Tx, inbox_id: str) -> int:
 
 
 def note_removal(tx: Tx, inbox_id: str) -> int:
-    """The next MODSEQ of an inbox, at which messages have left folders."""
+    """The next MODSEQ of an inbox, recorded as the last removal from a folder."""
     modseq = grow(tx, inbox_id)
     tx.run("update folder_inboxes set removal_modseq = modseq where inbox_id = :id", id=inbox_id)
     return modseq
 
 
 def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
-    """Messages into the folders of labels that they have, and are not in yet; of what is in Trash none."""
+    """Adds messages to the folders of their labels; those in Trash are skipped."""
     if not find_opened(tx, [inbox_id]):
         return
     coming: list[FolderPlace] = []
@@ -302,7 +302,7 @@ def show_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
 
 
 def hide_unlabelled(tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str]) -> None:
-    """Messages that have lost a label go out of its folder; what was there alone is where it came to."""
+    """Removes messages from a label's folder; those in no other folder return to INBOX, Sent or Junk."""
     if not find_opened(tx, [inbox_id]):
         return
     for start in range(0, len(message_ids), ASKED_TOGETHER):

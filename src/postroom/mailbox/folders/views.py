@@ -23,7 +23,7 @@ class FolderState(Struct, frozen=True):
 
 
 class FolderChange(Struct, frozen=True):
-    """What is new or has other flags since a MODSEQ, in the order of UIDs; all UIDs where some have gone."""
+    """Messages that are new or have other flags since a MODSEQ, ordered by UID; all UIDs if some are gone."""
 
     changed: list[tuple[int, frozenset[str], int]]  # UID, flags, MODSEQ
     uids: list[int] | None
@@ -42,7 +42,7 @@ class FolderMail(Struct, frozen=True):
 
 
 def list_labels(tx: Tx, inbox_id: str) -> dict[str, str]:
-    """The folders of labels: the folder, and the label as it is shown."""
+    """The folders of labels: the folder, and the label as displayed."""
     rows = tx.all(
         f"select folder, shown from folders where inbox_id = :id and folder like '{LABEL}%' order by folder",
         id=inbox_id,
@@ -101,7 +101,7 @@ def _size(tx: Tx, inbox_id: str, folder: str) -> int:
 
 
 def _size_of_drafts(tx: Tx, inbox_id: str) -> int:
-    """At least what they have as mails (RFC 8438): those are written when they are asked for."""
+    """An upper bound of their size as mails (RFC 8438), which are written only when asked for."""
     row = tx.one(
         "select count(*) as drafts, coalesce(sum(length(fields)), 0) as fields, coalesce(sum((select"
         " coalesce(sum(size_bytes + 500), 0) from draft_files where draft_id = drafts.id)), 0) as files"
@@ -143,7 +143,7 @@ def first_unseen(tx: Tx, inbox_id: str, folder: str) -> int | None:
 def look(
     tx: Tx, inbox_id: str, folder: str, since: int, last_uid: int, known: int, compares: bool
 ) -> FolderChange | None:
-    """For one who knew so many messages at a MODSEQ. None when nothing in the inbox has changed."""
+    """For a client that knew `known` messages at a MODSEQ. None if nothing in the inbox has changed."""
     owner = tx.one("select modseq, removal_modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
     if owner is None or (owner["modseq"] == since and not compares):
         return None
@@ -186,7 +186,7 @@ def list_mails(
     is_dated: bool = True,
     is_described: bool = False,
 ) -> list[FolderMail]:
-    """Those of the UIDs that are there, in their order; at most some hundreds at once."""
+    """The messages with these UIDs, in order; at most some hundreds at once."""
     if not wanted:
         return []
     is_wanted, params = _wanted(wanted)
@@ -237,14 +237,14 @@ def _folder_mail(
 
 
 def _wanted(wanted: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """A range where it is one: that is what a first look at a folder asks for."""
+    """A range if the UIDs are contiguous or many, as on the first look at a folder."""
     if wanted[-1] - wanted[0] == len(wanted) - 1 or len(wanted) > ROWS_TOGETHER:
         return "uid between :first_uid and :last_uid", {"first_uid": wanted[0], "last_uid": wanted[-1]}
     return one_of("uid", wanted)
 
 
 def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> dict[str, int]:
-    """By message; of those that are in the folder."""
+    """UIDs by message, for those in the folder."""
     rows = all_of(
         tx,
         "select message_id, uid from folder_mails where :wanted and folder = :folder"

@@ -1,1 +1,1 @@
-"""Finding messages: the index that follows them, and the answers it gives."""
+"""Search: the index of messages, and queries over it."""

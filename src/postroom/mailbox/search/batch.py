@@ -1,4 +1,4 @@
-"""A batch of the search index: entries that are made together, and stored in parts, or one by one."""
+"""A batch of the search index: entries made together, and stored in parts or one by one."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,23 +10,23 @@ from postroom.mail.search.index_entry import IndexEntry
 
 
 class AccountMoment(NamedTuple):
-    """When a message came, and to whom."""
+    """When a message came, and to which account."""
 
     account_id: str
     at: int
 
 
 class Batch(Struct, frozen=True):
-    """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
+    """Entries by message, None for a deleted one. With `cursor` it is part of earlier mail, down to there."""
 
-    changes: list[tuple[str, int]]  # messages and the numbers of their changes, in the order of these
+    changes: list[tuple[str, int]]  # messages and the numbers of their changes, ordered by number
     entries: dict[str, IndexEntry | None]
     new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
     cursor: str | None = None
-    passed: int = 0  # of the earlier mail, with what needed no new entry
+    passed: int = 0  # how much earlier mail was passed, including what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
     is_apart: bool = False  # for an index in a file of its own
-    is_part: bool = False  # of what waited: it is of the size that is bearable
+    is_part: bool = False  # of what waits: limited in size
     removed: dict[int, IndexEntry] = field(default_factory=dict)  # entries to take out, by their changes
 
     @property
@@ -34,7 +34,7 @@ class Batch(Struct, frozen=True):
         return self.cursor is not None
 
     def parts(self, size: int) -> Iterator["Batch"]:
-        """Of at most so many entries; earlier mail stays in one, for it has one cursor."""
+        """Splits into batches of at most `size` entries; earlier mail stays whole: it has one cursor."""
         if self.is_of_earlier_mail:
             yield self
             return

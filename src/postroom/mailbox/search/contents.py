@@ -15,11 +15,11 @@ from postroom.mailbox.messages import OUTBOUND, Message
 from postroom.storage.database import Row, Tx
 
 READ_TOGETHER = 8
-HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
+HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, besides that of an inbox
 
 
 class _EntryParts(Struct, rename="camel", frozen=True):
-    """What an entry needs of a document. The rest, above all HTML, is passed over."""
+    """The fields of a document that an entry needs. All others, above all HTML, are skipped."""
 
     subject: str
     from_addr: str
@@ -76,6 +76,6 @@ def _scopes(row: Row, category: Category | None) -> list[str]:
 
 
 def in_parts(message_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Some at a time: a row may be large."""
+    """Reads few at a time, since rows may be large."""
     for start in range(0, len(message_ids), READ_TOGETHER):
         yield message_ids[start : start + READ_TOGETHER]

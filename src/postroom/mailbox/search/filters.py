@@ -1,7 +1,7 @@
-"""Filters of a search: as words of the index, as conditions on rows, or as the few messages they leave.
+"""Filters of a search: as index words, as conditions on rows, or as the few messages they leave.
 
-What never changes of a message is a word of the index. What changes with its thread is not: where few
-messages are of such threads, these are looked through, and where many are, the next match is near.
+Facts about a message that never change are index words. Those that change with its thread are not: if few
+messages match, these are checked one by one; if many do, the next match is near.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ FLAGS: dict[tuple[str, str | int], str] = {
     ("is", "blocked"): contents.BLOCKED,
 }
 DAYS = ("before", "after")
-IN_NEW_ENTRIES = (*DAYS, "category")  # those of an index that is made anew may be without them
+IN_NEW_ENTRIES = (*DAYS, "category")  # entries of an index that is being rebuilt may lack them
 CONDITIONS: dict[str | int, str] = {
     "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
     "in": "inboxes.address = :value or"
@@ -54,7 +54,7 @@ MESSAGES: dict[str | int, str] = {
 
 
 def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
-    """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
+    """Whether the index can answer all of an OR group; a negated `in:` only when it is alone."""
     return all(
         (each.name, each.value) in FLAGS
         or (each.name in IN_NEW_ENTRIES and is_whole)
@@ -64,7 +64,7 @@ def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
 
 
 def to_terms(tx: Tx, reach: Reach, group: Sequence[Condition], service_domain: str) -> list[tuple[Term, ...]]:
-    """Of several inboxes of a name, any will do; where it is not wanted, none may be."""
+    """Inboxes of the same name are ORed; if negated, all are excluded."""
     terms = [term for each in group for term in _terms(tx, reach, each, service_domain)]
     is_unwanted = len(group) == 1 and all(term.is_negated for term in terms)
     return [(term,) for term in terms] if is_unwanted else [tuple(terms)]
@@ -101,7 +101,7 @@ def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[s
 
 
 def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, object]]:
-    """SQL over `messages` and `inboxes` by which each group of filters holds, and its parameters."""
+    """An SQL condition over `messages` and `inboxes` for each group of filters, and its parameters."""
     sql, params = "", dict[str, object]()
     for group in groups:
         parts = []
@@ -126,7 +126,7 @@ def _comparable(filter_: Condition) -> str | int:
 
 
 def find_few(tx: Tx, reach: Reach, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
-    """Entries of the index among which all must be that pass, if they are few."""
+    """The index entries that can match at all, if they are few."""
     for group in groups:
         if any(each.is_negated or _kind(each) not in (THREADS | MESSAGES) for each in group):
             continue

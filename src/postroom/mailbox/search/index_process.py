@@ -1,4 +1,4 @@
-"""A process that indexes while much mail comes, so that the server has its own processor for the mail.
+"""A process that indexes while much mail comes, so that the server keeps its processor for the mail.
 
 Run as `python -m postroom.mailbox.search.index_process DATABASE HOLDER PARENT_PID`.
 """
@@ -18,13 +18,13 @@ from postroom.processes.child_limits import LOW_PRIORITY, close_other_files, die
 from postroom.storage.database import IndexStore
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
 
-FEW = 32  # changes; what is less the server does by itself
+FEW = 32  # changes; fewer are indexed by the server itself
 PAUSE_SECONDS = 1.0
 STAYS_SECONDS = 20.0  # when there are but few
 
 
 async def index_much(store: IndexStore, holder: str, stays_seconds: float = STAYS_SECONDS) -> None:
-    """Until few changes have come for a while."""
+    """Runs until few changes have come for a while."""
     clock = SystemClock()
     busy_at = time.monotonic()
     while time.monotonic() - busy_at < stays_seconds:

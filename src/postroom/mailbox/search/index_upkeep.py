@@ -1,4 +1,4 @@
-"""Who keeps the search index, and what need not be kept: changes that are in it, accounts that are gone."""
+"""Which node keeps the search index, and removal of indexed changes and deleted accounts from it."""
 
 import hashlib
 import socket
@@ -13,12 +13,12 @@ REMOVALS_FORGOTTEN_AT_ONCE = 200  # each has the text of a mail
 
 
 def holder_of(data_dir: Path) -> str:
-    """The same for a node after a restart: what it held before it was killed is its own at once."""
+    """The same for a node after a restart, so that it regains its lease at once."""
     return hashlib.sha256(f"{socket.gethostname()} {data_dir.absolute()}".encode()).hexdigest()[:16]
 
 
 async def tidy(db: Database) -> None:
-    """Forgets changes that are in the index for good, and accounts that are gone."""
+    """Deletes changes that are in the index for good, and deleted accounts."""
     reached = await db.read(_reached)
     if reached:
         await db.sync_index()
@@ -34,14 +34,14 @@ def _reached(tx: Tx) -> int:
 
 
 def progress_mark(tx: Tx) -> tuple[int, int, str]:
-    """Another one whenever the index has come further."""
+    """Changes whenever the index has progressed."""
     row = tx.one("select reached, version, cursor from search_state where name = 'index'")
     assert row is not None
     return row["reached"], row["version"], row["cursor"]
 
 
 def list_waiting(tx: Tx, limit: int) -> list[str]:
-    """Messages whose entries are not what they should be yet."""
+    """Messages whose entries are not up to date."""
     rows = tx.tuples(
         "select message_id from search_changes where number > :reached limit :limit",
         reached=_reached(tx),
@@ -51,7 +51,7 @@ def list_waiting(tx: Tx, limit: int) -> list[str]:
 
 
 def _forget_changes(tx: Tx, reached: int) -> bool:
-    """Some at a time: who hands mail in waits for the writer meanwhile."""
+    """Deletes few at a time: incoming mail waits for the same writer."""
     tables = {"search_changes": FORGOTTEN_AT_ONCE}
     if tx.words.is_apart:
         tables["search_removals"] = REMOVALS_FORGOTTEN_AT_ONCE
@@ -82,7 +82,7 @@ def _forget_accounts(tx: Tx, account_ids: Sequence[str]) -> None:
 
 
 def clear(tx: Tx) -> None:
-    """Empties the index; it is then made anew, newest mail first."""
+    """Empties the index; it is then rebuilt, newest mail first."""
     tx.words.clear()
     for table in ("search_documents", "search_latecomers", "search_newest"):
         tx.run(f"delete from {table}")

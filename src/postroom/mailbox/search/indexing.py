@@ -1,7 +1,7 @@
-"""The search index, kept up with the messages by a job after the commit, in batches that are whole.
+"""Keeps the search index up to date with the messages, after their commit and in whole batches.
 
-Who stores, changes or removes a message asks for it in the same transaction. Mail from before there was an
-index, or from before its tokens changed, is gone through once, newest first, while nothing newer waits.
+Storing, changing or removing a message enqueues it in the same transaction. Mail from before the index, or
+before its tokens changed, is indexed once, newest first, while nothing newer waits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ EMPTY: dict[str, Any] = {
 
 
 def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
-    """These have been stored, changed or removed."""
+    """Call after these were stored, changed or removed."""
     tx.many(
         "insert into search_changes (message_id) values :rows",
         [(message_id,) for message_id in sorted(set(message_ids))],
@@ -61,7 +61,7 @@ def realm_of(number: int) -> str:
 
 
 class IndexStep(IntEnum):
-    """What was done of what waits; with PART the rest is known to wait."""
+    """What a step did; after PART more work is known to wait."""
 
     NOTHING = 0
     SOME = 1
@@ -87,7 +87,7 @@ async def step(db: IndexStore, holder: str, now: int) -> IndexStep:
 
 
 def stored_at_once(batch: Batch) -> int:
-    """A file of its own takes a whole batch. Else who hands mail in waits for the writer meanwhile."""
+    """A whole batch if the index has its own file; else few: incoming mail waits for the same writer."""
     return BATCH_APART if batch.is_apart else STORED_AT_ONCE
 
 
@@ -96,7 +96,7 @@ def batch_size(tx: Tx) -> int:
 
 
 async def store_whole_or_one_by_one(db: IndexStore, batch: Batch, holder: str, now: int) -> bool:
-    """An entry that a database refuses must not keep all others out: its mail is found by its place alone."""
+    """If a batch is refused, stores its entries one by one; a refused one is stored without its words."""
     try:
         return await db.write_index(store, batch, holder, now)
     except Unavailable:
@@ -124,25 +124,25 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
 
 
 def has_full_batch(tx: Tx) -> bool:
-    """What is less waits a moment for more: each batch writes the same pages of the index again."""
+    """A smaller batch waits a moment for more: each batch writes the same index pages again."""
     size = batch_size(tx)
     return not is_whole(tx) or len(_changes(tx, _state(tx), size)) == size
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
-    """Changes, or mail from before that is being gone through."""
+    """Counts changes, and earlier mail not indexed yet."""
     state = _state(tx)
     earlier = state["earlier_count"] - state["earlier_done"] if state["cursor"] else 0
     return earlier >= count or len(_changes(tx, state, count)) == count
 
 
 def _state(tx: Tx) -> Row:
-    """After a crash of PostgreSQL the whole index is empty, with this row of it."""
+    """After a crash of PostgreSQL the whole index is empty, including this row."""
     return tx.one("select * from search_state where name = 'index'") or EMPTY
 
 
 def prepare(tx: Tx) -> Batch | None:
-    """Reads what is next and makes its entries. None: all mail has to be gone through anew."""
+    """Reads the next changes and makes their entries. None: all mail has to be indexed again."""
     state = _state(tx)
     if state["version"] != tokens.VERSION:
         return None
@@ -171,7 +171,7 @@ def prepare(tx: Tx) -> Batch | None:
 
 
 def _changes(tx: Tx, state: Row, limit: int) -> list[tuple[str, int]]:
-    """Messages and the numbers of their changes, in the order of these."""
+    """Messages and the numbers of their changes, ordered by number."""
     rows = tx.all(
         "select message_id, number from search_changes where number > :reached order by number limit :limit",
         reached=state["reached"],
@@ -181,7 +181,7 @@ def _changes(tx: Tx, state: Row, limit: int) -> list[tuple[str, int]]:
 
 
 def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
-    """Newest first. What came while this goes on is in the index already."""
+    """Newest first. Mail that came meanwhile is already in the index."""
     known = _find_documents(tx, message_ids)
     wanted = [message_id for message_id in message_ids if not _is_current(known, message_id)]
     entries, new_pods, arrivals = _make_entries(tx, wanted)
@@ -193,7 +193,7 @@ def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
 def _make_entries(
     tx: Tx, message_ids: Sequence[str]
 ) -> tuple[dict[str, IndexEntry | None], dict[str, str], dict[str, AccountMoment]]:
-    """As many as are of a bearable size together, at least one."""
+    """Stops when the entries together are large; makes at least one."""
     entries: dict[str, IndexEntry | None] = {}
     new_pods: dict[str, str] = {}
     arrivals: dict[str, AccountMoment] = {}
@@ -228,7 +228,7 @@ def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]
 
 
 def _hold(tx: Tx, holder: str, now: int) -> Row | None:
-    """Keeps other nodes away from the index until the commit, and for a lease. None: another has it."""
+    """Takes the lease of the index, and locks it until the commit. None: another node holds it."""
     return tx.one(
         "update search_state set holder = :holder, held_until = :until"
         " where name = 'index' and (holder = :holder or held_until <= :now) returning *",
@@ -239,7 +239,7 @@ def _hold(tx: Tx, holder: str, now: int) -> Row | None:
 
 
 def _is_new(tx: Tx) -> bool:
-    """Before the first mail."""
+    """Whether there is no mail yet."""
     return _state(tx)["version"] == 0 and tx.one("select 1 as found from messages limit 1") is None
 
 
@@ -249,7 +249,7 @@ def _count_messages(tx: Tx) -> int:
 
 
 def begin_anew(tx: Tx, total: int, holder: str, now: int) -> bool:
-    """The tokens are new, or the index is empty: every message there is gets a new entry."""
+    """After new tokens, or with an empty index: every message gets a new entry."""
     tx.many(
         f"insert into search_state ({', '.join(EMPTY)}) values :rows on conflict (name) do nothing",
         [tuple(EMPTY.values())],
@@ -282,7 +282,7 @@ def add_realms(tx: Tx, new_pods: dict[str, str]) -> None:
 
 
 def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
-    """Entries, what is known of them and what had to be done, in one transaction."""
+    """Stores entries, their documents and the progress in one transaction."""
     state = _hold(tx, holder, now)
     if state is None:
         return False
@@ -303,7 +303,7 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
 
 
 def _find_documents(tx: Tx, message_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Number and version of those that are in the index."""
+    """Number and version of those in the index."""
     rows = all_of(
         tx, "select doc, message_id, version from search_documents where :wanted", "message_id", message_ids
     )
@@ -315,11 +315,11 @@ def _is_current(known: dict[str, tuple[int, int]], message_id: str) -> bool:
 
 
 def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
-    """Also from what is known."""
+    """Removes entries, and their rows of `search_documents`."""
     gone: dict[str, IndexEntry | None] = {
         message_id: None for message_id, entry in batch.entries.items() if entry is None
     }
-    for message_id, number in reversed(batch.changes):  # the first of several tells what it was put as
+    for message_id, number in reversed(batch.changes):  # the first of several has the entry that was put
         if number in batch.removed:
             gone[message_id] = batch.removed[number]
     docs = {known.pop(message_id)[0]: entry for message_id, entry in gone.items() if message_id in known}
@@ -333,7 +333,7 @@ def _remove(tx: Tx, batch: Batch, known: dict[str, tuple[int, int]]) -> None:
 def _number(
     tx: Tx, state: Row, batch: Batch, made: Sequence[str], known: dict[str, tuple[int, int]]
 ) -> dict[str, int]:
-    """What is in the index keeps its number; new mail is behind all there is, earlier mail before it."""
+    """An indexed message keeps its number; new mail gets higher ones, earlier mail lower ones."""
     new = [message_id for message_id in made if message_id not in known]
     first = state["first_doc"] - len(new) if batch.is_of_earlier_mail else state["last_doc"] + 1
     column, value = ("first_doc", first) if batch.is_of_earlier_mail else ("last_doc", first + len(new) - 1)
@@ -371,14 +371,14 @@ def _note_done(tx: Tx, batch: Batch) -> None:
 
 
 def is_whole(tx: Tx) -> bool:
-    """Whether all there is was indexed as it is now, but for what has just come."""
+    """Whether all mail is indexed in the current version, except what has just come."""
     state = _state(tx)
     return state["version"] == tokens.VERSION and not state["cursor"]
 
 
 class Progress(Struct, frozen=True):
     waiting: int  # messages of now, counted up to a limit
-    earlier_percent: int  # of the mail that is gone through anew
+    earlier_percent: int  # of the earlier mail that is indexed again
 
 
 def progress(tx: Tx) -> Progress:

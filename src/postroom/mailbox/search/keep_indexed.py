@@ -1,4 +1,4 @@
-"""The loop of the search index: a little work is done here, much by a process of its own."""
+"""The loop of the search index: does little work itself, and starts a process for much."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from postroom.storage.data_folder import DATABASE_NAME
 IDLE_SECONDS = 0.5
 TIDY_SECONDS = 60.0
 LOOK_SECONDS = 5.0
-SILENT_SECONDS = 120.0  # without an entry, and with much to do: a batch takes a second or two
+SILENT_SECONDS = 120.0  # without an entry although there is much to do: a batch takes a second or two
 
 
 async def keep_indexed(resources: Resources) -> None:
@@ -52,7 +52,7 @@ class _Keeper:
         await asyncio.sleep(rest)
 
     async def _work(self) -> float:
-        """What is to be done now. Gives the seconds to rest."""
+        """Does what is due. Returns the seconds to rest."""
         if self._may_start and await self._db.read(indexing.has_at_least, index_process.FEW):
             await self._have_much_indexed()
         started = time.monotonic()
@@ -68,7 +68,7 @@ class _Keeper:
             await index_upkeep.tidy(self._db)
 
     async def _have_much_indexed(self) -> None:
-        """By a process, until few changes come. If it fails, we go on ourselves, and try it again later."""
+        """Uses a process until few changes come. If that fails, works here, and retries a process later."""
         with contextlib.suppress(ChildNotStarted):
             child = await self._start()
             try:
@@ -87,7 +87,7 @@ class _Keeper:
         return await self._processes.start(["-m", index_process.__name__, *arguments])
 
     async def _watch(self, child: Child) -> None:
-        """Kills it when nothing moves although there is much to do."""
+        """Kills it if it makes no progress although there is much to do."""
         reached, moved_at = await self._db.read(index_upkeep.progress_mark), time.monotonic()
         while child.is_running:
             with contextlib.suppress(TimeoutError):

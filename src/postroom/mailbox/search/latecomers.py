@@ -1,4 +1,4 @@
-"""Entries of the index whose number does not tell when their mail came, since they were made too late."""
+"""Index entries made late, whose number does not show when their mail came."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Latecomer(NamedTuple):
 
 
 def note(tx: Tx, batch: Batch, docs: Mapping[str, int], known: Collection[str]) -> None:
-    """`docs` by message, as they came. What was let in after it was indexed came when it was let in."""
+    """`docs` by message, in order of arrival. Mail let in after it was indexed counts from that moment."""
     newest = _newest(tx, sorted({batch.arrivals[message_id].account_id for message_id in docs}))
     late = []
     for message_id, doc in docs.items():
@@ -57,7 +57,7 @@ def find(tx: Tx, doc: int) -> Latecomer | None:
 
 
 def list_between(tx: Tx, account_id: str, above: int, below: Latecomer) -> list[Latecomer]:
-    """Those of an account that came after a moment, and stand below another one; newest first."""
+    """Those of an account that came after one moment and before another; newest first."""
     rows = tx.all(
         "select arrived_at, doc from search_latecomers where account_id = :account_id"
         " and arrived_at > :above and (arrived_at < :at or (arrived_at = :at and doc < :doc))"

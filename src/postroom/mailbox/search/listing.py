@@ -1,4 +1,4 @@
-"""Messages and threads page by page, by labels and moments; a page begins behind the one before."""
+"""Lists messages and threads by labels and dates; each page begins after the one before."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ NOT_JUDGED_YET = "exists (select 1 from examinations where message_id = messages
 
 
 class Wanted(Struct, frozen=True):
-    """Which messages of an inbox: all of these have to hold."""
+    """Conditions on messages of an inbox; all must hold."""
 
     labels: tuple[str, ...] = ()  # in the form in which they are compared
     direction: str | None = None
@@ -27,7 +27,7 @@ class Wanted(Struct, frozen=True):
 
 
 class ThreadFacts(Struct, frozen=True):
-    """What the messages of a thread tell of it."""
+    """Facts about a thread, from its messages."""
 
     size_bytes: int = 0
     received_at: int | None = None
@@ -69,7 +69,7 @@ def list_of_thread(tx: Tx, thread: Thread, span: Span) -> list[RowPlace]:
 
 
 def _shown_of(thread: Thread) -> str:
-    """Without what is in Trash, unless all of it is."""
+    """Excludes messages in Trash, unless all are there."""
     return LISTED if thread.message_count else "is_trashed = 1"
 
 
@@ -81,7 +81,7 @@ def list_threads(
     is_read: bool | None,
     span: Span,
 ) -> list[Thread]:
-    """By their last message; labels are in the form in which they are compared. None: whatever it is."""
+    """Ordered by last message; labels are folded. None: any."""
     column, owner_id = reach.owner
     conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}"]
     tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(reach)}
@@ -103,13 +103,13 @@ def list_threads(
 
 
 def _limits_of(reach: Reach) -> dict[str, object]:
-    """A reach of one inbox may be one of a pod as well, and is always one of an account."""
+    """A reach of one inbox may be within a pod, and is always within an account."""
     pod = {} if reach.pod_id is None else {"pod_id": reach.pod_id}
     return {"account_id": reach.account_id, **pod}
 
 
 def newest_of_threads(tx: Tx, found_threads: Sequence[Thread], each: int) -> dict[str, list[str]]:
-    """The ids of so many messages of each, newest first."""
+    """The ids of `each` newest messages of each thread."""
     found = {}
     for thread in found_threads:
         rows = tx.all(
@@ -164,7 +164,7 @@ def list_inboxes(tx: Tx, reach: Reach, span: Span) -> list[Inbox]:
 
 
 def totals(tx: Tx, reach: Reach) -> dict[str, int]:
-    """How much there is of all that is reached."""
+    """Totals of all inboxes within reach."""
     column, owner = reach.owner_of_inboxes
     row = tx.one(
         "select count(*) as inboxes, sum(thread_count) as threads,"
@@ -182,7 +182,7 @@ def totals(tx: Tx, reach: Reach) -> dict[str, int]:
 
 
 def find_by_rfc_id(tx: Tx, inbox_id: str, rfc_message_id: str) -> str | None:
-    """The id of the first message of an inbox that has this Message-ID."""
+    """The first message of an inbox with this Message-ID."""
     if not rfc_message_id:
         return None
     row = tx.one(
@@ -206,7 +206,7 @@ def ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
 
 
 def find_later_doubles(tx: Tx, message_ids: Sequence[str]) -> set[str]:
-    """Those whose Message-ID an earlier message of the same inbox has."""
+    """Messages whose Message-ID an earlier message of the same inbox has."""
     rows = all_of(
         tx,
         "select messages.id from messages where :wanted and exists (select 1 from messages as earlier"

@@ -1,4 +1,4 @@
-"""Search: a question within reach to the messages that answer it, newest first, in pages."""
+"""Search: the messages within reach that match a query, newest first, in pages."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -29,7 +29,7 @@ BEHIND_ALL = Latecomer(2**62, 0)
 IN_ORDER = (
     " and not exists (select 1 from search_latecomers where search_latecomers.doc = search_documents.doc)"
 )
-# What `matched` calls the parts of a mail, and where a piece is shown from if it matches: the first of these.
+# The names of parts in `matched`, and where the snippet comes from: the first of these that matches.
 SHOWN_PARTS = {
     "text": "text",
     "file_texts": "file",
@@ -41,7 +41,7 @@ SHOWN_PARTS = {
 
 
 class Question(Struct, frozen=True):
-    """`query` is what the index knows; its filters are for the rows. No realms: nothing can be found."""
+    """`query` is for the index; its filters are for the rows. Without realms nothing is found."""
 
     reach: Reach
     query: Query
@@ -102,10 +102,10 @@ def _realms(tx: Tx, reach: Reach) -> list[str]:
 
 
 class PageStart(Struct, frozen=True):
-    """Behind which a page begins: of entries in their order, and of those that were made too late."""
+    """Where a page begins: among entries in order, and among those made late."""
 
     below: int = HIGHEST_DOC
-    condition: str = ""  # of the messages of entries in their order, where their numbers do not say it
+    condition: str = ""  # on the messages of entries in order, if their numbers do not say it
     params: dict[str, object] = field(default_factory=dict)
     late: Latecomer = BEHIND_ALL
 
@@ -113,7 +113,7 @@ class PageStart(Struct, frozen=True):
 def find(
     tx: Tx, question: Question, cursor: str | None, limit: int, links: Links, is_over: Callable[[], bool]
 ) -> ResultPage:
-    """A page ends early when it is large enough, or when the time is over and something was found."""
+    """A page ends early if it is large, or if time is up and something was found."""
     rows = _find_rows(tx, question, _place_of(tx, cursor), limit, is_over)
     shown = _show(tx, question, [row["message_id"] for row in rows[:limit]], links, is_over)
     has_more = len(shown) < len(rows)
@@ -121,7 +121,7 @@ def find(
 
 
 def _place_of(tx: Tx, cursor: str | None) -> PageStart:
-    """Right behind a message that was shown, or where it was if it is gone."""
+    """The position after the last message shown, or where it was if it is deleted."""
     if cursor is None:
         return PageStart()
     if not ids.is_id(ids.MESSAGE, cursor):
@@ -159,7 +159,7 @@ def _find_rows(
 
 
 def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: int) -> list[Row]:
-    """Entries that were made too late, by when their mail came, as far as the page reaches."""
+    """Entries made late, ordered by when their mail came, within the range of the page."""
     late = latecomers.list_between(tx, question.reach.account_id, above, place.late)
     having = set(_having_words(tx, question, [each.doc for each in late])) if late else set()
     docs = [each.doc for each in late if each.doc in having]
@@ -174,7 +174,7 @@ def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: 
 
 
 def _having_words(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
-    """A handful is looked at each; of more, the index tells which have the words."""
+    """A handful is checked one by one; for more, the index is searched."""
     if len(docs) <= LOOKED_AT_EACH:
         return _find_among(tx, question, docs)
     found: list[int] = []
@@ -186,7 +186,7 @@ def _having_words(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
 
 
 def _merged(in_order: list[Row], late: list[Row]) -> list[Row]:
-    """Newest first. Of two that came in the same moment, that which stands in order is first."""
+    """Newest first. If two came at the same moment, the one that was indexed in order is first."""
     merged: list[Row] = []
     waiting = late[::-1]
     for row in in_order:
@@ -197,7 +197,7 @@ def _merged(in_order: list[Row], late: list[Row]) -> list[Row]:
 
 
 def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
-    """Entries that have the words, highest first, in parts. Rare words and what is near are found at once."""
+    """Entries with the words, highest first, in parts. Rare words and near matches are found at once."""
     chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
     docs = _find_docs(tx, question, below, chunk)
     yield docs
@@ -221,7 +221,7 @@ def _walk(tx: Tx, question: Question, below: int, chunk: int) -> Iterator[list[i
 
 
 def _walk_few(tx: Tx, question: Question, few: list[int]) -> Iterator[list[int]]:
-    """A handful is looked at each; of more, the index tells which have the words, from one to the next."""
+    """A handful is checked one by one; for more, the index is searched from one match to the next."""
     while len(few) > LOOKED_AT_EACH:
         docs = _find_docs(tx, question, few[0] + 1, LARGEST_CHUNK)
         yield sorted(set(docs) & set(few), reverse=True)
@@ -241,7 +241,7 @@ def _find_among(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
 
 
 def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]) -> list[int]:
-    """An account of many pods is looked through some pods at a time."""
+    """Searches an account with many pods in groups of pods."""
     realms = question.realms
     groups = [realms[start : start + REALMS_TOGETHER] for start in range(0, len(realms), REALMS_TOGETHER)]
     docs = [doc for group in groups for doc in find_in(group)]
@@ -249,9 +249,9 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
 
 
 def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart | None = None) -> list[Row]:
-    """Rows of `doc`, `message_id` and `created_at`: within reach, still there, and as the filters want them.
+    """Rows of `doc`, `message_id` and `created_at`: within reach, existing, and matching the filters.
 
-    With a place, those that stand in order behind it; without, all of the given ones.
+    With a place, only those in order after it; without, all given ones.
     """
     passing: list[Row] = []
     condition, params = filters.conditions(question.query.filters)
@@ -274,9 +274,9 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
 
 
 def find_ids(tx: Tx, reach: Reach, sought: Sequence[tuple[Field, str]], most: int) -> set[str] | None:
-    """Messages of an inbox that have these words, the last of each by its beginning, or are not read yet.
+    """Messages of an inbox with these words, the last word of each as a prefix, or not indexed yet.
 
-    None where the index cannot tell: there are no words, more than so many have them, or it is made anew.
+    None if the index cannot tell: no words, more than `most` matches, or it is being rebuilt.
     """
     assert reach.inbox_id is not None
     words = [(tokens.split_sought(text)[0], field) for field, text in sought]
@@ -301,7 +301,7 @@ def find_ids(tx: Tx, reach: Reach, sought: Sequence[tuple[Field, str]], most: in
 
 
 def answers(tx: Tx, asked: Query, message: Message) -> bool:
-    """Whether one message answers a question, read without the index: it may be too new for that."""
+    """Whether one message matches a query, checked without the index: it may be too new for that."""
     condition, params = filters.conditions(asked.filters)
     is_passing = tx.one(
         "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
@@ -315,7 +315,7 @@ def answers(tx: Tx, asked: Query, message: Message) -> bool:
 def _show(
     tx: Tx, question: Question, message_ids: Sequence[str], links: Links, is_over: Callable[[], bool]
 ) -> list[Found]:
-    """As many as are of a bearable size together, at least one."""
+    """Stops when the results together are large; shows at least one."""
     shown: list[Found] = []
     size = 0
     for start in range(0, len(message_ids), SHOWN_TOGETHER):

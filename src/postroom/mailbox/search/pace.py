@@ -9,7 +9,7 @@ CROWD = 0.65  # of a core that the whole process uses
 
 
 class Pace:
-    """A rest of some times what the work took: mail and requests go first, the more so when they are many."""
+    """Rests a multiple of the work time, longer when there is much mail or many requests."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.process_time

@@ -1,4 +1,4 @@
-"""What takes entries out of an index that keeps no texts: what each was made of, kept beside its change."""
+"""For an index that stores no texts: keeps what an entry was made of until it is removed from the index."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ from postroom.storage.database import Row, Tx, one_of
 
 
 def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
-    """These are about to be removed or found by other words: an index without texts is told the old ones."""
+    """Call before messages are removed or re-indexed: an index without texts needs their old words."""
     changes = tx.many(
         "insert into search_changes (message_id) values :rows returning message_id, number",
         [(message_id,) for message_id in sorted(set(message_ids))],
@@ -31,7 +31,7 @@ def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:
 
 
 class _Removed(Struct, frozen=True):
-    """What an entry is made of, but for the realm, which the index knows."""
+    """What an entry is made of, except the realm, which the index knows."""
 
     mail: Searchable
     scopes: list[str]
@@ -42,7 +42,7 @@ class _Removed(Struct, frozen=True):
 
 
 def make_entries(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexEntry]:
-    """Entries to take out by the numbers of the changes, of messages that have one."""
+    """Entries to remove, by the number of their change."""
     if not changes:
         return {}
     removals = tx.tuples(

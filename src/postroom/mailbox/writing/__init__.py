@@ -1,1 +1,1 @@
-"""What mails are written from."""
+"""Templates for mails."""

@@ -1,4 +1,4 @@
-"""Templates: texts of an inbox with fields, that its mails are written from."""
+"""Templates: texts of an inbox with fields, from which mails are written."""
 
 from collections.abc import Mapping
 
@@ -19,12 +19,12 @@ SUBJECT_CHARACTERS = 998
 BODY_CHARACTERS = 100_000
 HTML_CHARACTERS = 500_000
 
-# An inbox is gone at once, and what was written for it a little later.
+# An inbox disappears at once, and its templates a little later.
 OF_AN_INBOX = "exists (select 1 from inboxes where inboxes.id = templates.inbox_id)"
 
 
 class TemplateText(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """What a mail says; in a template with `{{name}}` where a value goes."""
+    """The content of a mail; in a template with `{{name}}` where a value goes."""
 
     body: str
     subject: str | None = None
@@ -70,7 +70,7 @@ def add(tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int) -> Tem
 
 
 def _encode(content: TemplateText) -> str:
-    """As JSON, which can hold what a text of PostgreSQL cannot."""
+    """JSON can hold characters that a text column of PostgreSQL cannot."""
     return msgspec.json.encode(content).decode()
 
 
@@ -105,7 +105,7 @@ def get(tx: Tx, reach: Reach, template_id: str) -> Template:
 
 
 def get_of_inbox(tx: Tx, inbox: Inbox, wanted: str) -> Template:
-    """By its id or its name."""
+    """By id or name."""
     found = _find_by(tx, "id", inbox.id, wanted) or _find_by(tx, "name", inbox.id, wanted)
     if found is None:
         raise NotFound("The inbox has no such template.")
@@ -141,7 +141,7 @@ def remove(tx: Tx, template: Template) -> None:
 
 
 def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
-    """A plain text stays one whatever its values look like: then its HTML says the same."""
+    """A plain text stays plain whatever its values look like; its HTML is made from it."""
     fields.require_all(template.fields, values)
     content = template.content
     is_html = text.looks_like_html(content.body)

@@ -1,4 +1,4 @@
-"""How many connections there may be, in total, by address and by key."""
+"""Limits of connections, in total, by address and by key."""
 
 from collections import Counter
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""One connection of a mail program, to read or to send: its times, its TLS, and the mail that it brings."""
+"""One connection of a mail program, IMAP or submission: its timeouts, its TLS, and the mail that it sends."""
 
 import asyncio
 import ssl
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ProgramDialogue(Protocol):
-    """What is said, without any I/O. `is_asking`: nothing is heard until a question is answered."""
+    """The protocol without I/O. `is_asking`: no input is read until a question is answered."""
 
     @property
     def is_asking(self) -> bool: ...
@@ -82,7 +82,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
 
     @abstractmethod
     def _check_silence(self, now: float) -> None:
-        """Of whoever is logged in."""
+        """For logged-in clients."""
 
     # Called by the transport
 
@@ -113,7 +113,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         self._has_room.set()
 
     def pause_writing(self) -> None:
-        """Who does not read its answers is not heard."""
+        """Nothing is read from a client that does not read its answers."""
         self._full_since = self._loop.time()
         self._has_room.clear()
         self._socket.pause_reading()
@@ -194,7 +194,7 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
             return await work()
 
     async def _log_in_slowly(self, name: str, log_in: Callable[[], Awaitable[T]]) -> T:
-        """After wrong passwords the answer waits."""
+        """After wrong passwords the answer is delayed."""
         failures, peer = self._shared.failures, self._socket.peer
         await asyncio.sleep(failures.wait_seconds(peer, name))
         answer = await log_in()
@@ -205,5 +205,5 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
         return answer
 
     def _admit_key(self, key_id: str) -> bool:
-        """Not once the connection is lost: nothing would give its place back."""
+        """Not after the connection is lost: nothing would release its slot."""
         return self._socket.is_open and self._shared.admissions.admit_key(self, key_id)

@@ -1,4 +1,4 @@
-"""The limits that hold for every mail program, to read and to send."""
+"""The limits of all mail programs, for IMAP and submission."""
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ class ProgramLimits(Struct, frozen=True):
     # Reading one takes up to six times its size of memory.
     max_large_mails: int = 2
     login_seconds: float = 60
-    # How long a client may take nothing of what is written to it.
+    # How long a client may read nothing of what is written to it.
     write_seconds: float = 60
     tls_handshake_seconds: float = 30
     linger_seconds: float = 3

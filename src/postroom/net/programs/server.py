@@ -1,4 +1,4 @@
-"""A server for mail programs: listens, watches clock and keys of its connections, stops in order."""
+"""A server for mail programs: listens, checks deadlines and keys of its connections, and stops orderly."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ WATCH_SECONDS = 1.0
 
 
 class ProgramServer(ABC):
-    """`stopping_seconds`: a question that takes longer is given up; None: none is."""
+    """`stopping_seconds`: how long a stop waits for open questions; None: without limit."""
 
     setting: ClassVar[str]
     key_ended: ClassVar[bytes]
@@ -38,7 +38,7 @@ class ProgramServer(ABC):
 
     @abstractmethod
     async def _find_allowed(self, asked: list[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Of pairs of key and inbox: where the key may still do what it is here for."""
+        """Those pairs of key and inbox that are still allowed."""
 
     @property
     def port(self) -> int:
@@ -64,7 +64,7 @@ class ProgramServer(ABC):
         return self._shared.admissions.count()
 
     async def run(self) -> None:
-        """Runs until cancelled: deadlines of all connections together, and keys that have ended."""
+        """Runs until cancelled: checks the deadlines of all connections, and keys that have ended."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
@@ -80,7 +80,7 @@ class ProgramServer(ABC):
                 connection.abort()
 
     async def _close_ended(self) -> None:
-        """A key that ends, or may do less, ends its connections; so does an inbox that is deleted."""
+        """Closes connections whose key ended or lost a permission, or whose inbox was deleted."""
         logged_in = [
             (connection, who)
             for connection in self._shared.admissions.all()
@@ -94,7 +94,7 @@ class ProgramServer(ABC):
                 connection.hang_up(self.key_ended)
 
     async def stop(self) -> None:
-        """Ends every session with a word; what is being done gets its answer first."""
+        """Ends every session with a message; requests under way get their answer first."""
         if self._listener is None:
             return
         self._listener.close()

@@ -1,1 +1,1 @@
-"""A claimed delivery of mail before it is tried: what is known of it, and whether it may go now."""
+"""Before and after an attempt to deliver mail: what is known of it, whether it may go, and its effects."""

@@ -1,4 +1,4 @@
-"""Before an attempt: whether a mail may go to its provider now, or waits for its turn or for tomorrow."""
+"""Before an attempt: whether a mail may go to its provider now, or waits for its turn or until tomorrow."""
 
 from msgspec import Struct
 
@@ -22,14 +22,14 @@ WARMING = (
 
 
 class Bars(Struct, frozen=True):
-    """What may keep mail of a domain from a provider."""
+    """What may stop mail of a domain to a provider."""
 
     is_slowed: bool
     is_warming: bool
 
 
 async def ask(resources: Resources, job: MailJob, receiver: Receiver) -> Admission | None:
-    """None when the mail was put off. Where nothing bars the way, as mostly, one short read is all."""
+    """None if the mail was put off. Usually nothing stops it, and one short read is all."""
     config, now = resources.config, resources.now()
     bars = await resources.db.read(find_bars, job.sender_domain, receiver, config, now)
     if not bars.is_slowed and not bars.is_warming:
@@ -47,7 +47,7 @@ def _is_slowed(tx: Tx, receiver: Receiver) -> bool:
 
 
 def _is_warm(tx: Tx, domain: str, provider: str, config: Config, now: int) -> bool:
-    """And that was noted today: a provider that is written to is not forgotten."""
+    """Whether the warm-up is over and today's mail is recorded, which keeps the row from expiring."""
     found = warm_ups.find(tx, domain, provider)
     is_noted = found is not None and found.day_at == warm_ups.day_of(now)
     return is_noted and found is not None and warm_ups.limit_at(found.step, config) is None

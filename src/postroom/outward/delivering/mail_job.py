@@ -22,13 +22,13 @@ from postroom.storage.database import Row, Tx
 
 
 class Outgoing(Struct, frozen=True):
-    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
+    """A message to deliver: its sender, its number of recipients, and its bytes or their blob."""
 
     message: Message
     sender: str
     pod_id: str
     clearance: Clearance
-    is_claimed: bool  # still, and by nobody since: it was neither cancelled nor held meanwhile
+    is_claimed: bool  # the claim is still ours: not cancelled, held or claimed again
     hold: Hold | None
     recipients: int
     content: bytes | None
@@ -44,7 +44,7 @@ class MailJob(Struct, frozen=True):
     is_local: bool
     is_simulated: bool
     keys: tuple[DkimKey, ...]
-    seen: SeenProofs | None = None  # of a mail that goes on as it came: what it proved then
+    seen: SeenProofs | None = None  # for a redirected mail: how it was authenticated on arrival
 
     @property
     def message(self) -> Message:
@@ -60,7 +60,7 @@ class MailJob(Struct, frozen=True):
 
 
 class Receiver(Struct, frozen=True):
-    """Who is asked to take a mail. A relay has a queue and rules of its own: it is not slowed."""
+    """The provider that gets a mail. A relay is never slowed: it has its own queue."""
 
     provider: str = ""  # "": it stays here
     is_relay: bool = False
@@ -75,7 +75,7 @@ class Admission(Struct, frozen=True):
 
 
 class TriedMail(Struct, frozen=True):
-    """A mail that was tried. `answers` come back from the simulator, with the outcome or not at all."""
+    """A mail that was tried. `answers` of the simulator are stored with the outcome or not at all."""
 
     job: MailJob
     outcome: Outcome
@@ -90,7 +90,7 @@ class TriedMail(Struct, frozen=True):
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
-    """None when nothing may leave any more."""
+    """None if the mail may no longer leave."""
     outgoing = find_outgoing(tx, delivery)
     if outgoing is None:
         return None
@@ -107,7 +107,7 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
 
 
 def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
-    """None of a mail that was written here, and where nobody knows any more."""
+    """How a redirected mail was authenticated on arrival; None for other mail, or if not known any more."""
     if b'"redirectOf":"' not in message.document:
         return None
     redirect_of = documents.decode(message.document).redirect_of
@@ -119,7 +119,7 @@ def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
 
 
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
-    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    """None if the sending inbox was deleted: nothing more leaves for it."""
     row = tx.one(
         f"select {messages.COLUMNS}, inboxes.address as sender, {connections.OF_SENDER}, {STANDING},"
         f" {SUPPRESSED_AS},"
@@ -155,7 +155,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
 
 
 def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
-    """As things stand at this attempt, by what the one look-up has found."""
+    """Judges this attempt by what the look-up found."""
     suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
     excused = "" if hold is None else hold.excused
     return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]

@@ -9,14 +9,14 @@ from postroom.queue.providers.names import provider_of
 
 
 class Receivers:
-    """MX records come from the cache of the resolver: the courier asks for the same ones next."""
+    """Uses the resolver's cache of MX records: the courier asks for the same ones next."""
 
     def __init__(self, resolver: Resolver, outbound: str) -> None:
         self._resolver = resolver
         self._outbound = outbound
 
     async def find(self, domain: str, way: WayOut) -> Receiver:
-        """None is named where mail is captured, and where a relay is not known yet."""
+        """Has no provider if mail is captured, or the relay is not known yet."""
         ways = way.outbound or self._outbound
         if way.needs_token or ways == CAPTURE:
             return Receiver()
@@ -26,7 +26,7 @@ class Receivers:
         return Receiver(await self._by_mx(domain.lower()))
 
     async def _by_mx(self, domain: str) -> str:
-        """Of a domain without an answer, or without a record, it is its own."""
+        """The domain itself if it has no MX record, or DNS does not answer."""
         try:
             records = await self._resolver.mx(domain)
         except DnsTemporary:

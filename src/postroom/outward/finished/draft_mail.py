@@ -19,7 +19,7 @@ RECIPIENTS = 50
 
 
 class DraftFields(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Those of a draft that a mail shows, in the words of the interface."""
+    """The fields of a draft that are part of its mail, named as in the interface."""
 
     to: list[str] = []
     cc: list[str] = []
@@ -45,14 +45,14 @@ def fields_of(draft: KeptDraft) -> DraftFields:
 def write(
     inbox: Inbox, draft: KeptDraft, files: Iterable[KeptFile], read_blob: Callable[[str], bytes]
 ) -> bytes:
-    """Always the same bytes for a version of a draft."""
+    """The same bytes each time for the same version of a draft."""
     attached = tuple(
         DraftAttachment(file.filename, file.content_type, _content(file, read_blob)) for file in files
     )
     fields = fields_of(draft)
     try:
         return _write(inbox, draft, fields, attached)
-    except DraftError:  # what cannot stand in a header is named again when it is sent
+    except DraftError:  # what cannot be in a header is reported when it is sent
         return _write(inbox, draft, DraftFields(body=fields.body), attached)
 
 
@@ -85,7 +85,7 @@ def _content(file: KeptFile, read_blob: Callable[[str], bytes]) -> bytes:
 
 
 def read(raw: bytes) -> ReadDraft:
-    """What is no address, as one that is half written, is left out."""
+    """Invalid addresses, such as half-written ones, are left out."""
     mail = parse_mail(raw)
     block = headers.split(raw[:HEADER_BYTES], 0).headers
     fields = DraftFields(

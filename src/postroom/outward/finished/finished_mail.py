@@ -1,4 +1,4 @@
-"""A mail that a mail program wrote itself: sent by the rules of any other, and left as it was written."""
+"""Sends a mail written by a mail program: by the same rules as any other, but unchanged."""
 
 import re
 
@@ -35,12 +35,12 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 KEY_CHARACTERS = 200
-# Whom nobody else is to see must not stand in what all get.
+# Hidden recipients must not be in the copy that all get.
 _BCC = re.compile(rb"^(?:resent-)?bcc[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+", re.IGNORECASE | re.MULTILINE)
 
 
 class FinishedMail(Struct, frozen=True):
-    """As it was handed over; `recipients` are those of the envelope, and the only ones."""
+    """The mail as received; `recipients` are those of the envelope, and the only ones."""
 
     raw: bytes
     mail_from: str
@@ -50,7 +50,7 @@ class FinishedMail(Struct, frozen=True):
 async def send_finished(
     resources: Resources, caller: Caller, inbox: Inbox, mail: FinishedMail
 ) -> SendReceipt:
-    """Raises what a send raises."""
+    """Raises the same errors as any send."""
     now = resources.now()
     allowed = resources.config.allowed_headers
     order, letter, parsed = await pools.COMPOSING.run(prepare, inbox, mail, allowed, now)
@@ -65,7 +65,7 @@ async def send_finished(
 def _look_up(
     tx: Tx, caller: Caller, order: Order, parsed: ParsedMail, now: int, service_domain: str
 ) -> tuple[Context, Order] | bytes:
-    """The thread is the one that the mail names, as with mail that comes in."""
+    """The thread is found by what the mail answers, as for received mail."""
     thread = threads.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
     order = structs.replace(order, thread_id=None if thread is None else thread.id)
     found = look_up(tx, caller, order, now, service_domain)
@@ -130,7 +130,7 @@ def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: P
 
 
 def finish(inbox: Inbox, raw: bytes, block: Block, parsed: ParsedMail, now: int) -> tuple[bytes, str]:
-    """Without Bcc, and with the date and the id that every mail has (RFC 6409 section 8)."""
+    """Removes Bcc, and adds a missing date and Message-ID (RFC 6409 section 8)."""
     head, body = raw[: block.body_start], raw[block.body_start :]
     message_id = parsed.message_id
     added = b""
@@ -143,14 +143,14 @@ def finish(inbox: Inbox, raw: bytes, block: Block, parsed: ParsedMail, now: int)
 
 
 def key_of(message_id: str) -> str:
-    """Its own id: a program that tries again sends the same."""
+    """Derived from the Message-ID, so that a retry is the same send."""
     return f"submission:{message_id}"[:KEY_CHARACTERS]
 
 
 def share_out(
     recipients: tuple[str, ...], parsed: ParsedMail
 ) -> tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]]:
-    """Each recipient once: as To or Cc where the mail names it, else as Bcc."""
+    """Each recipient once: as To or Cc if the mail names it so, else as Bcc."""
     left = {normalize(checked): Address("", checked) for checked in map(_checked, recipients)}
     if len(left) > RECIPIENTS_LIMIT:
         raise BadRequest(f"A mail has at most {RECIPIENTS_LIMIT} recipients.", field="to")

@@ -1,4 +1,4 @@
-"""A mail that came in, passed on as it came: its author stays its author (RFC 5322 section 3.6.6)."""
+"""Redirects a received mail unchanged: its author stays the same (RFC 5322 section 3.6.6)."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Redirected(Struct, frozen=True):
-    """What goes on, from which inbox and out of which thread."""
+    """The redirected mail, its inbox and its thread."""
 
     message: Message
     document: Document
@@ -40,7 +40,7 @@ class Redirected(Struct, frozen=True):
 async def redirect_mail(
     resources: Resources, caller: Caller, message_id: str, to: Sequence[Address], key: str
 ) -> SendAnswer:
-    """By the rules of any other send. Its envelope is ours, so that what comes back is noticed here."""
+    """Follows the rules of any other send. The envelope sender is ours, so that bounces come here."""
     now = resources.now()
     said = idempotency.hash_request(b"redirect", message_id.encode(), *(str(each).encode() for each in to))
     found = await resources.db.read(look_up, caller, message_id, key, said, now)
@@ -66,7 +66,7 @@ def look_up(
 
 
 def require_redirectable(message: Message, document: Document) -> None:
-    """What does harm there would count as ours."""
+    """Harmful mail would count against us."""
     if document.direction != INBOUND or not document.from_addr:
         raise NotRedirectable("Only mail that somebody sent to this inbox can be passed on as it came.")
     if message.is_blocked or document.verdict == "malicious":
@@ -82,7 +82,7 @@ def prepare(
     allowed_headers: frozenset[str],
     now: int,
 ) -> tuple[Order, Letter]:
-    """Its recipients stand in none of its fields but ours, so they are kept as Bcc, and shown as such."""
+    """The recipients are in none of the original fields, so they are stored and shown as Bcc."""
     inbox = found.inbox
     message_id = new_message_id(inbox.sender, now)
     raw = resent_fields(inbox, to, message_id, now) + as_it_came(came, allowed_headers)
@@ -102,7 +102,7 @@ def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: i
 
 
 def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
-    """Without what a stranger wrote to steer our relay, and with the line ends that every server takes."""
+    """Removes fields that would control our relay, and normalizes line ends."""
     if not raw.count(b"\r\n") == raw.count(b"\r") == raw.count(b"\n"):
         raw = _LINE_END.sub(b"\r\n", raw)
     mail = split_mail(raw)

@@ -1,1 +1,1 @@
-"""Mail that does not leave at once: why it waits, who decides, and what becomes of it."""
+"""Mail that does not leave at once: why it waits, who decides, and what happens then."""

@@ -1,4 +1,4 @@
-"""Whether a person has to approve a send, and why: the rules of its account, pod, inbox and key."""
+"""Whether a person must approve a send, and why: the rules of its account, pod, inbox and key."""
 
 from collections.abc import Collection, Sequence
 
@@ -15,13 +15,13 @@ from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, threads
 from postroom.storage.database import Tx, all_of
 
-# What somebody to whom an inbox may always write is excused from. What moved the agent to write is not.
+# Reasons that a trusted recipient is exempt from. What prompted the agent to write still counts.
 LIFTED = frozenset((approval.ALWAYS, approval.STRANGERS, approval.ATTACHMENTS, approval.LINKS))
 LEVELS = ("of_account", "of_pod", "of_inbox")
 
 
 class InboxRules(Struct, frozen=True):
-    """What stands above every send of an inbox: approval, a pause, a policy, a quota."""
+    """What applies to every send of an inbox: approval, pause, policy, quota."""
 
     levels: tuple[str, ...] = ()
     is_paused: bool = False
@@ -30,12 +30,12 @@ class InboxRules(Struct, frozen=True):
     has_canary: bool = False  # a token must not leave
 
     def ask_nothing(self, caller: Caller) -> bool:
-        """Nobody has to approve what the caller sends."""
+        """Whether nobody has to approve what the caller sends."""
         return not self.levels and caller.approval is None
 
 
 class Sending(Struct, frozen=True):
-    """What the rules look at of one send."""
+    """What the rules check of one send."""
 
     caller: Caller
     inbox_id: str
@@ -75,7 +75,7 @@ def conditions(rules: InboxRules, caller: Caller) -> Conditions:
 
 
 def find_reasons(tx: Tx, sending: Sending, rules: InboxRules) -> list[str]:
-    """In the order in which the interface lists them; empty: nobody has to approve it."""
+    """In the order in which the interface lists them; empty: no approval is needed."""
     wanted = conditions(rules, sending.caller)
     reasons = [word for word in approval.WORDS if word in wanted.words and _applies(tx, word, sending)]
     if rules.has_policy and not LIFTED.isdisjoint(reasons) and _is_to_trusted(tx, sending):
@@ -105,13 +105,13 @@ def _is_to_trusted(tx: Tx, sending: Sending) -> bool:
 
 
 def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:
-    """Somebody who never wrote to this inbox, or of whom only forgeries came."""
+    """Whether a recipient never wrote to this inbox, or only in forged mails."""
     asked = [(sending.inbox_id, address) for address in sending.addresses]
     return len(correspondents.find(tx, asked, only_trusted=True)) < len(set(asked))
 
 
 def _has_sent_today(tx: Tx, sending: Sending, count: int) -> bool:
-    """Whether as many sends of this UTC day, not counting this one, have been accepted."""
+    """Whether `count` sends of this UTC day, without this one, were accepted."""
     if count == 0:
         return True
     row = tx.one(

@@ -1,4 +1,4 @@
-"""Whether a mail may leave as things stand: asked when it is accepted, and again before every attempt."""
+"""Whether a mail may leave now: checked when it is accepted, and again before every attempt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,13 +15,13 @@ from postroom.mailbox.holds import KEY_REVOKED, PAUSED, Hold
 from postroom.queue import suppressions
 from postroom.storage.database import Row, Tx
 
-# Of a row of `messages` joined with its inbox: all but the suppressions.
+# Columns of `messages` joined with its inbox: all checks except suppressions.
 STANDING = (
     "inboxes.account_id, inboxes.pod_id, messages.inbox_id, messages.key_id,"
     f" {HAS_POLICY} as has_policy, {IS_PAUSED} as is_paused,"
     " (select keys.permissions from keys where keys.id = messages.key_id) as key_permissions"
 )
-# And whether one address, `:target`, is suppressed.
+# Whether one address, `:target`, is suppressed.
 SUPPRESSED_AS = (
     "(select suppressions.type from suppressions where suppressions.account_id = inboxes.account_id"
     " and suppressions.address = :target) as suppressed_as"
@@ -29,18 +29,18 @@ SUPPRESSED_AS = (
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """A mail that would leave, and what stands above it now. No field has a default: nobody forgets one."""
+    """A mail that would leave, and the rules that apply now. No defaults, so that none is forgotten."""
 
     within: Reach
     addresses: Sequence[str]
     has_policy: bool
     suppressed: Mapping[str, str]  # why, by address
-    key: str | None  # what speaks against the key that sent it, if anything
+    key: str | None  # the reason against the sending key, if any
     is_paused: bool
 
 
 class RecipientRefusal(Struct, frozen=True):
-    """An address to which a mail may not go, and the error that whoever asks for it now is given."""
+    """An address that a mail may not go to, and the error for a caller who asks now."""
 
     address: str
     error: RecipientNotAllowed | RecipientSuppressed
@@ -48,12 +48,12 @@ class RecipientRefusal(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """For a recipient that fails by it."""
+        """The error text for the failed recipient."""
         return f"5.7.1 {self.error.code}: {self.error.message}"
 
 
 class Clearance(Struct, frozen=True):
-    """To whom a mail may not go, and what it has to wait for; neither: it may leave."""
+    """Recipients that are refused, and reasons to wait; without either the mail may leave."""
 
     refusals: tuple[RecipientRefusal, ...]
     waits: tuple[str, ...]
@@ -68,7 +68,7 @@ class Clearance(Struct, frozen=True):
 
 
 def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Clearance]:
-    """The order of checks, here and nowhere else: policy, suppression, the key, a pause."""
+    """The only place that orders the checks: policy, suppression, key, pause."""
     by_policy = _find_policy_refusals(tx, asked)
     return [
         Clearance(
@@ -80,7 +80,7 @@ def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Clearance]:
 
 
 def require_allowed(clearances: Iterable[Clearance]) -> None:
-    """For whoever asks for it now: the first refusal is his error."""
+    """Raises the first refusal."""
     for clearance in clearances:
         if clearance.refusals:
             raise clearance.refusals[0].error
@@ -123,9 +123,9 @@ def _refused_as_suppressed(standing: Standing) -> Iterable[RecipientRefusal]:
 
 
 def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Clearance:
-    """Of a mail that was accepted before, as things stand in this transaction.
+    """Checks a mail that was accepted before.
 
-    A pause that is found does not end before the transaction does: its end wakes what it held.
+    A pause found here cannot end before the transaction does: its end wakes what it held.
     """
     row = tx.one(
         f"select {STANDING} from messages join inboxes on inboxes.id = messages.inbox_id"
@@ -155,10 +155,7 @@ def to_standing(row: Row, addresses: Sequence[str], suppressed: Mapping[str, str
 
 
 def against_key(key_id: str | None, allowed: str | None, excused: str) -> str | None:
-    """`excused` is what the person knew who has approved the mail all the same.
-
-    A key that has merely come to its end is not held against what it sent before: that was foreseen.
-    """
+    """`excused` is the reason that the approver already accepted. A key that merely expired is no reason."""
     if key_id is None or not ids.is_id(ids.KEY, key_id):
         return None
     if allowed is None:
@@ -171,6 +168,6 @@ def against_key(key_id: str | None, allowed: str | None, excused: str) -> str | 
 
 
 def find_excuse(tx: Tx, hold: Hold) -> str:
-    """What whoever approves a mail now excuses: that its key was revoked, or may not send any more."""
+    """What an approval now excuses: that the key was revoked, or may no longer send."""
     row = tx.one("select permissions from keys where id = :id", id=hold.key_id)
     return against_key(hold.key_id, None if row is None else row["permissions"], "") or ""

@@ -1,7 +1,7 @@
-"""What becomes of a mail that waits: approved, rejected, let go, put off, expired, cancelled, tried again.
+"""Decisions about mail that waits: approved, rejected, released, postponed, expired, cancelled, retried.
 
 Every function asks `states` first, changes rows and records the event in the caller's transaction, and
-gives the bells to ring after the commit.
+returns the bells to ring after the commit.
 """
 
 from collections.abc import Iterable
@@ -31,21 +31,21 @@ from postroom.storage.database import Tx
 
 
 class Ruling(Struct, frozen=True):
-    """Who decides, when, what he says of it, and from which address of the network."""
+    """Who decides, when, with which note, and from which network address."""
 
     actor: Actor
     base_url: str
     now: int
     note: str | None = None
     address: str = ""
-    person: str = ""  # the same for all that one person may decide as
+    person: str = ""  # the same for all identities of one person
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Ruling":
         return cls(caller.actor, base_url, now, note, caller.address, persons.of_caller(caller))
 
     def followed_by_the_server(self) -> "Ruling":
-        """For what comes of it by itself."""
+        """For consequences that nobody decides."""
         return Ruling(THE_SERVER, self.base_url, self.now)
 
 
@@ -99,7 +99,7 @@ def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Ruling) -> li
 
 
 def require_other(caller: Caller, hold: Hold | None) -> None:
-    """Neither the key that sent it nor one that comes from it decides, nor a session opened with either."""
+    """The key that sent it, keys made by it and their sessions may not decide."""
     if hold is None or caller.is_person:
         return
     if hold.key_id in (caller.key_id, *caller.lineage):
@@ -110,7 +110,7 @@ def require_other(caller: Caller, hold: Hold | None) -> None:
 
 
 def require_not_maker(caller: Caller, hold: Hold | None) -> None:
-    """At the front office a key would also approve what one that it made has sent."""
+    """A session opened with a key may not approve what a key made by it has sent."""
     is_key_in_person = caller.session_id is not None and not caller.is_person
     if hold is not None and is_key_in_person and caller.key_id in hold.key_lineage:
         raise Forbidden(
@@ -126,7 +126,7 @@ def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:
 
 
 def never_held(tx: Tx, message: Message, now: int) -> Hold:
-    """A row for what has not waited before; nothing revives what is cancelled."""
+    """A new hold for a message that had none."""
     row = tx.one(
         "select messages.key_id, inboxes.account_id, inboxes.pod_id from messages"
         " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
@@ -153,7 +153,7 @@ def never_held(tx: Tx, message: Message, now: int) -> Hold:
 
 
 def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Ruling) -> list[str]:
-    """Nothing more of it leaves, for good."""
+    """Cancels all that has not left, for good."""
     deliveries.cancel(tx, message.id, ruling.now)
     deliveries.settle(tx, message.id)
     ended = replace(_decided(hold, state, ruling), due_at=None, is_paused=False, expires_at=None)
@@ -164,7 +164,7 @@ def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Ru
 
 
 def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -> None:
-    """Into the audit log."""
+    """Writes the decision to the audit log."""
     audit.record(
         tx,
         ruling.actor,
@@ -179,9 +179,9 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -
 
 
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
-    """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended.
+    """Returns the addresses that are tried again. It ends no hold, and revives nothing that was ended.
 
-    Whom it may not reach by now is refused here; what else it has to wait for, the attempt finds.
+    Recipients that are refused now fail here; reasons to wait are found by the attempt.
     """
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))
@@ -204,7 +204,7 @@ def reschedule(tx: Tx, reach: Reach, message_id: str, send_at: int, ruling: Ruli
 
 
 def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
-    """What nobody has to approve any more: as things stand it waits, for its moment too, or is let go."""
+    """For a mail that needs no approval any more: it is held, waits for its time, or is queued."""
     by_itself = ruling.followed_by_the_server()
     waiting = deliveries.list_unfinished(tx, message.id)
     clearance = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
@@ -218,12 +218,12 @@ def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
 
 
 def reasons_to_hold(hold: Hold, clearance: Clearance) -> tuple[str, ...]:
-    """A person is asked about what has a hash. Anything else goes on to its attempt, which makes one."""
+    """Reasons for a person count only if the mail has a hash; else the next attempt makes one."""
     return tuple(reason for reason in clearance.waits if hold.content_hash or reason == holds.PAUSED)
 
 
 def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
-    """With further reasons. One for a person leaves no earlier decision; nothing but he ends it."""
+    """Adds reasons. One that needs a person clears the earlier decision."""
     added = tuple(reason for reason in reasons if reason not in hold.reasons)
     held = replace(
         hold,
@@ -239,7 +239,7 @@ def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
 
 
 def let_go(tx: Tx, message: Message, hold: Hold, clearance: Clearance, ruling: Ruling) -> list[str]:
-    """Into the queue, but not to whom it may no longer go."""
+    """Queues it, except for recipients that are no longer allowed."""
     now = ruling.now
     if hold.send_at is not None:
         hold = replace(without_pause(hold), state=holds.SCHEDULED)
@@ -262,7 +262,7 @@ def refuse(
     clearance: Clearance,
     ruling: Ruling,
 ) -> list[str]:
-    """A recipient to whom it may not go fails, with the first reason."""
+    """A refused recipient fails with the first reason."""
     for refusal in clearance.refusals:
         if refusal.address != delivery.target:
             continue
@@ -281,7 +281,7 @@ def within(hold: Hold) -> Reach:
 
 
 def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
-    """A hold that has come due: it expires, its moment is there, or its pause has ended."""
+    """Handles a hold that is due: it expires, its time has come, or its pause has ended."""
     by_itself = Ruling(THE_SERVER, base_url, now)
     message = messages.find(tx, message_id)
     if message is None:
@@ -315,13 +315,13 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Ruling) -> lis
 
 
 def without_pause(hold: Hold) -> Hold:
-    """A pause is a reason for as long as it lasts."""
+    """A pause is a reason only while it lasts."""
     rest = tuple(reason for reason in hold.reasons if reason != holds.PAUSED)
     return replace(hold, reasons=rest, is_paused=False)
 
 
 def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
-    """As it is now, with everybody else kept off until the transaction ends."""
+    """Locks the message until the transaction ends, and reads it again."""
     messages.lock(tx, message.id)
     current = messages.find(tx, message.id)
     assert current is not None

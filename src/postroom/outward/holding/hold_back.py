@@ -1,4 +1,4 @@
-"""Which sends do not leave at once: their holds, with the hash of what was asked for, and their events."""
+"""Decides which sends are held or scheduled: their holds, with the hash of the content, and their events."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ from postroom.storage.database import Tx
 def find_holds(
     tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[Clearance]
 ) -> dict[str, Hold]:
-    """By message: those that do not leave at once. Unjudged, if one was not read that would have to be."""
+    """Holds by message id. Raises Unjudged if a mail must be read first."""
     found: dict[str, Hold] = {}
     for each, clearance in zip(new, clearances, strict=True):
         above = rules_of[each.inbox_id]
@@ -70,7 +70,7 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
 
 
 def has_links(tx: Tx, submission: Submission, judgement: RuleFacts) -> bool:
-    """Without the quote; but with one that quotes a mail of our own which never left."""
+    """Ignores the quote, unless it quotes a mail of our own that was never sent."""
     quoted = quoted_of_ours(submission.around)
     if quoted is None:
         return judgement.has_links
@@ -115,7 +115,7 @@ def answer_of(ready: Ready, waiting: dict[str, Hold]) -> bytes:
 
 
 def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
-    """Events of what waits, and notices to its reviewers. Gives the bells to ring."""
+    """Records events and reviewer notices for held mail. Returns the bells to ring."""
     held = [(each, waiting[each.document.id]) for each in new if each.document.id in waiting]
     if not held:
         return ()
@@ -133,7 +133,7 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
 
 
 def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
-    """In the audit log, which the key that sent it cannot change."""
+    """Writes to the audit log, which the sending key cannot change."""
     where = ready.submission.around.inbox.reach
     sent_to = {"inboxId": hold.inbox_id, "recipients": list(ready.addresses)}
     audit.record_by(
@@ -148,7 +148,7 @@ def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
 
 
 def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
-    """To each reviewer of what waits for a person, but to no inbox that the sending key could read itself."""
+    """Notifies each reviewer, except inboxes that the sending key could read itself."""
     if not hold.needs_approval:
         return []
     caller = ready.submission.caller
@@ -193,7 +193,7 @@ def _to_notices(
 
 
 def is_read_by_sender(tx: Tx, inbox_id: str, reads: Reach | None, reviewer: str) -> bool:
-    """Whoever reads a notice can decide: a key must not get that of its own send. `reads` is its reach."""
+    """Anyone who reads a notice can decide: the sending key must not get it. `reads` is its reach."""
     inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
     if inbox is None:
         return False

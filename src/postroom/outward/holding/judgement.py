@@ -1,4 +1,4 @@
-"""What the rules have to know of a whole mail: read before its transaction, since it may take a second."""
+"""Facts about a whole mail for the rules: read before the transaction, since it may take a second."""
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ REMEMBERED_FOR = 10 * MINUTE
 
 
 class Unjudged(Exception):
-    """The rules ask for what only a reading of the whole mail tells. Nothing has happened."""
+    """A rule needs facts that only reading the whole mail gives. Nothing was changed."""
 
 
 def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
@@ -39,18 +39,18 @@ def has_canary(around: Context, letter: Letter) -> bool:
 
 
 def words_of(order: Order) -> str:
-    """What an invitation says beside the text of its mail."""
+    """The text of an invitation, beside that of its mail."""
     return f"\n{order.calendar.words}" if isinstance(order.calendar, Invitation) else ""
 
 
 def quoted_of_ours(around: Context) -> Document | None:
-    """The mail that is quoted, if it is one of our own, which may never have left."""
+    """The quoted mail, if it is one of ours, which may never have been sent."""
     quoted = around.forwarded or around.previous
     return quoted if quoted is not None and quoted.direction == OUTBOUND else None
 
 
 class Guarded(Struct):
-    """Inboxes whose sends were lately found to be under a rule of their account or pod, or paused."""
+    """Inboxes whose sends were recently under a rule of account or pod, or paused."""
 
     until: dict[str, int] = {}
 
@@ -65,7 +65,7 @@ class Guarded(Struct):
 
 
 def is_foreseen(caller: Caller, order: Order, around: Context) -> bool:
-    """Whether the transaction is sure to ask."""
+    """Whether the transaction is certain to need the facts."""
     inbox = around.inbox
     is_ruled = caller.approval is not None or inbox.approval is not None or inbox.canary is not None
     is_later = order.send_at is not None or order.undo_seconds > 0

@@ -1,4 +1,4 @@
-"""Who counts as one person where several have to approve, and that nobody approves what he wrote."""
+"""Who counts as one person where several must approve, and that nobody approves their own mail."""
 
 from msgspec.structs import replace
 
@@ -14,18 +14,18 @@ from postroom.storage.database import Tx
 
 
 def of_caller(caller: Caller) -> str:
-    """A user and all keys that came from the user are one, and so is a key with all that it made."""
+    """A user and all keys made by the user are one person, as are a key and all keys made by it."""
     return caller.lineage[0] if caller.lineage else caller.key_id
 
 
 def of_reviewer(tx: Tx, account_id: str, address: str) -> str:
-    """A reviewer who is a user as well is not two people."""
+    """A reviewer who is also a user is one person."""
     user = users.find_by_email(tx, account_id, address)
     return address if user is None else user.key_id
 
 
 def require_still_may_approve(tx: Tx, caller: Caller) -> None:
-    """In the transaction that decides: a role or a key may have gone since the request came in."""
+    """Checked in the deciding transaction: the role or key may be gone since the request came."""
     users.require_still(tx, caller, APPROVE)
     key = keys.find(tx, caller.account_id, caller.key_id)
     if key is None:
@@ -35,7 +35,7 @@ def require_still_may_approve(tx: Tx, caller: Caller) -> None:
 
 
 def add_approval(tx: Tx, hold: Hold, given: GivenApproval) -> Hold:
-    """With those of the earlier ones that still count. The row of the message is locked."""
+    """Keeps earlier approvals that still count. The caller has locked the message."""
     if given.person == hold.key_id and _is_of_a_user(tx, hold):
         raise Forbidden("Nobody approves what he wrote: another person has to.")
     earlier = [each for each in hold.approvals if _still_counts(tx, hold, each.actor)]
@@ -50,7 +50,7 @@ def _is_of_a_user(tx: Tx, hold: Hold) -> bool:
 
 
 def _still_counts(tx: Tx, hold: Hold, actor: Actor) -> bool:
-    """Who was removed, or may no longer approve, has not approved."""
+    """An approval does not count if its giver was removed or may no longer approve."""
     if actor.type == actors.USER:
         user = users.find(tx, actor.id)
         return user is not None and _may_approve(user, hold)

@@ -1,4 +1,4 @@
-"""What stops a mail that was on its way: a pause, a key that is gone, a block or a suppression since."""
+"""Stops a mail that was on its way: by a pause, a revoked key, a block or a suppression since."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ PAUSED_AT_ONCE = 1000
 
 
 class SeenContent(Struct, frozen=True):
-    """What a person is asked to approve: its hash, and the recipients that the mail itself does not name."""
+    """What a person is asked to approve: its hash, and the recipients not named in the mail."""
 
     content_hash: str
     bcc: tuple[str, ...]
@@ -39,9 +39,9 @@ def see_content(raw: bytes, recipients: list[str]) -> SeenContent:
 
 
 def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url: str, now: int) -> list[str]:
-    """Instead of a claimed delivery, which is judged once more: nobody changes it meanwhile.
+    """Replaces an attempt at a claimed delivery, after judging it again under a lock.
 
-    `seen` is there when a person has to decide about a mail that has no hash yet.
+    `seen` is given if a person must decide about a mail that has no hash yet.
     """
     found = messages.find(tx, delivery.message_id)
     if found is None:
@@ -76,7 +76,7 @@ def hold_again(tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], 
 
 
 def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
-    """What waits to leave is held until its pause ends; if it has ended already, nothing would wake it."""
+    """Holds a waiting mail until its pause ends; not if that has ended, since nothing would wake it."""
     message = messages.find(tx, message_id)
     if message is None:
         return []
@@ -90,7 +90,7 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
 
 
 def begin_pause(tx: Tx, reach: Reach, ruling: Ruling, reason: str | None = None) -> list[str]:
-    """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
+    """Nothing leaves from now on. Waiting mail is marked at once; if it is much, as it comes due."""
     pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now, reason)
     waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
     return [
@@ -101,14 +101,14 @@ def begin_pause(tx: Tx, reach: Reach, ruling: Ruling, reason: str | None = None)
 
 
 def end_pause(tx: Tx, reach: Reach, now: int) -> None:
-    """The loop lets go what nothing else holds."""
+    """The loop then releases what nothing else holds."""
     if pauses.remove(tx, pauses.scope_of(reach)):
         holds.wake_paused(tx, reach, now)
         tx.ring(deliveries.HOLDS_BELL)
 
 
 def look_at_what_waits(tx: Tx, key: Key, now: int) -> None:
-    """A key was revoked, or may not send any more: the loops judge what it left waiting, at once."""
+    """After a key was revoked or lost its permission: the loops judge its waiting mail at once."""
     if deliveries.hasten(tx, key.reach, key.id, now):
         tx.ring(deliveries.BELL)
     if holds.wake_scheduled(tx, key.account_id, key.id, now):

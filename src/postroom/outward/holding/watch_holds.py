@@ -1,4 +1,4 @@
-"""The loop over holds that have come due: they expire, are let go, or go on waiting."""
+"""The loop over holds that are due: they expire, are released, or go on waiting."""
 
 from contextlib import closing
 
@@ -12,7 +12,7 @@ AT_ONCE = 50
 
 
 async def watch_holds(resources: Resources) -> None:
-    """Runs until cancelled. Each is looked at in a transaction of its own, which finds it as it is then."""
+    """Runs until cancelled. Each hold is decided in its own transaction."""
     with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
         while True:
             if await look_at_due(resources) < AT_ONCE:
@@ -20,13 +20,13 @@ async def watch_holds(resources: Resources) -> None:
 
 
 async def look_at_due(resources: Resources) -> int:
-    """Gives how many were decided."""
+    """Returns how many were decided."""
     due = await resources.db.read(holds.list_due, AT_ONCE, resources.now())
     return sum([await look_at(resources, message_id) for message_id in due])
 
 
 async def look_at(resources: Resources, message_id: str) -> bool:
-    """One that cannot be decided keeps no other waiting."""
+    """A hold that cannot be decided does not block others."""
     try:
         bells = await resources.db.write(
             decide.look_at, message_id, resources.config.base_url, resources.now()

@@ -1,1 +1,1 @@
-"""What the server itself has to tell people: letters to its users, and notifications."""
+"""Messages of the server itself: letters to its users, and notifications."""

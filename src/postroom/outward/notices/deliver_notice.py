@@ -24,7 +24,7 @@ async def deliver_notice(
 
 
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
-    """What an earlier run has left to be written."""
+    """Writes an outcome that an earlier run left."""
     if ids.is_id(ids.NOTIFICATION, tried.delivery.message_id):
         return await tell_people.write_tried(resources, tried)
     if ids.is_id(ids.LETTER, tried.delivery.message_id):

@@ -1,4 +1,4 @@
-"""Letters: mails of the server itself to its users, which pass limits, policy and pause."""
+"""Letters: mails of the server itself to its users, not subject to limits, policy or pause."""
 
 import secrets
 
@@ -71,7 +71,7 @@ def find(tx: Tx, letter_id: str) -> ServerLetter | None:
 
 
 def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
-    """Newest first: what was kept here instead of sent."""
+    """Letters kept here instead of sent, newest first."""
     rows = tx.all(
         "select * from letters where account_id = :id and state = 'captured'"
         " order by created_at desc, id desc limit :limit",
@@ -110,7 +110,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 def record_tried(tx: Tx, tried: TriedDelivery) -> None:
-    """The link in a letter that has left is no longer needed here."""
+    """Removes the link of a letter that has left: it is no longer needed."""
     state = outcomes.record(tx, tried)
     if state == deliveries.CAPTURED:
         tx.run("update letters set state = 'captured' where id = :id", id=tried.delivery.message_id)

@@ -90,7 +90,7 @@ async def write_for(
 
 
 def for_browser(note: Notification) -> bytes:
-    """The page's own script shows it; its link leads to a page of this server."""
+    """Shown by the page's script; the link leads to a page of this server."""
     about = note.subject if note.count == 1 else ""
     path = f"/app/{note.link.partition('/app/')[2]}"
     return msgspec.json.encode({"title": headline(note), "body": about, "path": path, "tag": note.kind})
@@ -102,7 +102,7 @@ def find_secret(tx: Tx, account_id: str) -> str | None:
 
 
 def send_letter(tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, now: int) -> None:
-    """As a letter of the server, which is tried like any other."""
+    """Sends it as a letter, which is retried like any other."""
     deliveries.note_answer(tx, delivery, None, "", 0)
     if deliveries.finish(tx, delivery, deliveries.DONE, None, "It goes as a letter.", now):
         letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note), now)
@@ -130,7 +130,7 @@ def headline(note: Notification) -> str:
 
 
 def text_of(note: Notification) -> str:
-    """Never more of a mail than its subject."""
+    """Contains nothing of a mail but its subject."""
     about = f": {note.subject}" if note.subject and note.count == 1 else ""
     return f"{headline(note)}{about}\n{note.link}\n"
 
@@ -142,7 +142,7 @@ def written(
     if target.kind == SLACK:
         return msgspec.json.encode({"text": text_of(note)}), json
     if target.kind == DISCORD:
-        # Nobody is rung by what a stranger wrote into a subject.
+        # A subject written by a stranger must not mention anybody.
         quiet = {"content": text_of(note)[:1900], "allowed_mentions": {"parse": []}}
         return msgspec.json.encode(quiet), json
     if target.kind == NTFY:

@@ -1,4 +1,4 @@
-"""Tells domains once a day how sessions with their servers began, by mail or HTTPS (RFC 8460)."""
+"""Reports to domains once a day how TLS sessions with their servers began, by mail or HTTPS (RFC 8460)."""
 
 import asyncio
 from itertools import groupby
@@ -40,7 +40,7 @@ DUTY_HELD = 10 * MINUTE
 
 
 async def write_reports(resources: Resources) -> None:
-    """Runs until cancelled, by one node at a time."""
+    """Runs until cancelled, on one node at a time."""
     me = ids.trace()
     await asyncio.sleep(duties.FIRST_SECONDS)
     while True:
@@ -51,7 +51,7 @@ async def write_reports(resources: Resources) -> None:
 
 
 async def write_due(resources: Resources) -> None:
-    """Of every day that is over and every domain that mail went to."""
+    """For every past day and every domain that mail went to."""
     today = resources.now() // DAY
     for day, domain in await resources.db.read(tls_sessions.list_days, today, AT_ONCE):
         try:
@@ -63,7 +63,7 @@ async def write_due(resources: Resources) -> None:
 
 
 def write_one(tx: Tx, domain: str, day: int, addresses: list[str], own_domain: str, now: int) -> bool:
-    """Counts go and the report comes in one transaction: whichever node was first, and never twice."""
+    """Removes the counts and stores the report in one transaction, so that only one node reports them."""
     counted, first = tls_sessions.take(tx, domain, day), accounts.find_first(tx)
     if not counted or not addresses or first is None:
         return False
@@ -74,7 +74,7 @@ def write_one(tx: Tx, domain: str, day: int, addresses: list[str], own_domain: s
 
 
 def to_results(counted: list[CountedSession]) -> list[PolicyResult]:
-    """By policy; `counted` is in order."""
+    """Groups by policy; `counted` is in order."""
     ordered = sorted(counted, key=lambda each: str(each.session.policy))
     return [to_result(list(group)) for _, group in groupby(ordered, key=lambda each: each.session.policy)]
 

@@ -1,1 +1,1 @@
-"""Receiving providers: how fast each is written to, how much of a new domain, and what became of the mail."""
+"""Receiving providers: how fast each is written to, warm-up of new domains, and counts of results."""

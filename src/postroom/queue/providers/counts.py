@@ -1,4 +1,4 @@
-"""Counts by provider and hour: written with each outcome, so that a page adds up a few rows."""
+"""Counts by provider and hour: written with each outcome, so that a page sums few rows."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ class CountedHour(Struct, frozen=True, order=True):
 
 
 class ProviderCount(Struct, frozen=True):
-    """`milliseconds` is the time from the first attempt to acceptance, of all accepted mails together."""
+    """`milliseconds` is the total time from first attempt to acceptance of all accepted mails."""
 
     accepted: int = 0
     deferred: int = 0
@@ -61,7 +61,7 @@ def _numbers(counted: ProviderCount) -> tuple[int, ...]:
 
 
 def add_all(tx: Tx, found: Iterable[tuple[CountedHour, ProviderCount]]) -> None:
-    """In one order on all nodes, each row once."""
+    """Adds each row once, in the same order on all nodes."""
     summed: dict[CountedHour, ProviderCount] = {}
     for place, counted in found:
         summed[place] = summed.get(place, ProviderCount()).plus(counted)
@@ -76,7 +76,7 @@ def add_all(tx: Tx, found: Iterable[tuple[CountedHour, ProviderCount]]) -> None:
 
 
 def list_within(tx: Tx, reach: Reach, since: int) -> list[ProviderFigures]:
-    """Busiest first, of the whole hours since a moment."""
+    """Busiest first, for whole hours since a moment."""
     return _list(tx, *_of_reach(reach), since)
 
 
@@ -88,7 +88,7 @@ def _of_reach(reach: Reach) -> tuple[str, dict[str, str]]:
 
 
 def milliseconds_to_accept(tx: Tx, reach: Reach, since: int, each: int) -> dict[int, int]:
-    """On average, by the numbers of the times of this length since 1970 in which a mail was accepted."""
+    """Averages by period: its number since 1970, for periods of length `each` with accepted mail."""
     wanted, params = _of_reach(reach)
     rows = tx.all(
         f"select hour_at / {each} as number, sum(milliseconds) / sum(accepted) as average from provider_hours"

@@ -1,13 +1,13 @@
-"""The name of a provider: the domain that an organization registered, of its mail server's name."""
+"""The name of a provider: the registered domain of its mail server."""
 
 from ipaddress import ip_address
 
-# Below these a country registers names, as in mx.example.co.uk; all else has them right below the top.
+# Below these a country registers names, as in mx.example.co.uk; elsewhere directly below the top.
 REGISTRIES = frozenset(("ac", "co", "com", "edu", "gov", "govt", "gob", "go", "gv", "ne", "net", "or", "org"))
 
 
 def provider_of(host: str) -> str:
-    """`aspmx.l.google.com` is google.com; an address is itself."""
+    """`aspmx.l.google.com` is google.com; an IP address is itself."""
     name = host.lower().rstrip(".")
     labels = name.split(".")
     if _is_address(name) or len(labels) <= 2:

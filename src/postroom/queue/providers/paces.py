@@ -1,6 +1,6 @@
-"""Paces: how long to wait between two mails to a provider that asked for less, until it takes them again.
+"""Paces: how long to wait between two mails to a provider that asked for less, until it recovers.
 
-The row is shared: a provider sees all nodes as one sender, and a start forgets nothing.
+The row is shared: a provider sees all nodes as one sender, and it survives restarts.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,16 @@ from postroom.config import Config
 from postroom.storage.database import LOCK_ROWS, Tx, item_from_row, one_of
 
 SLOW_DOWN_CODES = (421, 451)
-FULL_SPEED = 100  # milliseconds: whoever takes mails so fast is not slowed any more
-CREDIT = SECOND  # the loop looks once a second: what it missed meanwhile may go together
-WINDOW = 10 * MINUTE  # what waits is asked again after so long at the latest, since the pace may have changed
+FULL_SPEED = 100  # milliseconds: a provider this fast is no longer slowed
+CREDIT = SECOND  # the loop checks once a second: mails missed meanwhile may go together
+WINDOW = 10 * MINUTE  # waiting mail asks again after so long at the latest, since the pace may have changed
 FORGOTTEN = DAY
 
 
 class PaceRules(Struct, frozen=True):
-    """How a provider is slowed: the first wait between two mails (0: never), how much longer each further
-    wait is, the longest one, and how much shorter it gets with each mail that is taken."""
+    """How a provider is slowed: the first wait between two mails (0: never), the growth of further waits,
+    the longest wait, and by how much each accepted mail shortens it.
+    """
 
     seconds: int = 0
     growth_percent: int = 0
@@ -51,7 +52,7 @@ def find(tx: Tx, provider: str, lock: str = "") -> ProviderPace | None:
 
 
 def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
-    """Of those among them that are slowed."""
+    """Those of the providers that are slowed."""
     if not providers:
         return {}
     is_wanted, wanted = one_of("provider", providers)
@@ -60,7 +61,7 @@ def list_of(tx: Tx, providers: Sequence[str]) -> dict[str, ProviderPace]:
 
 
 def take_turn(tx: Tx, provider: str, now: int) -> int | None:
-    """None when a mail may go now; else when it should ask again. Those that wait are spread out."""
+    """None if a mail may go now; else when to ask again. Waiting mails are spread out."""
     pace = find(tx, provider, LOCK_ROWS)
     if pace is None:
         return None
@@ -74,7 +75,7 @@ def take_turn(tx: Tx, provider: str, now: int) -> int | None:
 
 
 def slow_down(tx: Tx, provider: str, started_at: int, rules: PaceRules, now: int) -> bool:
-    """True when it was at full speed. Of what was under way together the first answer counts."""
+    """True if it was at full speed. Of attempts under way together only the first answer counts."""
     if rules.seconds == 0:
         return False
     first = rules.seconds * SECOND
@@ -97,7 +98,7 @@ def slow_down(tx: Tx, provider: str, started_at: int, rules: PaceRules, now: int
 
 
 def speed_up(tx: Tx, provider: str, rules: PaceRules, now: int) -> bool:
-    """It has taken a mail. True when it is at full speed again."""
+    """After an accepted mail. True if it is at full speed again."""
     pace = find(tx, provider, LOCK_ROWS)
     if pace is None:
         return False

@@ -1,4 +1,4 @@
-"""Warm-ups: a domain that begins to send writes to each provider a little more every day."""
+"""Warm-ups: a domain that begins to send may send each provider a little more every day."""
 
 from msgspec import Struct
 
@@ -9,12 +9,12 @@ from postroom.config import Config
 from postroom.storage.database import LOCK_ROWS, Tx, item_from_row
 
 WAITS_FOR = "warm_up"
-FORGOTTEN = 90 * DAY  # a provider that was not written to for so long begins anew
+FORGOTTEN = 90 * DAY  # a provider that got no mail for so long starts again
 LISTED = 200
 
 
 class WarmUp(Struct, frozen=True):
-    """How far a domain is with a provider: so many days it has written there, so many mails today."""
+    """Progress of a domain with a provider: days with mail so far, and mails today."""
 
     domain: str
     provider: str
@@ -24,7 +24,7 @@ class WarmUp(Struct, frozen=True):
     told_at: int
 
     def on(self, day_at: int) -> "WarmUp":
-        """As it is on this day, which counts only days with mail."""
+        """Its state on this day; only days with mail count."""
         if self.day_at >= day_at:
             return self
         step = self.step + (self.taken > 0)
@@ -32,7 +32,7 @@ class WarmUp(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """Whether one more mail may go today. `is_first` that may not: somebody has to be told."""
+    """Whether one more mail may go today. `is_first`: the first one refused, which is reported."""
 
     may_go: bool
     limit: int | None
@@ -44,7 +44,7 @@ def day_of(now: int) -> int:
 
 
 def limit_at(step: int, config: Config) -> int | None:
-    """None when the warm-up is over."""
+    """None if the warm-up is over."""
     if step >= config.warm_up_days:
         return None
     limit = config.warm_up_mails
@@ -54,13 +54,13 @@ def limit_at(step: int, config: Config) -> int | None:
 
 
 def is_on(tx: Tx, domain: str, account_id: str | None = None) -> bool:
-    """Begun by this account, where one is named: two may have added the same name."""
+    """With an account: whether that one began it, since two may have added the same domain."""
     row = tx.one("select account_id from warm_up_domains where domain = :domain", domain=domain)
     return row is not None and account_id in (None, row["account_id"])
 
 
 def begin(tx: Tx, account_id: str, domain: str, now: int) -> bool:
-    """False when it has begun already."""
+    """False if it has begun already."""
     added = tx.run(
         "insert into warm_up_domains (domain, account_id, since) values (:domain, :account_id, :now)"
         " on conflict (domain) do nothing",
@@ -72,7 +72,7 @@ def begin(tx: Tx, account_id: str, domain: str, now: int) -> bool:
 
 
 def end(tx: Tx, account_id: str, domain: str) -> bool:
-    """False when there was none of this account."""
+    """False if this account had none."""
     params = {"domain": domain, "account_id": account_id}
     tx.run("delete from warm_ups where domain = :domain and account_id = :account_id", **params)
     is_ended = tx.run(
@@ -82,7 +82,7 @@ def end(tx: Tx, account_id: str, domain: str) -> bool:
 
 
 def let_go(tx: Tx, domain: str, now: int) -> int:
-    """What waits for tomorrow because of it is due."""
+    """Makes mail due now that waits for tomorrow because of it."""
     return tx.run(
         "update deliveries set due_at = :now where kind = 'mail' and state = 'pending'"
         " and waits_for = :waits_for and due_at > :now"
@@ -103,7 +103,7 @@ def find(tx: Tx, domain: str, provider: str, lock: str = "") -> WarmUp | None:
 
 
 def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
-    """One of today's mails from a domain to a provider, if there is one left."""
+    """Takes one of today's mails from a domain to a provider, if any is left."""
     today = day_of(now)
     tx.run(
         "insert into warm_ups (domain, provider, account_id, step, day_at, taken, told_at)"
@@ -134,7 +134,7 @@ def take(tx: Tx, domain: str, provider: str, config: Config, now: int) -> Turn:
 
 
 def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
-    """The provider did not take it: it comes again, and counts then."""
+    """The provider did not take the mail: it is retried, and counts then."""
     tx.run(
         "update warm_ups set taken = taken - 1 where domain = :domain and provider = :provider"
         " and day_at = :today and taken > 0",
@@ -145,7 +145,7 @@ def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
 
 
 def list_within(tx: Tx, reach: Reach, now: int) -> list[WarmUp]:
-    """Of the domains within reach, and of the server's own for a whole account, as they are today."""
+    """For domains within reach, and the server's own for a whole account, as of today."""
     wanted, params = "warm_ups.account_id in (:account_id, :service)", {"service": domains.SERVICE}
     if reach.pod_id is not None:
         wanted, params = (

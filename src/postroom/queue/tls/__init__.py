@@ -1,1 +1,1 @@
-"""How sessions with other servers began, and the reports about it (RFC 8460)."""
+"""How TLS sessions with other servers began, and the reports about it (RFC 8460)."""

@@ -1,4 +1,4 @@
-"""TLS reports: what a domain is told of the sessions with its servers, once a day (RFC 8460)."""
+"""TLS reports: a daily report to a domain about sessions with its servers (RFC 8460)."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
 LIFETIME = 10 * DAY  # longer than one is tried
-SPREAD = 4 * 3_600_000  # so far from midnight on reports are spread (section 4.1)
+SPREAD = 4 * 3_600_000  # reports are spread over this time after midnight (section 4.1)
 
 
 class SentTlsReport(Struct, frozen=True):
@@ -20,7 +20,7 @@ class SentTlsReport(Struct, frozen=True):
 
 
 def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str, str]], now: int) -> bool:
-    """False where the domain had one of this day. `targets` are addresses, each with its lane."""
+    """False if the domain had one for this day. `targets` are addresses, each with its lane."""
     is_first = tx.run(
         "insert into tls_reports (id, domain, day, content, created_at)"
         " values (:id, :domain, :day, :content, :now) on conflict (domain, day) do nothing",
@@ -53,7 +53,7 @@ def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str,
 
 
 def spread_of(report_id: str) -> int:
-    """Another moment for every report."""
+    """Spreads reports over time."""
     return int(report_id[-8:], 16) % SPREAD
 
 

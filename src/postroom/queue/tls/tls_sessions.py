@@ -1,4 +1,4 @@
-"""TLS sessions: how those with the servers of a domain began, counted by day (RFC 8460 section 4)."""
+"""TLS sessions: how they began with the servers of a domain, counted by day (RFC 8460 section 4)."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from postroom.clock import DAY
 from postroom.storage.database import Row, Tx
 
 SUCCESS = "success"
-LIFETIME = 3 * DAY  # by then a report was written, or nobody wants one
-MOST_OF_A_DAY = 200  # kinds of a domain: whoever changes its servers all the time fills no disk
+LIFETIME = 3 * DAY  # by then a report was written, or none is wanted
+MOST_OF_A_DAY = 200  # distinct rows of a domain: one that keeps changing its servers must not fill the disk
 
 
 class TlsPolicyKept(Struct, frozen=True):
-    """What was asked of a session: `kind` is tlsa, sts or no-policy-found, `lines` the policy itself."""
+    """The policy of a session: `kind` is tlsa, sts or no-policy-found, `lines` the policy itself."""
 
     kind: str
     lines: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class TlsPolicyKept(Struct, frozen=True):
 
 
 class TlsSession(Struct, frozen=True):
-    """How one began; `result` is success or a word of section 4.3."""
+    """How one session began; `result` is success or a term of section 4.3."""
 
     domain: str
     policy: TlsPolicyKept
@@ -82,7 +82,7 @@ def _add(tx: Tx, session: TlsSession, now: int) -> None:
 
 
 def list_days(tx: Tx, before: int, limit: int) -> list[tuple[int, str]]:
-    """Days and domains of which nobody was told yet."""
+    """Days and domains not reported yet."""
     rows = tx.all(
         "select distinct day, domain from tls_sessions where day < :before order by day, domain limit :limit",
         before=before,
@@ -92,7 +92,7 @@ def list_days(tx: Tx, before: int, limit: int) -> list[tuple[int, str]]:
 
 
 def take(tx: Tx, domain: str, day: int) -> list[CountedSession]:
-    """All of a domain and day, which are then gone."""
+    """Removes and returns all of a domain and day."""
     rows = tx.all(
         "delete from tls_sessions where day = :day and domain = :domain returning *", day=day, domain=domain
     )

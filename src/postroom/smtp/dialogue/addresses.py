@@ -45,7 +45,7 @@ def read_recipient(path: str) -> str:
 
 
 def _reply_to_odd_path(path: str) -> bytes:
-    """Source routes, bang paths and quoted addresses without a domain all name another place to go to."""
+    """Source routes, bang paths and quoted addresses without a domain all ask us to relay."""
     return replies.NO_RELAY if any(sign in path for sign in "@%!") else replies.BAD_RECIPIENT
 
 

@@ -40,7 +40,7 @@ class Body:
         return self._clean(data[: len(data) - len(self._held)], first_dot), None
 
     def discard_rest(self) -> None:
-        """From now on only look for the end."""
+        """Discards everything until the end of the mail."""
         self._discards = True
 
     def _clean(self, data: bytes, first_dot: int) -> bytes:
@@ -73,7 +73,7 @@ def _start_of_end(data: bytes) -> bytes:
 
 
 def _has_clean_line_ends(data: bytes) -> bool:
-    """Python's own reader of text files notes the kinds of line end it meets, thrice as fast as counting."""
+    """IncrementalNewlineDecoder notes the kinds of line end it meets, three times as fast as counting."""
     reader = io.IncrementalNewlineDecoder(None, translate=False)
     reader.decode(data.decode("latin-1"), final=True)
     return reader.newlines is None or reader.newlines == "\r\n"

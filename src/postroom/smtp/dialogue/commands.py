@@ -13,7 +13,7 @@ _MAX_SIZE_DIGITS = 20
 
 
 class Argument(Struct, frozen=True):
-    """What stands behind MAIL or RCPT; the keys of the parameters are in upper case."""
+    """The argument of MAIL or RCPT; the keys of the parameters are in upper case."""
 
     path: str
     parameters: dict[str, str]
@@ -36,7 +36,7 @@ def require(is_good: bool, refusal: bytes = replies.BAD_ARGUMENT) -> None:
 
 
 def require_host_name(name: str) -> None:
-    """Any one word will do: RFC 5321 section 4.1.4 forbids to refuse mail because the name is wrong."""
+    """Any single word will do: RFC 5321 section 4.1.4 forbids refusing mail because the name is wrong."""
     require(0 < len(name) <= _MAX_NAME_CHARACTERS and name.isascii() and " " not in name)
 
 
@@ -60,7 +60,7 @@ def _read_parameters(words: list[str]) -> dict[str, str]:
 
 
 def require_mail_parameters(parameters: dict[str, str], max_message_bytes: int) -> None:
-    """Refuses what cannot be kept (RFC 1870, RFC 6152, RFC 6531)."""
+    """Refuses parameters that cannot be honoured (RFC 1870, RFC 6152, RFC 6531)."""
     for key, value in parameters.items():
         if key == "SIZE":
             _require_size(value, max_message_bytes)

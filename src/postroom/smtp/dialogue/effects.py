@@ -69,7 +69,7 @@ class MailNotStored(Enum):
 
 
 class MailAnswered(Struct, frozen=True):
-    """Whoever took the mail, or did not, says it in words of its own."""
+    """The reply was written by the part that handled the mail, accepted or not."""
 
     reply: bytes
     is_accepted: bool

@@ -70,7 +70,7 @@ class SmtpDialogue:
     """One client. A question is always the last effect of a list; input that comes meanwhile is kept."""
 
     def __init__(self, limits: SessionLimits, offers_tls: bool) -> None:
-        self.keywords: tuple[str, ...] = ()  # of what somebody in front of this dialogue offers
+        self.keywords: tuple[str, ...] = ()  # extensions offered by the dialogue in front of this one
         self._limits = limits
         self._offers_tls = offers_tls
         self._is_encrypted = False
@@ -88,7 +88,7 @@ class SmtpDialogue:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the client waits for us, and not we for the client."""
+        """Whether the client waits for the server, not the other way round."""
         return self._phase in (Phase.ASKING, Phase.STARTING_TLS)
 
     @property
@@ -138,7 +138,7 @@ class SmtpDialogue:
         return self._go_on()
 
     def tls_started(self) -> list[Effect]:
-        """Nothing the client said in the clear counts any more (RFC 3207 section 4.2)."""
+        """Forgets everything the client said before TLS (RFC 3207 section 4.2)."""
         if self._phase is not Phase.STARTING_TLS:
             return []
         self._phase = Phase.COMMAND
@@ -171,7 +171,7 @@ class SmtpDialogue:
             pass
 
     def _read_line(self) -> bool:
-        """Handles the next line, if there is a whole one; its end is LF, so that a bare one is noticed."""
+        """Handles the next line if it is complete; it ends at LF, so that a bare LF is noticed."""
         end = self._input.find(b"\n") + 1
         if end == 0:
             self._shorten_endless_line()
@@ -311,7 +311,7 @@ class SmtpDialogue:
     # The mail itself
 
     def _read_mail(self, data: bytes) -> bytes:
-        """Gives back what follows the mail."""
+        """Returns what follows the mail."""
         mail = self._current_mail()
         content, rest = mail.body.feed(data)
         if mail.body.size_bytes > self._limits.max_message_bytes:

@@ -66,7 +66,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
     @property
     def may_end(self) -> bool:
-        """Between two mails; of a mail that is under way the key is asked by itself."""
+        """Whether no mail is under way; a mail under way checks the key itself."""
         dialogue = self._dialogue
         return dialogue is None or not (dialogue.is_in_data or dialogue.is_asking)
 
@@ -100,7 +100,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
                     case HangUp():
                         self._close()
                     case AskRecipient(address):
-                        # Whether it may be written to is said of the whole mail, in words.
+                        # Whether the recipient is allowed is answered for the whole mail, in words.
                         following = dialogue.recipient_answer(Accepted(address))
                     case StartTls():
                         self._start_tls()
@@ -111,7 +111,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
     # Questions of the dialogue
 
     async def _answer(self, question: AskLogin | AcceptMail) -> None:
-        """A mail is sent also when the program is gone: it may miss the answer, and its next try gets it."""
+        """A mail is sent even if the program has disconnected: its next try gets the missed answer."""
         dialogue = self._dialogue
         assert dialogue is not None
         if isinstance(question, AskLogin):
@@ -171,7 +171,7 @@ def _accepted(receipt: SendReceipt) -> bytes:
 
 
 def _refusal(error: Exception, code: bytes = b"550 5.7.1 ") -> bytes:
-    """In the words that the interface has for it."""
+    """The reply for an error, with the code and message that the HTTP interface gives."""
     if isinstance(error, DraftError):
         return _line(f"550 5.6.0 bad_request: {error}")
     if not isinstance(error, ApiError):

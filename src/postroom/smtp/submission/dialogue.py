@@ -1,4 +1,4 @@
-"""SMTP for mail programs (RFC 6409): who is there comes first, then the dialogue is as with any client."""
+"""SMTP for mail programs (RFC 6409): login first, then the dialogue is as with any client."""
 
 import binascii
 
@@ -31,7 +31,7 @@ SubmissionEffect = Effect | AskLogin
 
 
 class SubmissionDialogue:
-    """`is_private`: passwords may be spoken on this connection as it is."""
+    """`is_private`: passwords may be sent on this connection as it is."""
 
     def __init__(self, limits: SessionLimits, offers_tls: bool, is_private: bool) -> None:
         self._inner = SmtpDialogue(limits, offers_tls)
@@ -73,7 +73,7 @@ class SubmissionDialogue:
         return list(self._inner.hang_up(farewell))
 
     def tls_started(self) -> list[SubmissionEffect]:
-        """What was said in the clear counts for nothing."""
+        """Forgets everything the client said before TLS."""
         self._input.clear()
         self._mechanism, self._name = "", None
         self._is_private = True
@@ -81,7 +81,7 @@ class SubmissionDialogue:
         return list(self._inner.tls_started())
 
     def login_answer(self, refusal: bytes | None) -> list[SubmissionEffect]:
-        """None: the client may go on."""
+        """Without a refusal the client is logged in."""
         self._is_asking_login = False
         self.is_logged_in = refusal is None
         if refusal is None:
@@ -113,7 +113,7 @@ class SubmissionDialogue:
             return self._auth(line.decode("ascii", "replace").split()[1:])
         if verb in ("MAIL", "RCPT", "DATA", "BDAT"):
             return self._refuse(LOG_IN_FIRST if self._is_private else TLS_FIRST)
-        if verb == "STARTTLS":  # what came behind it in the clear is for the dialogue to refuse
+        if verb == "STARTTLS":  # what followed it in the clear is refused by the inner dialogue
             line += bytes(self._input)
             self._input.clear()
         return list(self._inner.feed(line))

@@ -1,1 +1,1 @@
-"""What each database does in its own way."""
+"""SQLite and PostgreSQL."""

@@ -41,12 +41,12 @@ from postroom.storage.migrate import migrate
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# One a node: side by side, batches of one node would wait for each other's rows. Nodes write side by side.
+# One per node: concurrent batches of one node would wait for each other's rows. Nodes write concurrently.
 WRITERS = 1
 READERS = 8
 LONG_READERS = 2
 LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
-UNFINISHED_MOVE = "moving_tables"  # how far a move into this database has come; dropped at its end
+UNFINISHED_MOVE = "moving_tables"  # the progress of a move into this database; dropped at its end
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 # A batch locks rows of many accounts, so it hardly waits for one that another node has locked.
 # A node that is stuck in a transaction loses it, and with it the locks.
@@ -60,7 +60,7 @@ LIMITS_OF_READERS = {"statement_timeout": "4s", "idle_in_transaction_session_tim
 LIMITS_OF_LONG_READERS = {
     "idle_in_transaction_session_timeout": "10s",
     "enable_seqscan": "off",
-    "jit": "off",  # a scan that is needed all the same would be compiled first, for 0.4 s
+    "jit": "off",  # a scan that is needed anyway would be compiled first, for 0.4 s
 }
 RUN_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 TAKEN = psycopg.errors.LockNotAvailable
@@ -71,9 +71,9 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 @functools.lru_cache(maxsize=2048)
 def to_psycopg(sql: str) -> str:
-    """`:name` becomes `%(name)s`; SQL comes from this package's source alone, never from a request."""
+    """`:name` becomes `%(name)s`; SQL comes only from this package's source, never from a request."""
     own = sql.replace(SKIP_LOCKED, "for update skip locked")
-    own = own.replace(LOCK_ROWS, "for no key update")  # as an update takes it: foreign keys do not wait
+    own = own.replace(LOCK_ROWS, "for no key update")  # the same lock as an update: foreign keys do not wait
     return _PARAMETER.sub(r"%(\1)s", own.replace("%", "%%"))
 
 
@@ -198,7 +198,7 @@ class Readers:
         return await unless_busy(self._threads.run(self._read, function))
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
-        """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
+        """A connection that broke while idle is worth one retry: reading twice is harmless."""
         connection = self._connection()
         try:
             return function(PostgresTx(connection))
@@ -234,7 +234,7 @@ class Readers:
 
 
 def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
-    """All statements of a read see the same moment, as on SQLite."""
+    """All statements of a read see the same snapshot, as on SQLite."""
     tx.run("begin isolation level repeatable read read only")
     try:
         return function(tx)
@@ -256,7 +256,7 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 class PostgresDatabase:
     def __init__(self, url: str, first: PostgresSession) -> None:
-        """The first session goes on as the one that writes: each is a process of PostgreSQL."""
+        """The first session becomes the writer: each is a process of PostgreSQL."""
         self._bells = Bells()
         self._url = url
         self._connections = first.connections
@@ -289,7 +289,7 @@ class PostgresDatabase:
         return self._readers.run(lambda tx: fn(tx, *args, **kwargs))
 
     def version(self) -> None:
-        """Other nodes write too, and to ask costs as much as to read."""
+        """None: other nodes write too, and asking costs as much as reading."""
         return None
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -332,7 +332,7 @@ async def open_postgres(url: str, now: int, may_create: bool = True) -> Postgres
 
 
 def _migrate(url: str, now: int, may_create: bool) -> PostgresSession:
-    """Gives the session, for writing."""
+    """Returns the session, for writing."""
     try:
         session = PostgresSession(url)
     except (Unavailable, psycopg.Error) as error:
@@ -369,7 +369,7 @@ def require_unicode(tx: Tx) -> None:
 
 
 def _require_moved(tx: Tx) -> None:
-    """Half of a server must not take mail in."""
+    """A server whose move is unfinished must not accept mail."""
     row = tx.one("select to_regclass(:name) is not null as is_there", name=UNFINISHED_MOVE)
     if row is not None and row["is_there"]:
         raise StorageError(

@@ -1,4 +1,4 @@
-"""Bells between nodes, over LISTEN/NOTIFY: one connection that listens and sends."""
+"""Bells between nodes, over LISTEN/NOTIFY: one connection that listens and notifies."""
 
 import asyncio
 import contextlib
@@ -20,17 +20,17 @@ from postroom.storage.engines.postgres_connections import PostgresConnection, Po
 
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 0.25
-STILL_THERE_SECONDS = 2.0  # so often a listening connection is asked whether it still works
+STILL_THERE_SECONDS = 2.0  # how often a listening connection is checked
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
-# As one text: an array of so many would be quoted on one side and read on the other.
+# One text: an array of so many would be quoted on one side and parsed on the other.
 NOTIFY = "select pg_notify(%s, payload) from unnest(string_to_array(%s, E'\\n')) as payload"
-# More than this waits only when nobody can be told. Whoever connects anew looks at everything anyway.
+# More than this waits only during an outage. A node that reconnects reads everything anyway.
 MOST_WAITING = 100_000
 
 
 class BellRelay:
-    """Carries rings between processes. Those that wait together go together, in as few parts as hold them."""
+    """Sends rings to other processes. Those that wait together are sent in as few payloads as possible."""
 
     def __init__(self, connections: PostgresConnections, bells: Bells) -> None:
         self._connections = connections
@@ -67,7 +67,7 @@ class BellRelay:
             self._waker.send(b"\0")
 
     def _drop_all(self) -> None:
-        """The rows are the truth: a ring that is lost costs a second."""
+        """The rows are the truth: a lost ring costs a second."""
         log.get().error("bells were dropped: the database does not answer", bells=len(self._take_all()))
 
     def _take_all(self) -> dict[str, None]:
@@ -93,7 +93,7 @@ class BellRelay:
         raw, self._heard = connection.raw.pgconn, []
         raw.notify_handler = self._heard.append  # of what comes with an answer
         connection.execute(f"listen {BELL_CHANNEL}")
-        self._in_loop(self._bells.ring_all)  # what rang while nobody listened
+        self._in_loop(self._bells.ring_all)  # rings missed while not listening
         with selectors.DefaultSelector() as either:
             either.register(raw.socket, selectors.EVENT_READ)
             either.register(self._woken, selectors.EVENT_READ)
@@ -119,7 +119,7 @@ class BellRelay:
         raw.consume_input()
         while notice := raw.notifies():
             self._heard.append(notice)
-        # What this connection said was rung here before.
+        # Notifications of this connection were rung here before.
         others = [notice.extra for notice in self._heard if notice.be_pid != raw.backend_pid]
         self._heard.clear()
         if others:
@@ -131,7 +131,7 @@ class BellRelay:
 
 
 def in_payloads(names: str) -> Iterator[str]:
-    """Names with spaces between them, in parts that a notification holds."""
+    """Names separated by spaces, in parts that fit into a notification."""
     said, start = names.encode(), 0
     while len(said) - start > PAYLOAD_BYTES:
         end = said.rindex(b" ", start, start + PAYLOAD_BYTES + 1)

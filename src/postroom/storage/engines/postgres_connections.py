@@ -1,6 +1,6 @@
-"""Connections to PostgreSQL, watched: one without an answer is cut, a database that is gone is noticed.
+"""Watches connections to PostgreSQL: one without an answer is cut, and an outage is noticed.
 
-A database may hang without closing a connection; whoever waits for it is told so within seconds.
+A database may hang without closing a connection; callers then get an error within seconds.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from postroom import log
 from postroom.errors import Unavailable
 
-# The kernel's own watch; what stands in the URL goes first.
+# TCP keepalive of the kernel; settings in the URL take precedence.
 TCP: dict[str, str | int | None] = {
     "connect_timeout": 3,
     "keepalives": 1,
@@ -30,10 +30,10 @@ TCP: dict[str, str | int | None] = {
     "application_name": "postroom",
 }
 LOOK_SECONDS = 0.1
-SUSPICIOUS_SECONDS = 1.0  # so long without an answer: ask by another connection whether anybody is there
+SUSPICIOUS_SECONDS = 1.0  # after so long without an answer, another connection checks the database
 PROBE_SECONDS = 1.5
 PROBES_APART_SECONDS = 0.2
-# A statement ends by its own limit before this, where the database is there at all.
+# A statement ends by its own limit before this, if the database is there at all.
 HUNG_SECONDS = 5.0
 
 Rows = psycopg.Cursor[dict[str, Any]]
@@ -44,11 +44,11 @@ def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
 
 
 class PostgresConnection:
-    """A connection that one thread uses, and since when that thread waits for an answer."""
+    """A connection used by one thread, and since when that thread waits for an answer."""
 
     def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
         self._connection = connection
-        # Our own: the library closes its descriptor when it likes, and the number may be another file's then.
+        # A copy: the library may close its descriptor at any time, and the number may then be another file's.
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         self.waiting_since: float | None = None
         self.patience = HUNG_SECONDS
@@ -75,7 +75,7 @@ class PostgresConnection:
         return since is not None and time.monotonic() - since > seconds
 
     def cut(self) -> None:
-        """By any thread: whoever waits on this connection finds it broken."""
+        """From any thread: a thread that waits on this connection gets an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -85,7 +85,7 @@ class PostgresConnection:
 
 
 class PostgresConnections:
-    """Opens connections to one database. While it does not answer, no new one is tried, so nobody waits."""
+    """Opens connections to one database. During an outage no new one is tried, so that nobody waits."""
 
     def __init__(self, url: str) -> None:
         self._url = make_conninfo("", **(TCP | conninfo_to_dict(url)))
@@ -98,7 +98,7 @@ class PostgresConnections:
         self._watch: asyncio.Task[None] | None = None
 
     def open(self, **limits: str) -> PostgresConnection:
-        """The limits are settings of PostgreSQL for this connection."""
+        """The limits are PostgreSQL settings of this connection."""
         if self._is_down:
             raise Unavailable("The database does not answer. Try again.", retry_after=5)
         try:
@@ -149,7 +149,7 @@ class PostgresConnections:
             return [connection for connection in self._open if connection.has_waited(seconds)]
 
     def _probe_now_and_then(self) -> None:
-        """Side by side: one that was swallowed must not delay the one that gets through."""
+        """Probes run concurrently: one without an answer must not delay the one that succeeds."""
         now = time.monotonic()
         if now - self._probed_at >= PROBES_APART_SECONDS:
             self._probed_at = now

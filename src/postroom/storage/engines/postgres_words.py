@@ -1,6 +1,6 @@
-"""The index of words on PostgreSQL: `tsvector` under GIN, looked through from its newest part on.
+"""The word index on PostgreSQL: `tsvector` under GIN, searched from its newest part on.
 
-GIN gives all that match before the first is seen. So every entry also has the number of its part, and a
+GIN finds all matches before it returns the first. So every entry also has the number of its part, and a
 search names a few parts, then more, until it has enough.
 """
 
@@ -82,7 +82,7 @@ class PostgresWords:
 
 
 def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
-    """Numbers of parts to look in, and the doc right before them; no parts: in all that is left."""
+    """Numbers of parts to search, and the doc right before them; no numbers: all remaining parts."""
     last = (below - 1) >> PART_BITS
     for count in (FIRST_PARTS, MORE_PARTS):
         first = last - count + 1

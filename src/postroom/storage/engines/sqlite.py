@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 SYNCHRONOUS_FULL = 2
 CACHE_KILOBYTES = 16_000
-# Of a connection that nobody copies the log for: it does so itself.
+# For a connection without a checkpointer: it copies the log itself.
 LATEST_CHECKPOINT_PAGES = 32_000
 PAGE_BYTES = 4096
 LONG_READERS = 2
@@ -53,7 +53,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """It never copies the log: others do, while it writes. A log that was long is cut back."""
+    """It never checkpoints the log: another thread does, while it writes. A long log is truncated."""
     connection = connect(path)
     connection.execute("pragma wal_autocheckpoint = 0")
     connection.execute(f"pragma journal_size_limit = {LONG_LOG_PAGES * PAGE_BYTES}")
@@ -61,7 +61,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 
 def _require_full_durability(connection: sqlite3.Connection) -> None:
-    """A build of SQLite may ignore a pragma silently; an answer must never come before its fsync."""
+    """A build of SQLite may silently ignore a pragma; an answer must never come before its fsync."""
     (synchronous,) = connection.execute("pragma synchronous").fetchone()
     (journal_mode,) = connection.execute("pragma journal_mode").fetchone()
     if synchronous != SYNCHRONOUS_FULL or journal_mode != "wal":
@@ -79,7 +79,7 @@ def execute(
         raise
 
 
-# Rows are dicts, as on PostgreSQL: sqlite3.Row looks for each column by walking through all of their names.
+# Rows are dicts, as on PostgreSQL: sqlite3.Row finds each column by scanning all of their names.
 def _to_rows(cursor: sqlite3.Cursor) -> list[Row]:
     found = cursor.fetchall()
     if not found:
@@ -149,7 +149,7 @@ class SqliteSession:
             raise
 
     def commit(self) -> None:
-        """If that fails, the transaction is still there, and is rolled back."""
+        """If it fails, the transaction is still open, and is rolled back."""
         execute(self._connection, "commit", {})
         self._turns.end()
 
@@ -224,8 +224,7 @@ class LongReaders:
 
 class SqliteDatabase:
     def __init__(self, path: Path, first: sqlite3.Connection) -> None:
-        """The first connection, with the search index, goes on as the one that reads: to open one takes
-        milliseconds."""
+        """The first connection, with the search index, becomes the reader: opening one takes milliseconds."""
         self._path = path
         self._reader = first
         self._index = sqlite_index.path_beside(path)
@@ -258,7 +257,7 @@ class SqliteDatabase:
         return fn(self._read_tx, *args, **kwargs)
 
     def version(self) -> int:
-        """Changes whenever another connection has committed, also one of another process."""
+        """Changes when another connection has committed, also in another process."""
         found: int = execute(self._reader, "pragma data_version", {}).fetchone()[0]
         return found
 
@@ -297,7 +296,7 @@ class SqliteDatabase:
 
 
 def find_damage(path: Path) -> str:
-    """A table at a time, so that the log can be emptied in between. Empty: all of it is sound."""
+    """One table at a time, so that the log can be emptied in between. Empty if all is sound."""
     with closing(connect(path)) as connection:
         for (table,) in connection.execute(_TABLES).fetchall():
             if (found := _damage_of(connection, table)) != "ok":

@@ -1,6 +1,6 @@
-"""The file of the search index: beside the database, with a writer of its own that nobody waits for.
+"""The file of the search index: beside the database, with its own writer that nobody waits for.
 
-It is synced seldom. What a crash takes from it is made again, since it knows how far it has come.
+It is rarely synced. What a crash loses is made again, since it stores how far it has come.
 """
 
 import sqlite3
@@ -37,14 +37,14 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection:
-    """To a connection that only reads: one that writes would lock this file, too."""
+    """Only for a connection that reads: one that writes would lock this file too."""
     connection.execute("attach database ? as search", (str(path_beside(database)),))
     connection.execute(f"pragma search.cache_size = -{CACHE_KILOBYTES}")
     return connection
 
 
 def attach_prepared(connection: sqlite3.Connection, database: Path) -> None:
-    """Made first where it is not as this version needs it: to look needs no connection of its own."""
+    """Creates the file first if needed; checking that needs no connection of its own."""
     path = path_beside(database)
     if not (path.exists() and _is_attached_whole(connection, database)):
         prepare(path)
@@ -64,7 +64,7 @@ def _is_attached_whole(connection: sqlite3.Connection, database: Path) -> bool:
 
 
 def prepare(path: Path) -> None:
-    """Makes the file, or makes it anew if it cannot be read or is of an earlier version."""
+    """Creates the file, or creates it again if it is unreadable or of an earlier version."""
     try:
         if _make(path):
             return
@@ -80,7 +80,7 @@ def prepare(path: Path) -> None:
 
 
 def _make(path: Path) -> bool:
-    """Whatever is missing, in one transaction; nothing in a file of an earlier version."""
+    """Creates what is missing, in one transaction; changes nothing in a file of an earlier version."""
     path.touch(mode=0o600)
     with closing(connect(path)) as connection:
         if _is_of_earlier_version(connection):
@@ -96,6 +96,6 @@ def _is_of_earlier_version(connection: sqlite3.Connection) -> bool:
 
 
 def sync(path: Path) -> None:
-    """What was committed before is on the disk on return."""
+    """On return everything committed before is on disk."""
     with closing(connect(path)) as connection:
         connection.execute("pragma wal_checkpoint(passive)").fetchall()

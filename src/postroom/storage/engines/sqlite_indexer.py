@@ -1,4 +1,4 @@
-"""The connections of a process that does nothing but index: one reads the database, one writes the index."""
+"""The connections of the indexing process: one reads the database, one writes the index."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +28,7 @@ class SqliteIndexStore:
     async def read_long(
         self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Nobody waits for this process but who watches it."""
+        """No limit: no request waits for this process."""
         return await self.read(fn, *args, **kwargs)
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

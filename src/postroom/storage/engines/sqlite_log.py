@@ -1,8 +1,8 @@
-"""SQLite's log: copied into the database beside the writer, which never copies itself.
+"""Checkpoints SQLite's log in another thread than the writer's.
 
-A copy takes no lock that a commit needs, so both go on side by side. But the log begins anew only when all of
-it is copied, and a writer that is never idle is always some pages ahead: the log would grow for ever. So once
-it is long, the writer stands between two transactions, for the few pages that came during the last copy.
+A checkpoint takes no lock that a commit needs, so both run concurrently. But the log restarts only when all
+of it is copied, and a busy writer is always some pages ahead: the log would grow for ever. So once it is
+long, the writer pauses between two transactions, for the few pages that came during the last copy.
 """
 
 import sqlite3
@@ -19,18 +19,18 @@ from postroom import log
 STEP_PAGES = 1_000
 SHORTEST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 0.25
-# From this length on the log is to begin anew, once little is left to copy; beyond the last in any case.
+# From this length on the log should restart, once little is left to copy; beyond the last in any case.
 LONG_LOG_PAGES = 8_000
 LITTLE_PAGES = 100
 LONGEST_LOG_PAGES = 32_000
 COPIES_IN_A_ROW = 6
-# The planner's statistics, from a sample of each index: so that they are made in milliseconds.
+# The planner's statistics, from a sample of each index, so that they take milliseconds.
 ANALYZE_SECONDS = 600.0
 ANALYZED_ROWS = 400
 
 
 class Turns:
-    """Of the writer's transactions, and of what is done between two of them."""
+    """Coordinates the writer's transactions with work between them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -38,7 +38,7 @@ class Turns:
         self._is_asked = False
 
     def begin(self) -> None:
-        """Before a transaction: waits for whoever has asked to be alone."""
+        """Called before a transaction: waits for `between_transactions`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_asked)
             self._is_writing = True
@@ -50,7 +50,7 @@ class Turns:
 
     @contextmanager
     def between_transactions(self) -> Iterator[None]:
-        """The writer goes on with what it has begun, and begins nothing new before the block ends."""
+        """The writer finishes its transaction, and starts no other before the block ends."""
         with self._changed:
             self._is_asked = True
             self._changed.wait_for(lambda: not self._is_writing)
@@ -71,12 +71,12 @@ class LogCopy(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """False while somebody reads what the database was before."""
+        """False while a reader still uses an older state of the database."""
         return self.done == self.log
 
 
 class LogCopier:
-    """Copies in steps. Its connection is its own, as a copy waits for no lock and nobody waits for it."""
+    """Copies in steps, on its own connection: a copy waits for no lock, and nothing waits for it."""
 
     def __init__(self, connection: sqlite3.Connection, turns: Turns) -> None:
         self._connection = connection
@@ -86,14 +86,14 @@ class LogCopier:
         connection.execute(f"pragma analysis_limit = {ANALYZED_ROWS}")
 
     def step(self) -> int:
-        """Gives how many pages had to be copied."""
+        """Returns how many pages had to be copied."""
         copy = self._copy()
         if copy.log >= LONG_LOG_PAGES:
             self._let_begin_anew(copy)
         return copy.new
 
     def _let_begin_anew(self, copy: LogCopy) -> None:
-        """The writer stands only for a copy after which it can begin the log anew."""
+        """Pauses the writer only for a copy after which the log can restart."""
         for _ in range(COPIES_IN_A_ROW):
             if not copy.is_whole:
                 return
@@ -107,12 +107,12 @@ class LogCopier:
         is_busy, pages, done = self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
         if is_busy:  # another process copies
             return LogCopy(0, 0, 0)
-        new = done - self._done if done >= self._done else done  # less than before: the log began anew
+        new = done - self._done if done >= self._done else done  # less than before: the log has restarted
         self._done = done
         return LogCopy(pages, done, new)
 
     def analyze(self) -> None:
-        """Between transactions: who meets the lock of another connection sleeps, at times for far longer."""
+        """Between transactions: a connection that meets another's lock sleeps, sometimes for far too long."""
         with self._turns.between_transactions():
             self._connection.execute("pragma optimize").fetchall()
 
@@ -121,13 +121,13 @@ class LogCopier:
 
 
 def next_pause(pause_seconds: float, copied_pages: int) -> float:
-    """So that the next step has about as many pages as a step should have."""
+    """Chosen so that the next step has about the right number of pages."""
     wanted = pause_seconds * STEP_PAGES / max(copied_pages, 1)
     return min(max(wanted, SHORTEST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
 
 class Checkpointer:
-    """A thread that copies the log every now and then, and keeps statistics."""
+    """A thread that copies the log from time to time, and updates statistics."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], turns: Turns) -> None:
         self._connect = connect
@@ -137,7 +137,7 @@ class Checkpointer:
         self._thread.start()
 
     def _serve(self) -> None:
-        """Connects when the first copy is due: a database that is closed before needs none."""
+        """Connects when the first copy is due: a database closed before needs none."""
         copier: LogCopier | None = None
         analyze_at = time.monotonic() + ANALYZE_SECONDS
         pause_seconds = LONGEST_PAUSE_SECONDS
@@ -149,7 +149,7 @@ class Checkpointer:
                     analyze_at = time.monotonic() + ANALYZE_SECONDS
                     copier.analyze()
             except sqlite3.OperationalError:
-                pass  # no room: whoever writes next is told
+                pass  # no space: the next writer gets the error
             except Exception:
                 log.get().exception("the log of the database cannot be copied")
         if copier is not None:

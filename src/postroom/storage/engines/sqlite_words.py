@@ -1,4 +1,4 @@
-"""The index of words on SQLite: FTS5 without content, which takes an entry out when it is told it again."""
+"""The word index on SQLite: FTS5 without content, which needs an entry again to delete it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from postroom.mail.search.query import Query
 if TYPE_CHECKING:
     from postroom.storage.database import Tx
 
-# What FTS5 could not take out is found by nobody.
+# What FTS5 could not remove is never found.
 IS_THERE = "exists (select 1 from search_documents where doc = search_words.rowid)"
 
 
@@ -25,7 +25,7 @@ class SqliteWords:
         self._tx.run("insert into search_words (search_words) values ('delete-all')")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """One row a statement: of several, FTS5 writes what each statement brings as a segment of its own."""
+        """One row per statement: FTS5 writes each statement as its own segment."""
         for doc, entry in sorted(entries, key=lambda each: each[0]):
             self._tx.run(
                 "insert into search_words (rowid, words) values (:doc, :text)",

@@ -1,1 +1,1 @@
-"""Bytes that are kept small."""
+"""Compression of stored bytes."""

@@ -1,4 +1,4 @@
-"""Bytes kept small: compressed by Zstandard (RFC 8878), short ones with words that most of them share."""
+"""Compression by Zstandard (RFC 8878), for short texts with a dictionary of common words."""
 
 import sys
 from importlib.resources import files
@@ -11,10 +11,10 @@ else:
 MAGIC = b"\x28\xb5\x2f\xfd"  # how what is packed begins
 LEVEL = 1
 WORTH_PACKING_BYTES = 256
-# In longer ones words repeat themselves, and to look for those of others takes half as long again.
+# In longer texts words repeat, and using the dictionary takes half as long again.
 SHARING_WORDS_BYTES = 16 * 1024
 
-# What was packed with these words is read with them: the file must never change.
+# What was compressed with this dictionary needs it to be read: the file must never change.
 WORDS = files("postroom.storage.packed").joinpath("packing_words.txt").read_bytes()
 
 _words = zstd.ZstdDict(WORDS, is_raw=True)
@@ -23,11 +23,11 @@ _long = zstd.ZstdCompressor(level=LEVEL)
 
 
 class NotPacked(ValueError):
-    """These bytes were not packed, or are damaged."""
+    """These bytes were not compressed, or are damaged."""
 
 
 def pack(plain: bytes) -> bytes | None:
-    """None: packed they would hardly be shorter."""
+    """None if compression would hardly save anything."""
     if len(plain) < WORTH_PACKING_BYTES:
         return None
     compressor = _short if len(plain) <= SHARING_WORDS_BYTES else _long
@@ -43,5 +43,5 @@ def unpack(packed: bytes) -> bytes:
 
 
 def unpack_json(stored: bytes) -> bytes:
-    """Packed or not: JSON never begins as what is packed does."""
+    """Compressed or not: JSON never begins like compressed bytes."""
     return unpack(stored) if stored.startswith(MAGIC) else stored

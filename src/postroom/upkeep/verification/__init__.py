@@ -1,1 +1,1 @@
-"""Everything that is stored, looked at once: rows, large mails, the search index, counters."""
+"""Checks of everything stored: rows, large mails, the search index, counters."""

@@ -1,4 +1,4 @@
-"""Counters, which stand where totals are asked for: each is what counting says."""
+"""Checks stored counters against real counts."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ PAGE = 100
 class Counted(Struct, frozen=True):
     """A table whose columns are counted from others. `counts` has the select of each, for one row.
 
-    `owner` must be there: what is left of a deleted one is removed some rows at a time, and not counted.
+    `owner` must exist: leftovers of a deleted one are removed gradually, and not counted.
     """
 
     table: str
@@ -44,7 +44,7 @@ class Counted(Struct, frozen=True):
         return Page(findings, len(ids), following)
 
     def repair(self, tx: Tx, ids: Sequence[str]) -> None:
-        """Under the lock that everything takes that changes these rows."""
+        """Takes the lock that every change of these rows takes."""
         changes = ", ".join(f"{column} = ({sql})" for column, sql in self.counts.items())
         for each in sorted(set(ids)):
             _lock(tx, self.table, each)

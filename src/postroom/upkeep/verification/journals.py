@@ -1,4 +1,4 @@
-"""The journals: segments that can be read to their end, and mails that were set aside."""
+"""Checks the journals: segments are readable to their end, and mails that were set aside."""
 
 from postroom.inward.journal import places
 from postroom.resources import Resources, Tx
@@ -8,7 +8,7 @@ NAME, ASIDE = "journal", "mails set aside"
 
 
 async def look(resources: Resources, after: str) -> Page:
-    """What is not deposited yet, in one page: that is little."""
+    """What is not deposited yet, in one page, since it is little."""
     data_dir = resources.config.data_dir
     left = await resources.db.read_long(places.survey, PAGE_SECONDS, data_dir)
     found = [Finding(NAME, each.journal, each.damage) for each in left if each.damage]

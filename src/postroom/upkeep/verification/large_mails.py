@@ -1,4 +1,4 @@
-"""Large mails and files of drafts: each is in the store, with the bytes that its name says."""
+"""Checks large mails and files of drafts: each is in the store, with the bytes of its hash."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Messages: each can be read, has its bytes, and stands in an inbox and a thread that are there."""
+"""Checks messages: each is readable, has its bytes, and is in an existing inbox and thread."""
 
 from collections.abc import Iterator, Sequence
 
@@ -64,7 +64,7 @@ def _document(row: Row) -> documents.Document | None:
 
 
 def _size(row: Row, document: documents.Document) -> int | None:
-    """None: what is left of the bytes cannot be read."""
+    """None if the remaining bytes are unreadable."""
     try:
         content = raw_mails.plain(row["content"] or b"", row["content_bytes"])
     except packing.NotPacked:

@@ -1,4 +1,4 @@
-"""What a part of a verification is: it looks page by page, and may repair what is derived from other rows."""
+"""What a part of a verification is: it checks page by page, and may repair what is derived from others."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -10,7 +10,7 @@ PAGE_SECONDS = 60.0
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it should be. `is_derived`: it can be made anew from what is there."""
+    """Something that is wrong. `is_derived`: it can be made again from other data."""
 
     part: str
     id: str
@@ -19,7 +19,7 @@ class Finding(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What a look found, how much it has looked at, and where the next begins; None: nothing is left."""
+    """What was found, how many were checked, and where the next page begins; None: nothing is left."""
 
     findings: list[Finding]
     looked_at: int
@@ -27,7 +27,7 @@ class Page(Struct, frozen=True):
 
 
 class StoredPart(Struct, frozen=True):
-    """`count` tells how much there is to look at. `repair` is one transaction for the findings of a page."""
+    """`count` returns how much there is to check. `repair` is one transaction for the findings of a page."""
 
     name: str
     count: Callable[[Tx], int]
@@ -41,7 +41,7 @@ def of_rows(
     look: Callable[[Tx, str], Page],
     repair: Callable[[Tx, Sequence[str]], None] | None = None,
 ) -> StoredPart:
-    """A part that needs nothing but the database: each page is one look at one state of it."""
+    """A part that needs only the database: each page is one consistent read."""
 
     async def look_at_page(resources: Resources, after: str) -> Page:
         return await resources.db.read_long(look, PAGE_SECONDS, after)

@@ -1,4 +1,4 @@
-"""The search index: every message is in it or waits for it, and nothing else is."""
+"""Checks the search index: every message is in it or waits for it, and nothing else is."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ WAITING = (
 
 
 def look_for_missing(tx: Tx, after: str) -> Page:
-    """While earlier mail is gone through anew, it says nothing: what is missing comes by itself."""
+    """Reports nothing while earlier mail is indexed again: missing entries will come."""
     ids, following = next_ids(tx, "messages", "id", after, PAGE)
     if not ids or not indexing.is_whole(tx):
         return Page([], len(ids), following)
@@ -49,7 +49,7 @@ def look_for_left_over(tx: Tx, after: str) -> Page:
 
 
 def repair(tx: Tx, message_ids: Sequence[str]) -> None:
-    """The loop of the index makes or removes the entries, as for any other change."""
+    """The index loop makes or removes the entries, as for any other change."""
     indexing.enqueue_all(tx, message_ids)
 
 

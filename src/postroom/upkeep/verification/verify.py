@@ -1,4 +1,4 @@
-"""Goes through all parts, tells how far it is, and repairs what is derived if asked to."""
+"""Runs all checks, reports progress, and repairs what is derived if asked to."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from postroom.upkeep.verification import counters, journals, large_mails, messag
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, StoredPart
 
 DATABASE = "database"
-# What is looked at first is what others are derived from.
+# Checks first what others are derived from.
 PARTS: tuple[StoredPart, ...] = (
     journals.PART,
     messages.PART,
@@ -21,7 +21,7 @@ Tell = Callable[[int], None]
 
 
 class Verified(Struct, frozen=True):
-    """How much was looked at, what was found, and what of it was repaired."""
+    """How much was checked, what was found, and what was repaired."""
 
     looked_at: int
     findings: list[Finding]
@@ -42,7 +42,7 @@ async def count_all(resources: Resources, parts: Sequence[StoredPart] = PARTS) -
 async def verify(
     resources: Resources, repairs: bool, tell: Tell, parts: Sequence[StoredPart] = PARTS
 ) -> Verified:
-    """A database file that is damaged is said, and nothing more is asked of it."""
+    """If the database file is damaged, only that is reported."""
     if damage := await resources.db.find_damage():
         return Verified(0, [Finding(DATABASE, "", damage)], [])
     looked_at, findings, repaired = 0, list[Finding](), list[Finding]()

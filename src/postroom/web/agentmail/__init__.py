@@ -1,1 +1,1 @@
-"""The interface that the packages `agentmail` speak, below /v0: other words for the same verbs and rows."""
+"""The /v0 interface, spoken by the `agentmail` packages: other names for the same operations and rows."""

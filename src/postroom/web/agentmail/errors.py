@@ -1,4 +1,4 @@
-"""Errors in the words of /v0: a status, a name, a code, and which field is to blame."""
+"""Errors of /v0: status, name, code, and the field at fault."""
 
 import re
 
@@ -82,7 +82,7 @@ def error_response(error: ApiError, challenge: str) -> Response:
 
 
 def headers_of(error: ApiError, challenge: str) -> dict[str, str]:
-    """That an error has in the words of either interface."""
+    """Headers of an error, in either interface."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 408:
         headers["Connection"] = "close"  # the rest of the body may still come

@@ -1,4 +1,4 @@
-"""Events in the words of /v0, for its stream and its webhooks."""
+"""Events of /v0, for its stream and its webhooks."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from postroom.resources import Tx
 from postroom.web.agentmail import shapes, showing
 from postroom.web.streams.hub import Retold
 
-# Kinds there, by ours; the second is told with an id of its own.
+# Kinds of /v0 by ours; the second one is sent with its own id.
 TOLD = {
     kinds.MESSAGE_RECEIVED: ("message.received",),
     kinds.MESSAGE_BLOCKED: ("message.received.blocked",),
@@ -27,7 +27,7 @@ TOLD = {
     kinds.MESSAGE_CANCELLED: ("message.rejected",),
 }
 KINDS = tuple(dict.fromkeys(kind for told in TOLD.values() for kind in told))
-# What is known there and never happens here; to wait for it is no mistake.
+# Kinds that exist there and never happen here; waiting for one is no error.
 NEVER = (
     "message.received.spam",
     "message.received.unauthenticated",
@@ -46,7 +46,7 @@ FIELDS = {
 
 
 class HappenedTo(Struct, frozen=True):
-    """What the payload of an event says beside its message."""
+    """Fields of an event's payload besides its message."""
 
     recipient: str | None = None
     reason: str | None = None
@@ -59,7 +59,7 @@ def require_known(asked: list[str], field: str) -> None:
 
 
 def ours(asked: list[str]) -> list[str]:
-    """The kinds of ours that those are told of."""
+    """Our kinds of event that correspond to these."""
     return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
 
 
@@ -108,7 +108,7 @@ def about(
 
 
 def thread_of(tx: Tx, message: messages.Message) -> shapes.Thread | None:
-    """None of a mail that was not let in: it is in no thread."""
+    """None for a mail that was not let in: it is in no thread."""
     inbox = inboxes.find(tx, message.inbox_id)
     try:
         thread = None if inbox is None else threads.get(tx, inbox.reach, message.thread_id)

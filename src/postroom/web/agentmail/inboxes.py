@@ -42,7 +42,7 @@ def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
 def create_inbox(
     tx: Tx, caller: Caller, place: Reach, body: shapes.NewInbox, config: Config, now: int
 ) -> shapes.Inbox:
-    """The same client_id again gives the first one."""
+    """The same client_id again returns the first one."""
     pod_id = pods.choose(tx, caller.reach, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
@@ -65,7 +65,7 @@ def create_inbox(
 def set_status(
     tx: Tx, caller: Caller, inbox: Inbox, status: str | None, config: Config, now: int
 ) -> shapes.Inbox:
-    """A paused inbox holds what it sends; mail still comes."""
+    """A paused inbox holds what it sends, and still receives."""
     is_paused = pauses.find(tx, pauses.scope_of(inbox.reach)) is not None
     if status == PAUSED and not is_paused:
         pausing.put_pause(tx, caller, inbox.reach, config, now)
@@ -80,7 +80,7 @@ def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
 
 
 def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
-    """Words that begin one of the address or of the name, page by page of all that are looked through."""
+    """Finds words that begin a part of the address or name; each page covers a fixed number of inboxes."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
     found = listing.list_inboxes(tx, place, paging.span_of(looked_at))
     seen, behind = paging.cut(found, SEARCHED, paging.place_of)

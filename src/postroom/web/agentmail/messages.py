@@ -33,7 +33,7 @@ from postroom.web.interface.bodies import body as bodies
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")
 
-LOOKED_THROUGH = 500  # rows of a list that is filtered by what stands in the mails
+LOOKED_THROUGH = 500  # rows of a list that is filtered by the content of the mails
 GOT_AT_ONCE = 100
 DIRECTIONS = {showing.RECEIVED_LABEL: INBOUND, showing.SENT_LABEL: OUTBOUND}
 
@@ -66,7 +66,7 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
 
 
 def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
-    """What the rows tell; the rest is found by looking at the messages."""
+    """Conditions on rows; the rest is checked on the messages."""
     directions = {DIRECTIONS[label] for label in asked if label in DIRECTIONS}
     return Wanted(
         labels=tuple(given_of(asked)),
@@ -78,19 +78,19 @@ def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
 
 
 def given_of(asked: Sequence[str]) -> list[str]:
-    """Those that somebody gave, and that are kept as labels."""
+    """Labels given by users, which are stored as such."""
     return [label for label in dict.fromkeys(asked) if label not in showing.SYSTEM | showing.FLAGS]
 
 
 def wanted_trash(query: shapes.MailQuery, asked: Sequence[str]) -> bool | None:
-    """None: what is in Trash, too."""
+    """None: with and without Trash."""
     return True if showing.TRASH in asked else None if query.include_trash else False
 
 
 def filter_of(
     asked: Sequence[str], hidden: frozenset[str], *parts: tuple[Sequence[str], Callable[[Any], Sequence[str]]]
 ) -> Callable[[Any], bool] | None:
-    """By labels, and by parts of the texts that each shows. None: the rows tell all that is asked."""
+    """By labels and by parts of the shown texts. None if the rows decide everything."""
     system = showing.SYSTEM.intersection(asked)
     if not (system or hidden or any(words for words, _ in parts)):
         return None
@@ -111,7 +111,7 @@ def people_of(message: shapes.Message) -> list[str]:
 
 
 def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
-    """Each part stands in one of the texts, in letters of any size."""
+    """Whether each part is in one of the texts, ignoring case."""
     folded = [text.casefold() for text in texts]
     return all(any(part.casefold() in text for text in folded) for part in parts)
 
@@ -124,7 +124,7 @@ def look_through(
     limit: int,
     place: Callable[[Row], RowPlace],
 ) -> tuple[list[Shown], RowPlace | None]:
-    """As many as fit, and where the next page begins: a page may be empty and not the last."""
+    """As many as fit, and where the next page begins: an empty page need not be the last."""
     kept: list[tuple[Row, Shown]] = []
     for start in range(0, len(rows), showing.AT_ONCE):
         some = rows[start : start + showing.AT_ONCE]
@@ -157,7 +157,7 @@ def show_found(tx: Tx, found: Sequence[FoundMessage]) -> list[shapes.Message]:
 async def find(
     call: Call, query: shapes.SearchQuery, inbox_id: str | None, pod_id: str | None
 ) -> tuple[list[FoundMessage], RowPlace | None]:
-    """By the search of the interface, newest first, and where the next page begins."""
+    """Uses the search of /v1, newest first; also returns where the next page begins."""
     behind = paging.read_token(query.page_token)
     span = paging.span_of(query)
     asked = bodies.SearchQuery(query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id)
@@ -175,7 +175,7 @@ def lies_within(moment: int, span: Span) -> bool:
 
 
 async def get_message(call: Call, message_id: str) -> shapes.Message:
-    """With what its head says, which is read from the mail itself."""
+    """Includes header fields, which are read from the mail itself."""
     (shown,) = await call.resources.db.read(show_whole, call, message_id)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
@@ -193,7 +193,7 @@ def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
 
 
 def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
-    """A link to the mail as it came, which needs no key."""
+    """A link to the raw mail that needs no key."""
     message = messages.get(tx, caller.reach, message_id)
     (shown,) = showing.show_messages(tx, [message])
     secret = attachments.link_secret(tx)
@@ -222,7 +222,7 @@ def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> 
 
 
 def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list[str]:
-    """The ids of those that are there."""
+    """The ids of those that exist."""
     found = []
     for name in dict.fromkeys(given):
         with contextlib.suppress(NotFound):
@@ -237,7 +237,7 @@ def change_labels(tx: Tx, inbox: Inbox, message_id: str, body: shapes.LabelChang
 
 
 def batch_update(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.LabelChanges, now: int) -> shapes.Page:
-    """All that are there, or none."""
+    """Changes all that exist, or none."""
     message_ids = find_all(tx, caller, inbox, body.message_ids)
     updates = change_all(tx, inbox, message_ids, body, now)
     return {"limit": len(body.message_ids), "count": len(updates), "updates": updates}
@@ -252,7 +252,7 @@ def change_all(
 
 
 def list_label_changes(tx: Tx, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
-    """The labels that were set and removed, newest first."""
+    """Labels added and removed, newest first."""
     found = label_changes.list_span(tx, inbox.id, paging.span_of(query))
     return paging.page_of("events", found, query, partial(show_label_change, tx, inbox))
 
@@ -272,7 +272,7 @@ def show_label_change(tx: Tx, inbox: Inbox, change: label_changes.LabelChange) -
 
 
 def read_change(body: shapes.LabelChange) -> verbs.LabelChange:
-    """Own labels are written small. `unread` and `trash` are those of ours that may be set."""
+    """Labels are lower case. Of the system labels only `unread` and `trash` may be set."""
     added = folded(body.add_labels, "add_labels")
     removed = folded(body.remove_labels, "remove_labels")
     if not added and not removed:
@@ -298,7 +298,7 @@ def folded(given: shapes.OneOrMore | None, field: str) -> list[str]:
 
 
 def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
-    """Of what is not a received mail."""
+    """Labels for drafts and sends, without those of received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):
         raise BadRequest(f"{label} is a label of mail that is there.", field=field)

@@ -1,4 +1,4 @@
-"""What a path of /v0 names: an inbox by its address, a message by its Message-ID."""
+"""Resolves the names in paths of /v0: an inbox by its address, a message by its Message-ID."""
 
 from urllib.parse import unquote
 
@@ -22,7 +22,7 @@ from postroom.web.routing import Found, Router
 
 PREFIX = "/v0/"
 ADDRESS_CHARACTERS = 320
-# What has no counterpart here, by the words of a path; said before anybody is asked who he is.
+# What has no counterpart here, by the words of a path; refused before authentication.
 NO_COUNTERPART = frozenset(
     (
         "accounts",
@@ -40,7 +40,7 @@ NO_COUNTERPART = frozenset(
 
 
 def find(router: Router, method: str, path: str) -> Found | ApiError:
-    """A Message-ID may hold slashes: it goes from its `<` to the last `>`."""
+    """A Message-ID may contain slashes: it goes from its `<` to the last `>`."""
     if "\0" in path:
         return router.find_segments(method, path, [])
     segments = split(path)
@@ -62,13 +62,13 @@ def split(path: str) -> list[str]:
 
 
 async def resolve(call: Call, values: dict[str, str]) -> tuple[Call, dict[str, str]]:
-    """With our ids in the place of the names, and the inbox that the path names."""
+    """Replaces names by our ids, and adds the inbox that the path names."""
     inbox, named = await call.resources.db.read(look_up, call.caller, values)
     return replace(call, inbox=inbox), named
 
 
 def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | None, dict[str, str]]:
-    """Each lies in what stands before it."""
+    """Each is looked up within the one before it."""
     named, within, inbox = dict(values), caller.reach, None
     if "pod_id" in values:
         named["pod_id"] = pods.get(tx, within, values["pod_id"]).id
@@ -89,7 +89,7 @@ def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | Non
 
 
 def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
-    """To a key whose permissions leave out labels: what has them is not there."""
+    """For a key without permission for some labels, what has them does not exist."""
     if hidden := showing.hidden_from(caller):
         if isinstance(found, Thread):
             (thread,) = showing.show_threads(tx, [found])
@@ -102,7 +102,7 @@ def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
 
 
 def find_domain(tx: Tx, within: Reach, name: str) -> str:
-    """By its id, or by the domain itself."""
+    """By id or domain name."""
     found = None if "\0" in name else domains.find_by_name(tx, within, name)
     domain_id = name if found is None else found.id
     if domain_id != domains.SERVICE_ID:
@@ -118,7 +118,7 @@ def get_inbox(tx: Tx, reach: Reach, name: str) -> Inbox:
 
 
 def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:
-    """By its address, or by its id."""
+    """By address or id."""
     if ids.is_id(ids.INBOX, name):
         inbox = inboxes.find(tx, name)
     elif "@" not in name or len(name) > ADDRESS_CHARACTERS or "\0" in name:
@@ -139,7 +139,7 @@ def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
 
 
 def inbox_ids_of(tx: Tx, reach: Reach, given: list[str], field: str) -> list[str]:
-    """Of a body that names inboxes."""
+    """For a body that names inboxes."""
     found = [find_inbox(tx, reach, name) for name in given]
     if None in found:
         raise BadRequest(f"{field} names an inbox that is not there.", field=field)

@@ -1,4 +1,4 @@
-"""Pages of /v0: a token names the row behind which the next page begins."""
+"""Pages of /v0: a token names the row after which the next page begins."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ LISTS = frozenset(
 
 
 def collect(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """A list comes as a JSON array, or as a name that stands there again and again."""
+    """A list is a JSON array, or a name given several times."""
     named: dict[str, Any] = {}
     for name, value in pairs:
         if name not in LISTS:
@@ -39,7 +39,7 @@ def _values(name: str, value: str) -> list[str]:
 
 
 def span_of(query: Any) -> Span:
-    """Of one row more than asked for: whether there is another page."""
+    """Reads one row more than asked for, to know whether there is another page."""
     return Span(
         limit=query.limit + 1,
         behind=read_token(query.page_token),
@@ -77,7 +77,7 @@ def page(name: str, items: Sequence[Any], limit: int, next_from: RowPlace | None
 def cut(
     found: Sequence[T], limit: int, place: Callable[[T], RowPlace]
 ) -> tuple[Sequence[T], RowPlace | None]:
-    """Of a list that was read one row longer: the page, and the row that the next one is behind."""
+    """From a list read one row longer: the page, and the row after which the next one begins."""
     if len(found) <= limit:
         return found, None
     return found[:limit], place(found[limit - 1])
@@ -94,13 +94,13 @@ def page_of(
     show: Callable[[T], Any],
     place: Callable[[T], RowPlace] = place_of,
 ) -> dict[str, Any]:
-    """Of a list that was read one row longer."""
+    """Takes a list read one row longer."""
     some, behind = cut(found, query.limit, place)
     return page(name, [show(each) for each in some], query.limit, behind)
 
 
 def part_of(found: Sequence[T], query: Any, place: Callable[[T], RowPlace] = place_of) -> list[T]:
-    """Of a short list that is there as a whole, what a longer one is read for."""
+    """Takes from a short, complete list what a query would have read."""
     span = span_of(query)
     keyed = sorted(((place(each).at, place(each).id, each) for each in found), key=lambda row: row[:2])
     if span.behind is not None:

@@ -1,4 +1,4 @@
-"""The routes of /v0, as the table of the interface: which keys a row takes, and the permission they need."""
+"""The routes of /v0, like the route table of /v1: which keys a row takes, and the permission they need."""
 
 from collections.abc import Iterable
 
@@ -107,7 +107,7 @@ SETTINGS = (
     Route("GET", "/metrics/rates", metrics.get_rates, SCOPED, READING),
 )
 
-# By the last of these words in a path: what the permissions of a key call it.
+# By the last of these words in a path: the noun of its permission.
 NOUNS = {
     "inboxes": "inbox",
     "messages": "message",
@@ -136,13 +136,13 @@ VERBS = {
 
 
 def word_of(route: Route) -> str:
-    """The permission that a key needs which was given them one by one."""
+    """The /v0 permission that a key needs."""
     noun = [NOUNS[segment] for segment in route.segments if segment in NOUNS][-1]
     return noun and f"{noun}_{VERBS.get(route.segments[-1], CHANGES[route.method])}"
 
 
 def at(place: str, rows: Iterable[Route]) -> list[Route]:
-    """The same rows below a place; a pod is not for keys of one inbox."""
+    """The same rows below another path; those of a pod are not for keys of one inbox."""
     narrower = {SCOPED: POD} if place == OF_POD else {}
     below = [
         replace(row, path=f"{place}{row.path}", scope=narrower.get(row.scope, row.scope)) for row in rows

@@ -1,4 +1,4 @@
-"""What /v0 is asked and what it answers, in its own words: mail."""
+"""Requests and answers of /v0 about mail."""
 
 from typing import Annotated, Any, Literal
 
@@ -112,7 +112,7 @@ class Written(Struct, frozen=True, omit_defaults=True):
 
 
 class NewMail(Written, frozen=True):
-    """Of a send, an answer or a forward; each takes some of these."""
+    """For a send, a reply or a forward; each uses some of these."""
 
     headers: OwnHeaders | None = None
     reply_all: bool | None = None
@@ -142,7 +142,7 @@ class ShownFile(Struct, frozen=True, omit_defaults=True):
 
 
 class Shown(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a message and a thread both have."""
+    """Common to messages and threads."""
 
     inbox_id: str
     thread_id: str
@@ -158,7 +158,7 @@ class Shown(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Message(Shown, frozen=True, kw_only=True):
-    """A list shows no texts."""
+    """Lists leave out the texts."""
 
     message_id: str
     from_: str = field(name="from")

@@ -1,4 +1,4 @@
-"""Messages and threads in the words of /v0, made of the rows."""
+"""Messages and threads of /v0, made from the rows."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,14 +23,14 @@ from postroom.web.agentmail import shapes
 
 PREVIEW_CHARACTERS = 200
 AT_ONCE = 20  # messages that are in memory together
-LOOKED_AT = 20  # messages of a thread whose people and files are named in a list
+LOOKED_AT = 20  # messages of a thread whose people and files are shown in a list
 WAITING = (holds.HELD, holds.SCHEDULED)
 REFUSED = (holds.REJECTED, holds.EXPIRED, holds.CANCELLED)
 
 RECEIVED_LABEL, SENT_LABEL, UNREAD, TRASH = "received", "sent", "unread", "trash"
 HELD, SCHEDULED, DELIVERED, BOUNCED, REJECTED = "held", "scheduled", "delivered", "bounced", "rejected"
 SPAM, BLOCKED, UNAUTHENTICATED = "spam", "blocked", "unauthenticated"
-# Made of our fields, never given by anybody.
+# Derived from our fields, never set by anybody.
 SYSTEM = frozenset(
     (
         RECEIVED_LABEL,
@@ -49,21 +49,21 @@ SYSTEM = frozenset(
     )
 )
 
-# Kept otherwise, and set like any other.
+# Stored differently, but set like any other.
 FLAGS = frozenset((UNREAD, TRASH))
 # What a list does not show by itself.
 HIDDEN = frozenset((SPAM, TRASH, BLOCKED, UNAUTHENTICATED))
 
 
 def hidden_from(caller: Caller) -> frozenset[str]:
-    """Labels that a key with permissions of its own may not see."""
+    """Labels that a key with /v0 permissions may not see."""
     if caller.words is None:
         return frozenset()
     return frozenset(label for label in HIDDEN if f"label_{label}_read" not in caller.words)
 
 
 def show_by_ids(tx: Tx, message_ids: Sequence[str], *, is_whole: bool = False) -> list[shapes.Message]:
-    """In the given order, those that are there."""
+    """Those that exist, in the given order."""
     shown: list[shapes.Message] = []
     for start in range(0, len(message_ids), AT_ONCE):
         found = messages.list_by_ids(tx, message_ids[start : start + AT_ONCE])
@@ -121,7 +121,7 @@ def with_texts(shown: shapes.Message, document: Document) -> shapes.Message:
 
 
 def name_of(message: Message, document: Document, is_double: bool) -> str:
-    """Its Message-ID; its own id where it has none, or where an earlier mail of the inbox has the same."""
+    """Its Message-ID; its own id if it has none, or an earlier mail of the inbox has the same."""
     return message.id if is_double or not document.rfc_message_id else document.rfc_message_id
 
 
@@ -134,7 +134,7 @@ def name_by_id(tx: Tx, message_id: str) -> str | None:
 
 
 def labels_of(message: Message, document: Document, hold: Hold | None, is_unread: bool) -> set[str]:
-    """Those that are made of what is known of a message."""
+    """System labels, derived from the state of a message."""
     if document.direction == OUTBOUND:
         return labels_of_sent(message.status, None if hold is None else hold.state)
     found = {RECEIVED_LABEL}
@@ -146,7 +146,7 @@ def labels_of(message: Message, document: Document, hold: Hold | None, is_unread
 
 
 def named_by_people(given: Iterable[str]) -> set[str]:
-    """Without those that would be read as made of our fields: `/v1` knows no such meaning of a label."""
+    """Without labels named like system labels: in /v1 they have no such meaning."""
     return {label for label in given if labels.fold(label) not in SYSTEM | FLAGS}
 
 
@@ -174,14 +174,14 @@ def file_id(owner_id: str, position: int) -> str:
 
 
 def show_file(owner_id: str, position: int, file: Attachment | KeptFile) -> shapes.ShownFile:
-    """Of a message or of a draft."""
+    """A file of a message or a draft."""
     return shapes.ShownFile(file_id(owner_id, position), file.size_bytes, file.filename, file.content_type)
 
 
 def show_link(
     tx: Tx, owner_id: str, position: int, file: Attachment | KeptFile, links: Links
 ) -> shapes.ShownFile:
-    """With a link that needs no key, and is good while what the file belongs to is there."""
+    """With a link that needs no key, valid as long as its message or draft exists."""
     signed = replace(links, secret=attachments.link_secret(tx))
     return replace(
         show_file(owner_id, position, file),

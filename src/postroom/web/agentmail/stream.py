@@ -1,4 +1,4 @@
-"""The stream of /v0: what a client says on it, and events in its words."""
+"""The stream of /v0: its client messages, and its events."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -30,7 +30,7 @@ class Subscribe(Struct, frozen=True):
 
 
 class Listening(Struct, frozen=True):
-    """What somebody wants to hear of, and behind which event it begins."""
+    """The wanted events, and after which event they begin."""
 
     kinds: frozenset[str]
     inbox_ids: frozenset[str]

@@ -1,4 +1,4 @@
-"""Threads of /v0, of an inbox, a pod or all that a key reaches."""
+"""Threads of /v0: of an inbox, a pod or the whole reach of a key."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -73,7 +73,7 @@ def show_by_ids(tx: Tx, call: Call, thread_ids: Sequence[str]) -> list[shapes.Th
 
 
 def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfThreadQuery) -> shapes.Page:
-    """Its newest messages, oldest of them first; the next page has older ones."""
+    """Its newest messages, oldest first; the next page has older ones."""
     thread = threads.get(tx, caller.reach, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
     places, behind = paging.cut(listing.list_of_thread(tx, thread, span), query.limit, lambda place: place)
@@ -94,7 +94,7 @@ def get_thread_file(
 
 
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: shapes.LabelChange, now: int) -> shapes.Page:
-    """Of all its messages."""
+    """Changes all its messages."""
     asked = read_change(body)
     thread = threads.get(tx, caller.reach, thread_id)
     if asked.is_trashed is not None:

@@ -1,1 +1,1 @@
-"""The front office: pages for the person who answers for the agents."""
+"""The dashboard: pages for the person responsible for the agents."""

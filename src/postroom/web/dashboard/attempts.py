@@ -1,4 +1,4 @@
-"""Attempts to sign in: after a few that failed, whoever tries that key from that address has to wait."""
+"""Sign-in attempts: after some failures, further ones with that key from that address have to wait."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ LONGEST_WAIT = 15 * MINUTE
 FORGOTTEN_AFTER = 60 * MINUTE
 MOST_REMEMBERED = 10_000
 KEY_CHARACTERS = 7
-FAILURE_SECONDS = 0.5  # every failed attempt is answered so much later
+FAILURE_SECONDS = 0.5  # the delay of the answer to a failed attempt
 
 
 class _Failures(Struct):
@@ -22,7 +22,7 @@ class _Failures(Struct):
 class Attempts:
     """Counted in memory by each node. The wait doubles with each further failure.
 
-    By address and beginning of the key together: who guesses keeps nobody out but himself.
+    By address and beginning of the key together: someone who guesses locks out only themselves.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Attempts:
         self._failures[_name(address, token)] = failures
 
     def forget(self, address: str, token: str) -> None:
-        """Whoever got in has shown that the failures before were his own."""
+        """A success shows that the failures before were by the same person."""
         self._failures.pop(_name(address, token), None)
 
 

@@ -1,4 +1,4 @@
-"""Operations that a click at a page asked for, and that are done a while later."""
+"""Operations requested by a click on a page that run after a delay."""
 
 from contextlib import closing
 from typing import Any
@@ -64,7 +64,7 @@ async def carry_out_delayed(resources: Resources, courier: WebhookCourier) -> No
 
 
 async def carry_out(resources: Resources, courier: WebhookCourier, action_id: str) -> None:
-    """With the rights that the person has by now: a session that was ended meanwhile does nothing more."""
+    """With the current rights of the person: a session that has ended does nothing more."""
     action = await resources.db.write(delayed_actions.claim, action_id, resources.now())
     if action is None:
         return
@@ -85,7 +85,7 @@ async def carry_out(resources: Resources, courier: WebhookCourier, action_id: st
 
 
 async def perform_all(call: Call, action: DelayedAction) -> list[str]:
-    """Why some of it was refused."""
+    """Returns why some of it was refused."""
     route = BY_NAME.get(action.operation)
     if route is None:
         log.get().error("a delayed action is not known here", operation=action.operation)
@@ -95,7 +95,7 @@ async def perform_all(call: Call, action: DelayedAction) -> list[str]:
         try:
             await operations.perform(route, call, to_arguments(route, given))
         except ApiError as error:
-            if error.status >= 500:  # ours: it is done again when its lease has ended
+            if error.status >= 500:  # our fault: it is retried when its lease has ended
                 raise
             refused.append(error.message)
     return refused

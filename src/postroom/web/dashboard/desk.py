@@ -44,11 +44,11 @@ EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 
 
 class Frame(Struct, frozen=True):
-    """What stands around every page."""
+    """The data around every page."""
 
-    pods: list[Pod]  # to choose from; none where there is no choice
+    pods: list[Pod]  # to choose from; empty if there is no choice
     pod_id: str  # the one that is chosen
-    own_pod: str  # the name of the one that this session is of
+    own_pod: str  # the name of the pod of this session
     inboxes: list[Inbox]
     inbox_total: int
     unread: dict[str, int]
@@ -56,7 +56,7 @@ class Frame(Struct, frozen=True):
     pause: Pause | None
     last_event_id: str
     is_operator: bool
-    own_pods: list[Pod]  # of somebody who has several, to choose from
+    own_pods: list[Pod]  # of a user with several, to choose from
     delayed: list[DelayedAction]  # what can still be taken back
 
     @property
@@ -70,7 +70,7 @@ class Desk(Struct, frozen=True):
     renderer: Renderer
 
     async def show(self, template: str, here: str, status: int = 200, /, **values: Any) -> Response:
-        """`here` is the word of the rail that the page belongs to."""
+        """`here` is the entry of the navigation that the page belongs to."""
         frame = await self.read(read_frame, self)
         request = self.call.request
         notice = unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
@@ -95,24 +95,24 @@ class Desk(Struct, frozen=True):
         return response
 
     async def run(self, verb: Callable[..., T], **arguments: Any) -> T:
-        """An operation of the interface, with its checks, for the person at the page."""
+        """Runs an operation of the interface, with its checks, for the person on the page."""
         result: T = await operations.perform(ROUTE_OF[verb], self.call, arguments)
         return result
 
     async def perform(self, operation: Callable[..., Awaitable[T]], **arguments: Any) -> T:
-        """The same for an operation that is more than one transaction."""
+        """The same for an operation of more than one transaction."""
         result: T = await operations.perform(ROUTE_OF[operation], self.call, arguments)
         return result
 
     async def ask(self, operation: Callable[..., Any], **arguments: Any) -> Any:
-        """What any of them answers, as the plain values that the interface would show."""
+        """The answer of an operation as the plain values that the interface would show."""
         return plain(await operations.perform(ROUTE_OF[operation], self.call, arguments))
 
     async def read(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.call.resources.db.read(work, *args, **kwargs)
 
     async def decide(self, verb: Callable[..., T], *arguments: Any) -> T:
-        """A verb that has no row in the interface: the person and the time stand around what it takes."""
+        """Runs a verb without a route: called with the person, the arguments and the time."""
         return await self.call.resources.db.write(verb, self.call.decider, *arguments, self.call.now())
 
     def may(self, permission: str) -> bool:
@@ -120,7 +120,7 @@ class Desk(Struct, frozen=True):
 
     @property
     def smtp(self) -> str:
-        """Where mail is handed in. A server that listens everywhere is reached where its pages are."""
+        """Where mail is sent to. A server that listens everywhere is reached at the host of its pages."""
         resources = self.call.resources
         host = resources.config.smtp.host
         if host in EVERYWHERE:
@@ -129,12 +129,12 @@ class Desk(Struct, frozen=True):
 
 
 def plain(answer: Any) -> Any:
-    """What an operation answers, as plain values: the pages show what the interface says."""
+    """The answer of an operation as plain values, as the interface shows it."""
     return msgspec.json.decode(msgspec.json.encode(answer))
 
 
 def go(path: str, notice: str = "", undo: str = "") -> Response:
-    """To another page, which says what was done, and has a button that posts to `undo`."""
+    """Redirects to a page that shows a notice, with a button that posts to `undo`."""
     response = RedirectResponse(path, 303, headers=HEADERS)
     for name, value in ((NOTICE, notice), (UNDO, undo)):
         if value:
@@ -145,7 +145,7 @@ def go(path: str, notice: str = "", undo: str = "") -> Response:
 
 
 def read_undo(request: Request) -> str:
-    """One of our own paths; a cookie that somebody else set leads nowhere."""
+    """Only one of our own paths: a cookie set by somebody else leads nowhere."""
     path = unquote(cookies.find(request, UNDO)[:NOTICE_CHARACTERS])
     return path if path and own_path(path) == path else ""
 
@@ -186,12 +186,12 @@ def list_own_pods(tx: Tx, desk: Desk) -> list[Pod]:
 
 
 def nonce_of(token: str) -> str:
-    """What our own htmx attributes carry; the same for all of a session, since parts of a page come anew."""
+    """The nonce of our own htmx attributes; the same for a session, since parts of a page are reloaded."""
     return blake2s(token.encode(), person=b"hx-nonce", digest_size=12).hexdigest()
 
 
 def address_of(request: Request) -> str:
-    """The page that is open, to come back to; a part of a page belongs to the whole that asks for it."""
+    """The open page, to return to; for a part of a page, the page that asked for it."""
     if "hx-current-url" in request.headers:
         return own_page(request.headers["hx-current-url"])
     query = request.url.query

@@ -1,4 +1,4 @@
-"""Forms that a page sends: read into the same kind of types as the bodies of the interface."""
+"""Forms sent by pages: read into the same kind of types as the bodies of the interface."""
 
 import asyncio
 import re
@@ -71,7 +71,7 @@ async def read_upload(request: Request, kind: type[Struct]) -> Any:
 
 
 async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[SentFile]]:
-    """A browser sends a part without a name where no file was chosen."""
+    """A browser sends a part without a name if no file was chosen."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     async with counted.form(max_files=FILES_LIMIT, max_part_size=LETTER_LIMIT_BYTES) as form:
@@ -94,7 +94,7 @@ def _convert(pairs: list[tuple[str, str]], kind: type[Struct]) -> Any:
 
 
 def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, Any]:
-    """What was left empty is as if it were not there, unless it has to be."""
+    """Empty fields count as missing, unless required."""
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
@@ -107,7 +107,7 @@ def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, An
 
 
 def require_own_page(request: Request, base_url: str) -> None:
-    """A change is asked for by one of our pages: the browser says so itself."""
+    """A change must come from one of our pages, as the browser's headers show."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         is_own = site == "same-origin"
@@ -123,10 +123,10 @@ def is_own_origin(origin: str | None, host: str | None, base_url: str) -> bool:
 
 
 def own_path(wanted: str) -> str:
-    """One of our own pages, or else the first: nobody is sent elsewhere."""
+    """One of our own pages, else the first: nobody is sent elsewhere."""
     return wanted if _OWN_PATH.fullmatch(wanted) and "//" not in wanted else HOME
 
 
 def own_page(url: str) -> str:
-    """The same of a whole URL, as browsers name the page that somebody comes from."""
+    """The same for a whole URL, as in a Referer header."""
     return own_path("/" + url.partition("://")[2].partition("/")[2])

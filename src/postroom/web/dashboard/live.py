@@ -1,4 +1,4 @@
-"""Open pages hear at /app/live that something happened, and ask for it themselves, as their session may."""
+"""Tells open pages at /app/live that something happened; they fetch it themselves, with their session."""
 
 import asyncio
 import contextlib
@@ -32,16 +32,16 @@ from postroom.web.streams.stream import (
 PATH = "/app/live"
 NAMED = 50  # more places than this are not named one by one
 MANY = "many"
-MOST_MISSED = 1000  # events that a page is told one by one when it comes back
-REST_SECONDS = 0.15  # a page hears at most so often, however much happens
-# And the more pages are open, the less often each: what it hears it asks for, which costs a few milliseconds.
+MOST_MISSED = 1000  # events that a returning page is told one by one
+REST_SECONDS = 0.15  # a page is notified at most this often
+# The more pages are open, the less often each: a notified page makes a request of a few milliseconds.
 REST_SECONDS_A_PAGE = 0.2
 LONGEST_REST_SECONDS = 15.0
 SESSION_WATCH_SECONDS = 1.0
 
 
 class OpenPage:
-    """One open page. It hears that something happened within its reach, not what."""
+    """One open page. It learns that something happened within its reach, not what."""
 
     retell = None
 
@@ -81,7 +81,7 @@ class OpenPage:
         self.news.set()
 
     def tell_of_many(self) -> None:
-        """More happened than it can be told one by one."""
+        """Too much happened for single notices."""
         self._places.add(MANY)
         self.news.set()
 
@@ -94,13 +94,13 @@ class OpenPage:
         self.news.set()
 
     async def rest(self, seconds: float) -> None:
-        """Unless it ends meanwhile."""
+        """Waits, unless the page ends meanwhile."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.is_over.wait()
 
     def take_news(self) -> str:
-        """All since the last time, in one message."""
+        """Everything since the last time, in one message."""
         news = {"last": self._last, "counts": self._counts, "places": sorted(self._places)}
         self._counts, self._places = {}, set()
         self.news.clear()
@@ -149,7 +149,7 @@ class Live:
         return await self._resources.db.read(admit, token, after, self._resources.now())
 
     async def watch_sessions(self) -> None:
-        """Runs until cancelled: a page whose session has ended is closed within a second."""
+        """Runs until cancelled: if a session has ended, its pages close within a second."""
         while True:
             await asyncio.sleep(SESSION_WATCH_SECONDS)
             asked = sorted({page.session.id for page in self._pages})
@@ -181,7 +181,7 @@ class Live:
 
 
 async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
-    """What came behind the event that the page knows is told first, if it is not too much."""
+    """First replays events after the one that the page knows, if they are not too many."""
     await hub.wait_until_ready()
     if known is not None and hub.position - known <= MOST_MISSED:
         hub.start_replay(page, known)
@@ -192,19 +192,19 @@ async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
 
 
 def rest_seconds(pages: int) -> float:
-    """For all pages together it comes to about the same, however many there are."""
+    """Grows with the number of pages, so that the total load stays about the same."""
     return min(max(REST_SECONDS, pages * REST_SECONDS_A_PAGE), LONGEST_REST_SECONDS)
 
 
 async def until_gone(page: OpenPage, receive: Receive) -> None:
-    """A page says nothing that matters; when it is closed, its end is noted."""
+    """A page sends nothing that matters; waits until it is closed."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
     page.leave()
 
 
 def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, int | None]:
-    """The page, and the position of the event that it knows; None where that is not in the log any more."""
+    """The page, and the position of the event that it knows; None if that is no longer in the log."""
     found = sessions.find(tx, token, now) if token else None
     if found is None:
         raise Unauthorized("Sign in first.")

@@ -1,4 +1,4 @@
-"""The door of the front office: session, route, permission, then the page; the order of the interface."""
+"""Entry of the dashboard: session, route, permission, then the page; in the order of the interface."""
 
 import gzip
 from typing import Any
@@ -47,7 +47,7 @@ class Office:
         self._limit = RequestLimit()
 
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
-        """The name of the route, and its page. What goes wrong is a page as well."""
+        """The name of the route, and its page. Errors are pages too."""
         try:
             route, response = await self._answer(request)
             return route, pack(request, response)
@@ -89,7 +89,7 @@ class Office:
         return found
 
     async def _open_page(self, request: Request, session: Session, caller: Caller) -> tuple[str, Response]:
-        """A person's clicks are counted apart from the requests of the account's agents."""
+        """A person's clicks are limited separately from the account's agents."""
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         self._limit.count(session.id, most, self._resources.now()).require()
         found = ROUTER.find(request.method, request.scope["path"])
@@ -103,7 +103,7 @@ class Office:
         )
 
     async def _explain(self, request: Request, error: ApiError) -> Response:
-        """What a form asked for and did not get is said on the page that the form stands on."""
+        """An error of a form is shown on the page of the form."""
         page = own_page(request.headers.get("referer", ""))
         if request.method != "POST" or error.status >= 500 or page == HOME:
             return self._error(request, error)
@@ -130,7 +130,7 @@ def with_retry(response: Response, error: ApiError) -> Response:
 
 
 def opening(request: Request, page: str, error: ApiError) -> Request:
-    """The same person's request for that page, which tells what went wrong."""
+    """A request of the same person for that page, which shows the error."""
     path, _, query = page.partition("?")
     scope = {
         **request.scope,
@@ -157,7 +157,7 @@ async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:
 
 
 def pack(request: Request, response: Response) -> Response:
-    """Not for a page that another site opened: from its size that site might learn what is on it."""
+    """Not for a page opened by another site: the compressed size might reveal its content."""
     is_own = request.headers.get("sec-fetch-site") in ("same-origin", "none")
     is_long = len(response.body) > PACKED_ABOVE_BYTES and "content-encoding" not in response.headers
     if is_own and is_long and "gzip" in request.headers.get("accept-encoding", ""):

@@ -35,12 +35,12 @@ HEADERS = {
 
 
 class LinkDesk:
-    """Answers whoever has a link of a mail. Programs that look at every link send GET: only POST decides."""
+    """Pages behind links in mails. Programs that check links send GET: only POST decides."""
 
     path: str
     template: str
     nothing: str  # the title where it cannot be done
-    values: ClassVar[dict[str, object]]  # that the template needs, unless a page gives them
+    values: ClassVar[dict[str, object]]  # needed by the template, unless a page gives them
 
     def __init__(self, resources: Resources, renderer: Renderer) -> None:
         self._resources = resources
@@ -72,7 +72,7 @@ class LinkDesk:
 
 
 class ReviewDesk(LinkDesk):
-    """Of a mail that waits."""
+    """For a held mail."""
 
     path, template, nothing = REVIEW_PATH, "review.html", "Nothing to decide"
     values: ClassVar = {"review": None, "holds": holds}

@@ -1,4 +1,4 @@
-"""The pages: a row names whose session a page takes, and the permission that it needs."""
+"""The pages: each row names which sessions a page takes, and the permission that it needs."""
 
 from functools import partial
 

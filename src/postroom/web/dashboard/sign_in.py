@@ -1,4 +1,4 @@
-"""Signing in and out: a key, a link, a mail or a passkey becomes a session, whose token a cookie holds."""
+"""Signing in and out: a key, link, mail or passkey becomes a session, whose token is in a cookie."""
 
 import asyncio
 from urllib.parse import quote
@@ -53,12 +53,12 @@ class SignIn(Struct, frozen=True):
 
     @property
     def guessed(self) -> str:
-        """What somebody could try again and again."""
+        """The secret that could be guessed by repeated tries."""
         return self.invitation or self.mail or self.link or self.key.strip() or self.address or "passkey"
 
 
 class SignInDesk:
-    """Where people without a session come."""
+    """Pages for people without a session."""
 
     def __init__(self, resources: Resources, renderer: Renderer, fetcher: Fetcher) -> None:
         self._resources = resources
@@ -128,7 +128,7 @@ class SignInDesk:
         await self._resources.db.write(verbs.begin, form.proof, new, browser, config, now)
 
     async def _offer(self, request: Request) -> Response:
-        """What the browser hands to a device, and a cookie: the answer has to come from here."""
+        """A challenge for the browser, and a cookie: the answer must come from this browser."""
         require_method(request, "POST")
         config, now = self._resources.config, self._resources.now()
         require_own_page(request, config.base_url)
@@ -154,7 +154,7 @@ class SignInDesk:
         return with_secret(response, secret, browser, challenges.LIFETIME, base_url)
 
     async def _come_from_provider(self, request: Request) -> Response:
-        """The browser was sent here by another site: nothing but the attempt of this browser counts."""
+        """Another site redirected the browser here: only the attempt of this browser counts."""
         require_method(request, "GET")
         config, now = self._resources.config, self._resources.now()
         new, browser = new_session(request), cookies.find(request, single_sign_on.COOKIE)
@@ -166,7 +166,7 @@ class SignInDesk:
         return with_cookie(go(own_path(attempt.next)), new.token, config.base_url)
 
     async def _begin_with_passkey(self, request: Request, credential: str, new: NewSession) -> None:
-        """The challenge is used up first, whatever is found out about the rest."""
+        """The challenge is used up first, whatever the result."""
         db, now = self._resources.db, self._resources.now()
         party = passkeys.require_party(self._resources.config)
         answer = passkeys.read_answer(credential)
@@ -176,7 +176,7 @@ class SignInDesk:
         await db.write(verbs.begin_with_passkey, found, sign_count, new, now)
 
     async def _ask(self, form: SignIn, visitor: SignInOrigin) -> Response:
-        """The same answer for every address; who asks often waits."""
+        """The same answer for every address; repeated requests have to wait."""
         config, now = self._resources.config, self._resources.now()
         self._attempts.note_failure(visitor.address, form.address, now)
         browser = sessions.new_token()
@@ -189,7 +189,7 @@ class SignInDesk:
 def with_secret(
     response: Response, name: str, secret: str, lifetime: int, base_url: str, path: str = PATH
 ) -> Response:
-    """By which the browser is known again, on these pages alone."""
+    """Sets a cookie that identifies this browser, for this path only."""
     response.set_cookie(
         name,
         secret,
@@ -208,7 +208,7 @@ def require_method(request: Request, *allowed: str) -> None:
 
 
 def without_secrets(form: SignIn, keep: bool = False) -> SignIn:
-    """What is shown again after a refusal; a link whose form had a fault is still good."""
+    """What is shown again after a refusal; a link is still valid after an error in its form."""
     shown = SignIn(name=form.name, email=form.email, next=own_path(form.next))
     return structs.replace(shown, link=form.link, invitation=form.invitation) if keep else shown
 
@@ -226,7 +226,7 @@ def with_cookie(response: Response, token: str, base_url: str) -> Response:
 
 
 def to_sign_in(request: Request) -> Response:
-    """Back to where he wanted to be, after signing in. A part of a page reloads the whole of it."""
+    """Returns to the wanted page after signing in. A part of a page reloads the whole page."""
     if "hx-request" in request.headers:
         return Response(status_code=401, headers={**HEADERS, "HX-Refresh": "true"})
     query = f"?{request.url.query}" if request.url.query else ""

@@ -1,4 +1,4 @@
-"""The way to a provider of single sign-on, and back with its answer."""
+"""Redirects to a single sign-on provider, and takes its answer."""
 
 from urllib.parse import urlencode
 
@@ -33,7 +33,7 @@ class SingleSignOn:
         return f"{self._resources.config.base_url}{ANSWER_PATH}"
 
     async def begin(self, wanted: str) -> tuple[Response, str]:
-        """The way there, and a secret for the browser that goes it."""
+        """The redirect, and a secret for this browser."""
         if not verbs.is_offered(self._resources.config):
             raise NotFound("There is no single sign-on here.")
         config, now = self._resources.config, self._resources.now()
@@ -44,7 +44,7 @@ class SingleSignOn:
         return RedirectResponse(url, 303, headers=HEADERS), browser
 
     async def take_answer(self, request: Request, browser: str) -> tuple[Attempt, ProvenAddress]:
-        """The attempt is used up first, whatever its answer says."""
+        """The attempt is used up first, whatever the answer."""
         query, now = request.query_params, self._resources.now()
         attempt = await self._resources.db.write(verbs.take_attempt, query.get("state", ""), browser, now)
         issuer = query.get("iss")

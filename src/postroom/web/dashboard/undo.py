@@ -1,4 +1,4 @@
-"""One undo for what one click ends: tried at once, and done ten seconds later, unless it is taken back."""
+"""Undo for actions of one click: tried at once, and done ten seconds later unless undone."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class BackForm(Struct, frozen=True):
 
 
 class Trial(NamedTuple):
-    """What was asked for and may be done, what each answered, and why the rest was refused."""
+    """What may be done, the answers, and why the rest was refused."""
 
     asked: list[dict[str, Any]]
     results: list[Any]
@@ -34,13 +34,13 @@ class Trial(NamedTuple):
 
 
 async def delay(desk: Desk, operation: Any, to: str, said: str, **arguments: Any) -> Response:
-    """Refused at once where it would be refused; else done after ten seconds."""
+    """Refused at once if it would be refused; else done after ten seconds."""
     await try_out(desk.call, ROUTES[operation], arguments)
     return await keep(desk, operation, [arguments], to, said)
 
 
 def delayed(operation: Any, to: str, said: str) -> Callable[..., Awaitable[Response]]:
-    """A page that asks for no more than an operation on what its path names, such as a deletion."""
+    """A page that only runs an operation on what its path names, such as a deletion."""
 
     async def ask(desk: Desk, **named: str) -> Response:
         return await delay(desk, operation, to, said.format(seconds=SECONDS), **named)
@@ -49,7 +49,7 @@ def delayed(operation: Any, to: str, said: str) -> Callable[..., Awaitable[Respo
 
 
 async def try_all(desk: Desk, operation: Any, asked: list[dict[str, Any]]) -> Trial:
-    """One refusal stops no other."""
+    """One refusal does not stop the others."""
     operations.require_permitted(desk.call.caller, ROUTES[operation])
     trial = Trial([], [], [])
     for arguments in asked:
@@ -62,7 +62,7 @@ async def try_all(desk: Desk, operation: Any, asked: list[dict[str, Any]]) -> Tr
 
 
 async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
-    """All of it in a transaction that is rolled back. What takes more than one is only looked for."""
+    """Runs it in a transaction that is rolled back. If it needs several, only looks for the target."""
     operations.require_permitted(call.caller, route)
     if not route.is_verb:
         named = {name: arguments[name] for name in route.path_names}
@@ -71,7 +71,7 @@ async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
 
 
 async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str, said: str) -> Response:
-    """Every page of this session tells of it, with a button that takes it back."""
+    """Every page of this session shows it, with an undo button."""
     if not asked:
         return go(to, said)
     route, call = ROUTES[operation], desk.call
@@ -113,7 +113,7 @@ async def dismiss(desk: Desk, action_id: str, body: BackForm) -> Response:
 
 
 async def do_all_now(desk: Desk) -> None:
-    """Before the session ends, or works elsewhere: what it asked for is not lost."""
+    """Before the session ends or changes its pod: nothing requested is lost."""
     own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     for action in own:
         await carry_out(desk.call.resources, desk.call.webhook_courier, action.id)

@@ -1,4 +1,4 @@
-"""The page behind the link of List-Unsubscribe: it asks, and only POST decides (RFC 8058). No session."""
+"""The page behind the List-Unsubscribe link: it asks, and only POST unsubscribes (RFC 8058). No session."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from postroom.web.requests.request_body import read_bytes
 
 
 class UnsubscribeDesk(LinkDesk):
-    """Of a mailing: a person opens it, or the mail program that has its button."""
+    """For a mailing: used by a person, or by a mail program's button."""
 
     path, template, nothing = UNSUBSCRIBE_PATH, "unsubscribe.html", "Nothing to do"
     values: ClassVar = {"here": "", "is_done": False}

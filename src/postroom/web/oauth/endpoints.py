@@ -1,4 +1,4 @@
-"""What programs ask to sign in by OAuth 2.1, and the codes of those without a browser."""
+"""Endpoints for programs that sign in by OAuth 2.1, and for codes of those without a browser."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -173,7 +173,7 @@ def to_json(value: object, status: int = 200) -> Response:
 
 
 def to_program(asked: Asked, config: Config, **answer: str) -> str:
-    """The address of the program, with the answer in its query (RFC 6749, 4.1.2; RFC 9207)."""
+    """The program's address, with the answer in its query (RFC 6749, 4.1.2; RFC 9207)."""
     given = {**answer, "iss": config.base_url} | ({"state": asked.state} if asked.state else {})
     sign = "&" if "?" in asked.redirect_uri else "?"
     return f"{asked.redirect_uri}{sign}{urlencode(given)}"

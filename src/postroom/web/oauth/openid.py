@@ -1,4 +1,4 @@
-"""What an OpenID Connect provider is asked, and what of its answers is believed (OpenID Connect Core 1.0)."""
+"""Requests to an OpenID Connect provider, and the checks of its answers (OpenID Connect Core 1.0)."""
 
 import base64
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ KEY_TYPES = ("RSA", "EC", "OKP")
 
 
 class Provider(Struct, frozen=True):
-    """What it says of itself."""
+    """The provider's own description."""
 
     issuer: str
     authorization_endpoint: str
@@ -46,7 +46,7 @@ class IdTokens(Struct, frozen=True):
 
 
 class PersonClaims(Struct, frozen=True):
-    """Those that say who somebody is; some providers write `true` as a text."""
+    """Claims about the person; some providers write `true` as a text."""
 
     sub: str
     email: str = ""
@@ -57,7 +57,7 @@ class PersonClaims(Struct, frozen=True):
 
 
 class OpenIdClient:
-    """Asks by the courier that checks its targets: what a provider names leads to no private address."""
+    """Uses the courier that checks its targets: a URL of the provider leads to no private address."""
 
     def __init__(self, config: Config, fetcher: Fetcher) -> None:
         self._config = config
@@ -103,7 +103,7 @@ class OpenIdClient:
         return decode(raw, IdTokens)
 
     async def _ask_about(self, provider: Provider, claims: PersonClaims, tokens: IdTokens) -> PersonClaims:
-        """For who leaves the address out of the token; the answer must be about the same person."""
+        """For providers that leave the address out of the token; the answer must be about the same person."""
         headers = {"Authorization": f"Bearer {tokens.access_token}", "Accept": "application/json"}
         told = decode(await self._ask("GET", provider.userinfo_endpoint, headers), PersonClaims)
         if told.sub != claims.sub:
@@ -121,7 +121,7 @@ class OpenIdClient:
 
 
 def require_plausible(provider: Provider, issuer: str) -> None:
-    """OpenID Connect Discovery section 4.3: it speaks for itself alone, and by TLS where it is asked so."""
+    """OpenID Connect Discovery section 4.3: the issuer must match, and its endpoints use TLS if it does."""
     if provider.issuer != issuer:
         raise Unavailable("The provider of single sign-on names another issuer than POSTROOM_OIDC_ISSUER.")
     scheme = urlsplit(issuer).scheme
@@ -153,7 +153,7 @@ def authorization_url(
 def verify(
     id_token: str, keys: dict[str, Any], issuer: str, client_id: str, nonce: str, now: int
 ) -> PersonClaims:
-    """OpenID Connect Core section 3.1.3.7. For a thread: the library is loaded at its first use."""
+    """OpenID Connect Core section 3.1.3.7. Call it in a thread: the library is loaded at first use."""
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
@@ -183,7 +183,7 @@ def verify(
 
 
 def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those for signatures, of a kind that we know."""
+    """Signature keys of known types."""
     found = keys.get("keys")
     listed = found if isinstance(found, list) else []
     return [
@@ -194,7 +194,7 @@ def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def proven_by(claims: PersonClaims) -> ProvenAddress:
-    """An address that its provider has not checked could be anybody's."""
+    """An address that the provider has not verified could be anybody's."""
     if not claims.email:
         raise Unauthorized("The provider of your sign-in names no mail address.")
     if claims.email_verified not in (True, "true"):

@@ -1,1 +1,1 @@
-"""What every request is checked for before anything is done: its key, its rate, its size, its site."""
+"""Checks of every request before anything is done: its key, rate, size and origin."""

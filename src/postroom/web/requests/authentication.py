@@ -36,7 +36,7 @@ class CallerCache:
         self._cache: dict[bytes, tuple[CallerAndInbox, int | None]] = {}
 
     def find(self, token: str, inbox_id: str | None) -> CallerAndInbox | None:
-        """It may have changed since: whoever relies on it has to check."""
+        """It may have changed since: the user of it must check."""
         entry = self._cache.get(_fingerprint(token, inbox_id))
         return None if entry is None else entry[0]
 
@@ -62,7 +62,7 @@ class CallerCache:
 
 
 def _fingerprint(token: str, inbox_id: str | None) -> bytes:
-    """No token stays in memory. This hash is quicker than the one by which keys are stored."""
+    """No token stays in memory. This hash is faster than the one used for storage."""
     return blake2b(f"{inbox_id} {token}".encode(), digest_size=32).digest()
 
 
@@ -73,9 +73,9 @@ async def authenticate(resources: Resources, token: str, resource: str | None = 
 
 
 def require_at(caller: Caller, resource: str | None) -> None:
-    """A token that a program got for one address of MCP is good nowhere else (RFC 8707).
+    """A token that a program got for one address of MCP is valid only there (RFC 8707).
 
-    Nor is a key whose permissions only the second vocabulary knows.
+    The same holds for a key with permissions of the /v0 interface.
     """
     if caller.resource is not None and caller.resource != resource:
         raise Unauthorized("This token is for another address. Sign in again for this one.")
@@ -91,7 +91,7 @@ async def identify(resources: Resources, token: str, inbox_id: str | None) -> tu
 
 
 def _find(tx: Tx, token: str, inbox_id: str | None, now: int) -> tuple[Caller | None, Inbox | None]:
-    """By one statement: the same work for every inbox, also for those of others."""
+    """One statement: the same work for every inbox, also for those of others."""
     if inbox_id is None:
         return keys.find_caller(tx, token, now, may_be_bound=True), None
     return inboxes.find_with_caller(tx, token, inbox_id, now)

@@ -1,6 +1,6 @@
 """When each key was last used, and which tools are called at /mcp, read from requests and their answers.
 
-Collected in memory and written once in a while: never a write a request.
+Collected in memory and written from time to time, not at each request.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class ToolUse:
 
 
 async def is_written(resources: Resources, name: str, write: Callable[[Tx, T], None], collected: T) -> bool:
-    """A convenience: what could not be written is tried again in the next round."""
+    """If it fails, it is tried again in the next round."""
     try:
         await resources.db.write(write, collected)
     except Exception as error:
@@ -109,7 +109,7 @@ def to_call(caller: Caller, params: Params, answer: bytes) -> ToolCall:
 
 
 def outcome_of(answer: bytes) -> str:
-    """Done, or the code of the error that the agent was told."""
+    """Done, or the code of the error that the agent got."""
     try:
         result = msgspec.json.decode(answer, type=Answered).result
     except msgspec.MsgspecError:
@@ -120,7 +120,7 @@ def outcome_of(answer: bytes) -> str:
 
 
 def code_of(told: str) -> str:
-    """Before the error itself may stand what the library says of it."""
+    """The library may put a text before the error itself."""
     try:
         return msgspec.json.decode(told[told.find("{") :], type=ToldError).error
     except msgspec.MsgspecError:

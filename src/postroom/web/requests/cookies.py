@@ -1,4 +1,4 @@
-"""Cookies of a request, read in one pass: Python's own reader takes quadratic time for quoted ones."""
+"""Cookies of a request, read in one pass: Python's own parser takes quadratic time for quoted ones."""
 
 import re
 from functools import cache
@@ -14,7 +14,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def find(request: HTTPConnection, name: str) -> str:
-    """The last of that name, without quotes around it; empty if there is none. Ours have no escapes."""
+    """The last of that name, unquoted; empty if there is none. Ours have no escapes."""
     found = ""
     for value in _pattern(name).findall(header(request, b"cookie")):
         found = value.strip()

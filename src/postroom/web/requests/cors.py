@@ -1,4 +1,4 @@
-"""Pages of other sites: which may call the interface with a key, by POSTROOM_CORS_ORIGINS."""
+"""CORS: which other sites may call the interface with a key, by POSTROOM_CORS_ORIGINS."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,7 +22,7 @@ def is_trusted(config: Config, origin: str | None) -> bool:
 
 
 def headers(config: Config, request: Request) -> dict[str, str]:
-    """What every answer carries: no cache gives one site's answer to another, and no cookie counts."""
+    """On every answer: no cache may give one site's answer to another, and cookies are not used."""
     if not config.cors_origins or not request.scope["path"].startswith(PREFIXES):
         return {}
     origin = request.headers.get("origin")
@@ -36,7 +36,7 @@ def headers(config: Config, request: Request) -> dict[str, str]:
 
 
 def preflight(config: Config, request: Request) -> Response | None:
-    """The question before the request, which browsers ask without a key; None for all else."""
+    """The answer to a preflight request, which browsers send without a key; None for all others."""
     if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
         return None
     if "Access-Control-Allow-Origin" not in headers(config, request):

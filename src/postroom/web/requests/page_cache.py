@@ -1,4 +1,4 @@
-"""Answers to lists that were asked for a moment ago: given again as long as nothing at all was written."""
+"""A cache of list answers: valid as long as nothing at all was written."""
 
 from postroom.accounts.keys import Caller
 from postroom.clock import SECOND
@@ -11,7 +11,7 @@ PageKey = tuple[Caller, str, bytes]  # who asks, for which path, with which quer
 
 
 class PageCache:
-    """Of a database that tells its version; without one nothing is kept."""
+    """Only for a database that tells its version; else nothing is cached."""
 
     def __init__(self) -> None:
         self._pages: dict[PageKey, tuple[int, int, bytes]] = {}
@@ -24,7 +24,7 @@ class PageCache:
         return body if its_version == version and 0 <= now - made_at < LIFETIME else None
 
     def note(self, key: PageKey, version: int | None, now: int, body: bytes) -> None:
-        """The version is that from before the page was read: what was written meanwhile makes it old."""
+        """The version is from before the page was read: a write meanwhile makes it stale."""
         if version is None or len(body) > MOST_BYTES:
             return
         self._pages.pop(key, None)

@@ -1,4 +1,4 @@
-"""The URL to which a mail service posts: the secret in it stands in for a key."""
+"""The URL to which a mail service posts: the secret in it replaces a key."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +15,7 @@ POST_SECONDS = 120.0
 
 
 async def take_post(resources: Resources, intake: PostIntake, request: Request) -> Response:
-    """Nothing is read of whoever does not know the secret. 200 says that it is durable."""
+    """Without the right secret nothing is read. 200 means that the mail is durable."""
     if request.method != "POST":
         raise MethodNotAllowed("Mail services POST to this URL.", allow=["POST"])
     token = request.scope["path"].removeprefix(PREFIX).removesuffix("/mime")

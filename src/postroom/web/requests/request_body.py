@@ -1,4 +1,4 @@
-"""How requests are read from hostile bytes: limits of size and time, JSON and queries into their types."""
+"""Reads requests from hostile bytes: limits of size and time, JSON and queries into their types."""
 
 import asyncio
 import functools
@@ -31,7 +31,7 @@ UNQUOTE_IN_LOOP_BYTES = 2_000
 SMALL_DIGITS = 5  # of its length: less than 100 kB
 HEADERS = "postroom.headers"
 NONE_YET: tuple[None, dict[bytes, bytes]] = (None, {})
-IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
+IS_WHOLE = "is_whole"  # set by the connection once a request is complete
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
 _PATH = re.compile(r"\$\.(\w+)")
@@ -39,10 +39,10 @@ _MISSING = re.compile(r"missing required field `(\w+)`")
 
 
 def header(request: HTTPConnection, name: bytes) -> str:
-    """The first of that name, which is in small letters; empty if there is none."""
+    """The first header of that name, given in lower case; empty if there is none."""
     scope = request.scope
     source, known = scope.get(HEADERS, NONE_YET)
-    if source is not scope["headers"]:  # a request made of another one has some of its own
+    if source is not scope["headers"]:  # a request derived from another one has its own
         known = dict(reversed(scope["headers"]))
         scope[HEADERS] = scope["headers"], known
     value: bytes = known.get(name, b"")
@@ -50,18 +50,18 @@ def header(request: HTTPConnection, name: bytes) -> str:
 
 
 def has_short_query(request: HTTPConnection) -> bool:
-    """So short that it may be read in the loop, even if it is all escapes, each of which takes a while."""
+    """Short enough to be decoded in the event loop, even if it is all escapes."""
     return len(request.scope["query_string"]) <= UNQUOTE_IN_LOOP_BYTES
 
 
 def require_short_query(request: HTTPConnection) -> None:
-    """For what takes a few words alone: pages, streams."""
+    """For addresses that take only short queries: pages, streams."""
     if not has_short_query(request):
         raise HeadersTooLarge(f"The query of this address is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
 
 
 async def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
-    """For every route: a boundary in the query that its type does not take is refused, never ignored."""
+    """For every route: a filter in the query that its type does not take is refused, never ignored."""
     raw: bytes = request.scope["query_string"]
     if len(raw) > UNQUOTE_IN_LOOP_BYTES:
         await pools.COMPOSING.run(check_boundaries, raw, kind)
@@ -78,7 +78,7 @@ _recall_boundaries = functools.lru_cache(maxsize=1_000)(check_boundaries)
 
 
 async def read_query(request: Request, kind: type[Struct]) -> Any:
-    """Most ask the same again and again."""
+    """Short queries are cached: most are repeated."""
     raw: bytes = request.scope["query_string"]
     if len(raw) <= SHORT_QUERY_BYTES:
         return _recall_query(raw, kind)
@@ -88,8 +88,8 @@ async def read_query(request: Request, kind: type[Struct]) -> Any:
 
 
 def decode_query(raw: bytes, kind: type[Struct]) -> Any:
-    """A page above the limit is a page of the limit."""
-    collect = getattr(kind, "collect", dict)  # where a name may stand there more than once
+    """A page size above the limit is reduced to it."""
+    collect = getattr(kind, "collect", dict)  # if a name may occur more than once
     named = collect(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
     try:
         query = msgspec.convert(named, kind, strict=False)
@@ -116,7 +116,7 @@ async def read_json(
 
 
 async def read_optional(request: Request, kind: type[Struct]) -> Any:
-    """What may be left out altogether."""
+    """The whole body may be missing."""
     declared = header(request, b"content-length")
     if declared in ("", "0") and not header(request, b"transfer-encoding"):
         return kind()
@@ -135,13 +135,13 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
 
 
 def is_small(request: Request) -> bool:
-    """So little that it may be read for whoever sends it."""
+    """Small enough to be read before the caller is verified."""
     declared = header(request, b"content-length")
     return declared.isdecimal() and len(declared) <= SMALL_DIGITS
 
 
 async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
-    """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
+    """Stops at the limit, whatever Content-Length says, and gives up on slow senders."""
     declared = header(request, b"content-length")
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)

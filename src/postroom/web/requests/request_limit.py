@@ -1,4 +1,4 @@
-"""The limit of requests an account may make in a minute, counted in memory by each node."""
+"""The limit of requests per account and minute, counted in memory by each node."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ FORGET_ABOVE_ACCOUNTS = 10_000
 
 
 class Allowance(Struct, frozen=True):
-    """How many requests an account has left in its present minute; below zero: too many."""
+    """How many requests an account has left in its current minute; negative: too many."""
 
     most: int | None  # None: as many as it likes
     remaining: int

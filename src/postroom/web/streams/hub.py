@@ -1,6 +1,6 @@
-"""One hub an account: it reads new events once and hands each to everybody in this process who listens.
+"""One hub per account: reads new events once and hands each to every listener in this process.
 
-Who falls behind reads the log at its own pace, until it has caught up.
+A listener that falls behind reads the log at its own pace until it has caught up.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Listener(Protocol):
         ...
 
     async def catch_up(self, event: Event) -> bool:
-        """Told from the log, as fast as it takes it. False when it took nothing for too long."""
+        """Sends an event read from the log, waiting for the client. False if it took nothing for too long."""
         ...
 
     def close(self, code: int, reason: str) -> None: ...
@@ -114,7 +114,7 @@ class Hub:
         return page
 
     async def _hand_out_all(self, page: list[Event]) -> None:
-        """Several at a turn: what is written to a client in one turn leaves in one call to the system."""
+        """Several per turn of the loop: what is written to a client in one turn is one system call."""
         writes = 0
         for event in page:
             self._hand_out(event, await self._retell(event))
@@ -144,7 +144,7 @@ class Hub:
             self.start_replay(listener, listener.cursor)
 
     def join(self, listener: Listener, position: int) -> None:
-        """It hears all that happens behind that position, which is the newest."""
+        """It gets all events after that position, which is the newest."""
         listener.cursor = max(listener.cursor, position)
         self.live.add(listener)
 
@@ -157,7 +157,7 @@ class Hub:
         listener.replay = asyncio.create_task(self._replay(listener))
 
     async def _replay(self, listener: Listener) -> None:
-        """Without a pause between the last page and going live: nothing falls between the two."""
+        """No pause between the last page and going live: no event is lost in between."""
         try:
             has_caught_up = await self._tell_missed(listener)
         except Exception:
@@ -169,7 +169,7 @@ class Hub:
             self.live.add(listener)
 
     async def _tell_missed(self, listener: Listener) -> bool:
-        """A cursor over the table: however much was missed, one page is in memory."""
+        """A cursor over the table: only one page is in memory, however much was missed."""
         wanted = EventChoice(listener.reach)
         while listener.cursor < self.position:
             announced = self.position
@@ -181,12 +181,12 @@ class Hub:
             if not page.has_more:
                 listener.cursor = max(listener.cursor, announced)  # nothing more up to there is for it
             else:
-                await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody
+                await asyncio.sleep(0)  # a long log without a match must not block others
         return True
 
 
 class Hubs:
-    """One hub for each account to which anybody in this process listens."""
+    """One hub for each account with listeners in this process."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources

@@ -1,4 +1,4 @@
-"""The event stream, /v1/ws: who may open one, and what a client says on it."""
+"""The event stream, /v1/ws: who may open one, and the messages of its clients."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -108,7 +108,7 @@ class Stream:
         return await self.write(text_frame(event.payload))
 
     async def write(self, frame: bytes) -> bool:
-        """Waits for the client. False when it took nothing for too long, and is let go."""
+        """Waits for the client. If it took nothing for too long, closes the stream and returns False."""
         if not await self._protocol.wait_until_writable():
             self.close(TOO_SLOW, "too slow: reconnect with last_event_id")
             return False
@@ -183,7 +183,7 @@ class Streams:
         require_short_query(request)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("api_key" if is_other else "token")
         given = token[0] if token else bearer_token(request)
-        resource = keys.SECOND_VOCABULARY if is_other else None
+        resource = keys.V0_RESOURCE if is_other else None
         caller = await authenticate(self._resources, given, resource)
         try:
             require_any(caller.permissions, READING)
@@ -229,7 +229,7 @@ class Streams:
             await self._unsubscribe(stream, message)
 
     async def _subscribe(self, hub: Hub, stream: Stream, message: ClientMessage) -> None:
-        await hub.wait_until_ready()  # before the echo: what comes after it is heard
+        await hub.wait_until_ready()  # before the echo: events after it are sent
         scope = stream.caller.inbox_id
         asked = frozenset(message.inbox_ids) or frozenset({scope} if scope else ())
         if not await self._resources.db.read(are_reachable, stream.caller, asked):
@@ -259,7 +259,7 @@ class Streams:
         await self._join(hub, stream, message.last_event_id, position)
 
     async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, told: int) -> None:
-        """After what came behind `last_event_id` was sent; without one, right behind what it was told of."""
+        """Replays what came after `last_event_id`; without one, continues after `told`."""
         if last_event_id is None:
             if stream.replay is None and hub.position > told and stream not in hub.live:
                 hub.start_replay(stream, max(stream.cursor, told))
@@ -294,7 +294,7 @@ class Streams:
         await stream.say({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
 
     async def watch_keys(self) -> None:
-        """Runs until cancelled: a key that ends, or may read no more, closes its streams within a second."""
+        """Runs until cancelled: if a key ends or may no longer read, its streams close within a second."""
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
             await self._close_revoked(self._all())
@@ -310,7 +310,7 @@ class Streams:
         return sum(len(of_account) for of_account in self._open.values())
 
     async def empty(self) -> None:
-        """A few at a time, so that their clients do not all knock at the next node at once."""
+        """Closes a few at a time, so that clients do not all connect to the next node at once."""
         self._is_emptying = True
         streams = self._all()
         turns = min(len(streams), round(EMPTYING_SECONDS / TURN_SECONDS))
@@ -340,7 +340,7 @@ def shown_kinds(stream: Stream) -> list[str]:
 
 
 async def refuse(send: Send, error: ApiError, request_id: str) -> None:
-    """The upgrade is refused with the JSON error of every other path."""
+    """Refuses the upgrade with the same JSON error as any other path."""
     headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

@@ -1,4 +1,4 @@
-"""The WebSocket protocol of streams: an event is encoded once for all clients, and clients are bounded."""
+"""The WebSocket protocol of streams: events are encoded once for all clients, and each client has limits."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ _FINAL_TEXT = 0x81
 
 
 def text_frame(payload: bytes) -> bytes:
-    """A whole unmasked text message (RFC 6455 section 5.2)."""
+    """A complete unmasked text message (RFC 6455 section 5.2)."""
     size = len(payload)
     if size < 126:
         return bytes((_FINAL_TEXT, size)) + payload
@@ -51,7 +51,7 @@ def _is_utf8(parts: Sequence[bytes | bytearray]) -> bool:
 
 
 class StreamProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, which gives itself to the application: ASGI has no message for a ready frame."""
+    """uvicorn's protocol, passed to the application itself: ASGI has no message for a ready frame."""
 
     def __init__(self, *args: Any, came_from: tuple[str, int] | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -84,7 +84,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def write_frame(self, frame: bytes) -> bool:
-        """False, and nothing written, if too much waits for the client already."""
+        """False, and nothing written, if too much already waits for the client."""
         if self.close_sent or self.transport.is_closing():
             return True
         if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
@@ -130,7 +130,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._closes_flood()
 
     def handle_ping(self) -> None:
-        """Our pongs are bounded too: a client that pings and never reads must not fill the memory."""
+        """Pongs are limited too: a client that pings and never reads must not fill the memory."""
         if self._closes_flood():
             return
         if not self.write_frame(b"".join(self.conn.data_to_send())):
@@ -150,7 +150,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.close_now(BROKEN, "no answer to a ping")
 
     def data_received(self, data: bytes) -> None:
-        """In slices: a read may hold thousands of tiny frames, and the first show that it is a flood."""
+        """Fed in slices: one read may hold thousands of tiny frames, and the first ones show the flood."""
         for start in range(0, len(data), SLICE_BYTES):
             if self.conn.parser_exc is not None or (self.close_sent and start):
                 return
@@ -167,7 +167,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._hang_up()
 
     def close_now(self, code: int, reason: str) -> None:
-        """Sends the reason, even to a client that reads nothing, which is disconnected a little later."""
+        """Sends the reason even to a client that reads nothing, which is disconnected a little later."""
         if self.close_sent or self.transport.is_closing() or self.conn.state is not State.OPEN:
             return
         self.conn.send_close(code, reason)
@@ -176,8 +176,9 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._abort_soon()
 
     def _hang_up(self) -> None:
-        """The last bytes and the end of our side. Reading goes on for a while: a connection that is closed
-        before all was read is reset, and the client may never see why (RFC 6455 section 7.1.1)."""
+        """Sends the last bytes and ends our side. Reading goes on for a while: if closed before all was
+        read, the connection is reset, and the client may never see why (RFC 6455 section 7.1.1).
+        """
         close = self.conn.close_sent
         assert close is not None
         self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})

@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Accounts, keys and rules."""

@@ -64,7 +64,7 @@ def free(
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:
-    """What a rule is of; None: the account."""
+    """The level that a rule belongs to; None: the account."""
     given = {"inbox": inbox_id, "pod": pod_id, "key": key_id}
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) > 1:

@@ -1,4 +1,4 @@
-"""How keys, pods, policies, domains, webhooks and usage are shown, where columns alone do not say it."""
+"""How keys, pods, policies, domains, webhooks and usage are shown, if columns alone are not enough."""
 
 from typing import TYPE_CHECKING, Any
 

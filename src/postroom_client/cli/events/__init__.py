@@ -1,1 +1,1 @@
-"""What has happened."""
+"""Events and webhooks."""

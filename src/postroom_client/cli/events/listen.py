@@ -44,7 +44,7 @@ def listen(
     from postroom_client.calls import calls
     from postroom_client.transport.stream import Subscription, frames
 
-    context.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
+    context.ask(calls.me())  # a wrong key or an unreachable server is reported now, not retried for ever
     subscription = Subscription(inbox_ids or (), event_types or (), after)
     coming = frames(context.client.base_url, context.client.api_key, subscription, _note_pause)
     with _forwarding(forward_to, secret) as forward, closing(coming):
@@ -57,7 +57,7 @@ def listen(
 
 @contextmanager
 def _forwarding(url: str | None, secret: str | None) -> "Iterator[Callable[[Frame], str] | None]":
-    """What hands a frame to the URL, as a webhook would, and says what became of it."""
+    """A function that posts a frame to the URL, as a webhook would, and returns the result."""
     import httpx2
 
     if url is None:

@@ -29,7 +29,7 @@ def use(context: CommandContext, inbox_id: InboxArgument) -> None:
 
 
 def make_default(context: CommandContext, inbox_id: str | None) -> None:
-    """Remembered only where the profile is the one that the command used."""
+    """Stored only if the command used this profile."""
     from postroom_client import profiles
 
     if not context.is_from_profile:
@@ -57,7 +57,7 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
 
 
 def use_first(context: CommandContext, inbox: "Inbox", values: "Mapping[str, Any]") -> None:
-    """The first inbox becomes the default by itself."""
+    """The first inbox becomes the default automatically."""
     if values["default"] or not context.settings.inbox_id:
         make_default(context, inbox.id)
 

@@ -73,7 +73,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
 
 
 def _verdict(message: "Message") -> str:
-    """What speaks against it, with the words that do."""
+    """The verdict, with its reasons."""
     if message.direction == "outbound" or message.verdict == "":
         return ""
     if message.verdict is None:

@@ -1,1 +1,1 @@
-"""Out of the house."""
+"""Sending, drafts and approvals."""

@@ -61,7 +61,7 @@ def approve(
 
 
 def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
-    """The hash of the content, once a person has seen it and said yes."""
+    """The hash of the content, once a person has seen and confirmed it."""
     from postroom_client.calls import calls
     from postroom_client.errors import NotHeld
 
@@ -75,7 +75,7 @@ def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
 
 
 def _show_whole(context: CommandContext, message: "Message") -> None:
-    """Nothing of a mail moves the cursor, hides or reorders what is read: every part is escaped."""
+    """Every part is escaped, so that no text of a mail moves the cursor, hides or reorders anything."""
     if message.hold is not None:
         output.print_human(output.record(_hold_lines(message.hold)), "")
     show_message(context, message)
@@ -97,7 +97,7 @@ def _hold_lines(hold: "Hold") -> list[tuple[str, str]]:
 
 
 def _own_headers(context: CommandContext, message: "Message") -> list[tuple[str, str]]:
-    """What the sender added, and where answers go: both stand in the mail alone."""
+    """Headers added by the sender, and Reply-To: both are only in the mail itself."""
     from email import message_from_bytes
 
     from postroom_client.calls import calls

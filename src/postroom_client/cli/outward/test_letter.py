@@ -1,4 +1,4 @@
-"""postroom doctor --send-to: a mail that is as good as it gets, what became of it, and what speaks for it."""
+"""postroom doctor --send-to: a well-formed test mail, its delivery, and its checks."""
 
 import time
 from collections.abc import Iterator

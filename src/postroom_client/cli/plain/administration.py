@@ -1,4 +1,4 @@
-"""The table of plain commands about who may do what."""
+"""The table of plain commands about accounts, keys and rules."""
 
 from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter

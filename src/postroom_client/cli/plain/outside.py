@@ -1,4 +1,4 @@
-"""The table of plain commands about the world outside: webhooks, ways in, domains and addresses."""
+"""The table of plain commands about the outside: webhooks, connections, domains and addresses."""
 
 from postroom_client.cli.accounts import shown
 from postroom_client.cli.plain.rows import Plain

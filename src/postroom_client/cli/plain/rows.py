@@ -23,9 +23,10 @@ Then = Callable[[CommandContext, Any, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Plain:
-    """`call` is a method of the client. `arguments` stand without a name (those that are required, unless
-    told otherwise); all else that the operation takes are options, or those that `options` names.
-    `columns` show a list, `fields` one thing, `done` is the sentence where there is no answer to show."""
+    """`call` is a method of the client. `arguments` are positional (by default the required ones); all other
+    parameters of the operation are options, or only those in `options`. `columns` show a list, `fields`
+    one item, `done` is the sentence if there is no answer to show.
+    """
 
     name: str
     call: str
@@ -65,7 +66,7 @@ class Plain:
 
 
 def add(row: Plain, app: typer.Typer) -> None:
-    """The command of a row, below the group that its name begins with."""
+    """Adds the command of a row, below the group of its name."""
 
     def handler(context: CommandContext, /, **values: Any) -> None:
         run(context, row, values)
@@ -133,7 +134,7 @@ def _ask(context: CommandContext, row: Plain, call: "Call[Any]") -> Any:
 
 
 def _record(row: Plain, values: Mapping[str, Any]) -> dict[str, object]:
-    """What a program is told of a call whose answer has no body."""
+    """The JSON for a call whose answer has no body."""
     named = [each.name for each in row.standing()]
     ids = [name for name in named if name.endswith("_id")]
     record = {"id": values[ids[-1]]} if ids else {}

@@ -1,4 +1,4 @@
-"""The table of plain commands, by their names: operation, what the command says and what it shows."""
+"""The table of plain commands by name: operation, description and output."""
 
 from postroom_client.cli.plain.administration import SENDING_RULES, TENANTS
 from postroom_client.cli.plain.mail import DRAFTS, INBOXES, MAILBOX, TEMPLATES

@@ -1,1 +1,1 @@
-"""Ways in and out: mailboxes elsewhere and mail services, led through step by step."""
+"""Connections in and out: external mailboxes and mail services, set up step by step."""

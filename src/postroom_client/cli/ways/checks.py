@@ -1,4 +1,4 @@
-"""What a new connection has to show: it signs in, is live, brings a mail in and lets one out."""
+"""Checks of a new connection: it signs in, is live, receives a mail and sends one."""
 
 import secrets
 import time
@@ -19,7 +19,7 @@ OUT, BACK = "a mail out", "a mail in"
 def examine(
     client: Client, made: Connection, inbox_id: str | None, recipient: str | None, seconds: float
 ) -> Iterator[Finding]:
-    """One after the other, until one fails. A mail to the mailbox itself goes out and comes in again."""
+    """One after the other, until one fails. A mail to the mailbox itself tests both directions."""
     if made.kind == "imap":
         for check in (check_sign_in, check_live):
             found = check(client, made, seconds)
@@ -78,7 +78,7 @@ def check_in(client: Client, made: Connection, seconds: float) -> Finding:
 
 
 def wait_for(look: Callable[[], T], is_done: Callable[[T], bool], seconds: float) -> T:
-    """What was found last, done or not."""
+    """Returns what was found last, done or not."""
     ends_at = time.monotonic() + seconds
     while not is_done(found := look()) and time.monotonic() < ends_at:
         time.sleep(LOOK_SECONDS)

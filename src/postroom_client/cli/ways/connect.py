@@ -1,4 +1,4 @@
-"""postroom connect: from nothing to a mail that came from outside and one that left."""
+"""postroom connect: from nothing to a mail received from outside and one sent."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -126,7 +126,7 @@ def oauth_fields(
 
 
 def ask(option: str, question: str, is_hidden: bool = False) -> str:
-    """Of a person at a terminal; a program has to say it."""
+    """Asks a person on a terminal; a program must give it as an option."""
     if not output.can_ask():
         raise typer.BadParameter("is missing", param_hint=option)
     answer: str = typer.prompt(question, hide_input=is_hidden, err=True)
@@ -134,7 +134,7 @@ def ask(option: str, question: str, is_hidden: bool = False) -> str:
 
 
 def tell(context: CommandContext, finding: "Finding") -> None:
-    """As it is found: a person waits for it."""
+    """Shown at once: a person waits for it."""
     if not context.is_json:
         output.note(one_line(f"{MARKS[finding.verdict]:<4}  {finding.name}: {finding.detail}"))
         if finding.next_step:

@@ -1,4 +1,4 @@
-"""The mail services that are known by name, and what a person does there."""
+"""The mail services known by name, and the steps to take there."""
 
 from dataclasses import dataclass
 

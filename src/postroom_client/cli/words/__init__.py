@@ -1,1 +1,1 @@
-"""What people call things on the command line, and what its help says."""
+"""Names and help texts of the command line."""

@@ -1,4 +1,4 @@
-"""What the example of a command gives it, as its help shows; a test reads each as the command line would."""
+"""The arguments in the example of each command's help; a test parses each like the command line."""
 
 EXAMPLES = {
     "send": "--to ann@example.com --subject Hello --body 'Hello Ann'",

@@ -1,4 +1,4 @@
-"""What `postroom --help` shows: commands by what they are for, and an example below each."""
+"""The output of `postroom --help`: commands by purpose, and an example below each."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def put_examples(app: typer.Typer, path: str = "") -> None:
 
 
 def as_options(arguments: list[str]) -> list[str]:
-    """`help` and `version` are words for options that everybody tries first."""
+    """`help` and `version` as words mean the options."""
     if arguments[:1] == ["help"]:
         return [*arguments[1:], "--help"]
     return ["--version"] if arguments == ["version"] else arguments

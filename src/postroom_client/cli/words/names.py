@@ -1,4 +1,4 @@
-"""What a person calls an inbox, a domain or a key: found as the id that the interface takes."""
+"""Finds the id of an inbox, a domain or a key by its name."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SHOWN = 5  # ids of those that have the same name
 
 @dataclass(frozen=True)
 class Noun:
-    """`called` gives what one of them is called, the most certain name first."""
+    """`called` returns the names of one of them, the most specific first."""
 
     prefix: str
     word: str
@@ -45,7 +45,7 @@ NOUNS = {
 
 
 def find(ask: Ask, parameter: str, given: str) -> str:
-    """The id. Of several that are called so, none is chosen."""
+    """Returns the id. If several have the name, none is chosen."""
     from postroom_client.errors import BadRequest, NotFound, PostroomError
 
     noun = NOUNS[parameter]
@@ -70,7 +70,7 @@ def find(ask: Ask, parameter: str, given: str) -> str:
 
 
 def _called(ask: Ask, noun: Noun, given: str) -> list[str]:
-    """Those that have it as their most certain name."""
+    """Those for which it is the most specific name."""
     wanted = given.casefold()
     found: dict[int, list[str]] = {}
     for each in _all(ask, noun):

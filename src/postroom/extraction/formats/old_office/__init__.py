@@ -1,1 +1,1 @@
-"""What Office and Outlook wrote before their files were zip files of XML."""
+"""Formats of Office and Outlook before their files were zip files of XML."""

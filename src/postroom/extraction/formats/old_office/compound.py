@@ -1,4 +1,4 @@
-"""Compound files (MS-CFB): the folders and streams of doc, ppt, xls and msg. No chain runs in a circle."""
+"""Compound files (MS-CFB): the folders and streams of doc, ppt, xls and msg. Cyclic chains are detected."""
 
 import struct
 from array import array
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Streams may share sectors, so that together they can be far longer than the file.
 MAX_READ_BYTES = 64 * 1024 * 1024
-# Folders may share what is in them, or hold each other.
+# Folders may share their contents, or contain each other.
 MAX_VISITS = 500_000
 STORAGE, STREAM, ROOT = 1, 2, 5
 
@@ -20,7 +20,7 @@ _MAX_SECTOR = 0xFFFFFFFA
 
 
 class UnreadableCompoundFile(Exception):
-    """The header or the directory makes no sense."""
+    """The header or the directory is invalid."""
 
 
 class DirectoryEntry(NamedTuple):
@@ -64,7 +64,7 @@ class CompoundFile(Struct):
         return file
 
     def _table(self, extension: int) -> "array[int]":
-        """The chain of every sector: its places are in the header, and for large files in an extension."""
+        """The chain of every sector: its location is in the header, and for large files in an extension."""
         per_sector = self.sector_bytes // 4
         most = len(self.content) // self.sector_bytes // per_sector + 1
         places = [place for place in struct.unpack_from("<109I", self.content, 76) if place < _MAX_SECTOR]
@@ -94,7 +94,7 @@ class CompoundFile(Struct):
         return read
 
     def items(self, folder: int = 0) -> dict[str, int]:
-        """The names inside a folder, in lower case, with the numbers of their entries."""
+        """The names in a folder, in lower case, with their entry numbers."""
         found: dict[str, int] = {}
         seen: set[int] = set()
         waiting = [self.entries[folder].child]
@@ -109,7 +109,7 @@ class CompoundFile(Struct):
         return found
 
     def stream(self, name: str, folder: int = 0) -> bytes:
-        """The bytes of a stream; none when there is no such stream."""
+        """The bytes of a stream; empty if there is no such stream."""
         place = self.items(folder).get(name.lower())
         return b"" if place is None else self.stream_at(place)
 
@@ -141,5 +141,5 @@ def _entry(
     letters: bytes, length: int, kind: int, left: int, right: int, child: int, start: int, size: int
 ) -> DirectoryEntry:
     name = letters[: max(0, min(length, 64) - 2)].decode("utf-16-le", "replace")
-    # Version 3 has sizes of 32 bits, and some writers leave rubbish above them.
+    # Version 3 has sizes of 32 bits, and some writers leave garbage above them.
     return DirectoryEntry(name, kind, left, right, child, start, size & 0xFFFFFFFF)

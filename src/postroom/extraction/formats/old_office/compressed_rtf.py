@@ -1,11 +1,11 @@
-"""Rich text as Outlook keeps it in a msg file, packed by references into a window of 4 kB (MS-OXRTFCP)."""
+"""Rich text in msg files of Outlook, compressed by references into a window of 4 kB (MS-OXRTFCP)."""
 
 import struct
 
 MAX_UNPACKED_BYTES = 4_000_000
 PACKED, PLAIN = 0x75465A4C, 0x414C454D
 WINDOW = 4096
-# What the window holds at the start, word for word as the format says.
+# The initial content of the window, as the format prescribes.
 START = (
     b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript "
     b"\\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par "
@@ -40,7 +40,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _repeat(out: bytearray, high: int, low: int) -> bool:
-    """Write again what stands at a place of the window; False at the mark of the end."""
+    """Repeats bytes from a position in the window; False at the end mark."""
     where, length = high << 4 | low >> 4, (low & 0x0F) + 2
     now = len(out) % WINDOW
     if where == now:

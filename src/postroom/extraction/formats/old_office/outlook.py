@@ -32,7 +32,7 @@ def is_outlook(names: dict[str, int]) -> bool:
 
 
 class _Item(Struct, frozen=True):
-    """A message, attachment or recipient: a folder of streams, one a property."""
+    """A message, attachment or recipient: a folder of streams, one per property."""
 
     file: CompoundFile
     names: dict[str, int]
@@ -57,7 +57,7 @@ class _Item(Struct, frozen=True):
         return " ".join(self.text(number).split())
 
     def fixed(self, head_bytes: int) -> dict[int, int]:
-        """The properties that are numbers, kept together in a stream of their own."""
+        """The numeric properties, stored together in one stream."""
         place = self.names.get(PROPERTIES)
         raw = b"" if place is None else self.file.stream_at(place)[head_bytes:]
         entries = struct.iter_unpack("<HHIQ", raw[: len(raw) // 16 * 16])

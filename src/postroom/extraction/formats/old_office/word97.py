@@ -1,4 +1,4 @@
-"""Text of Word documents before docx (MS-DOC): the pieces named by the piece table, without hidden words."""
+"""Text of Word documents before docx (MS-DOC): the pieces of the piece table, without hidden words."""
 
 import struct
 from bisect import bisect_right
@@ -28,7 +28,7 @@ _SHOWN = str.maketrans({"\x0b": "\n", "\x0c": "\n", "\r": "\n", "\x1e": "-", "\x
 
 
 class TextPiece(NamedTuple):
-    """Characters first to last of the text, at a place in the stream, of one or two bytes each."""
+    """A range of characters at a position in the stream, of one or two bytes each."""
 
     first: int
     last: int
@@ -106,7 +106,7 @@ def _pieces(block: bytes) -> Iterator[TextPiece]:
 
 
 class HiddenRuns(Struct, frozen=True):
-    """The byte ranges of the stream that a reader does not see, in order and apart."""
+    """The hidden byte ranges of the stream, in order and disjoint."""
 
     starts: list[int]
     ends: list[int]
@@ -161,7 +161,7 @@ def _hides(properties: bytes) -> bool:
 
 
 def _shown(pieces: Iterator[str]) -> Iterator[str]:
-    """Text as a reader sees it: of a field its result only, of a table its cells and rows."""
+    """Visible text: only the result of a field, and the cells and rows of a table."""
     codes = 0
     fields: list[bool] = []
     for piece in pieces:

@@ -1,1 +1,1 @@
-"""PDF: the words of its pages in the order of reading, what was filled in, and who signed."""
+"""PDF: the text of its pages in reading order, filled-in forms, and signatures."""

@@ -1,4 +1,4 @@
-"""Text of PDF files: the words of each page, what was filled in and noted on it, and who signed."""
+"""Text of PDF files: the words of each page, its form values and notes, and signatures."""
 
 import ctypes
 import re
@@ -13,16 +13,16 @@ from postroom.mail.extraction import MAX_TEXT_CHARS
 MAX_PAGES = 5_000
 MAX_ANNOTATIONS = 2_000
 MAX_VALUE_BYTES = 20_000
-# Of pages that are pictures: letters take some seconds each to be found.
+# For pages that are pictures: reading text in one takes some seconds.
 MAX_PICTURED_PAGES = 3
 PICTURE_SCALE = 2.0
 MAX_PICTURE_SIDE = 2_400
 PASSWORD_FIELD = 1 << 13
 
-# Fonts of symbols put their letters here, and some programs use such a font for words.
+# Symbol fonts put their letters here, and some programs use such a font for words.
 _SYMBOL_WORDS = re.compile(r"[\uf020-\uf0ff]{3,}")
 
-# The size of what there is to read, once told where to put at most how many bytes.
+# A reader that returns the size, given a buffer and how many bytes it holds.
 Fetch = Callable[[Any, int], int]
 
 
@@ -52,7 +52,7 @@ def pdf_text(content: bytes) -> Iterator[str]:
 
 
 def signatures(content: bytes) -> Iterator[str]:
-    """Of a file whose pages are pictures."""
+    """For a file whose pages are pictures."""
     import pypdfium2
 
     document = _opened(pypdfium2, content)
@@ -63,7 +63,7 @@ def signatures(content: bytes) -> Iterator[str]:
 
 
 def page_pictures(content: bytes) -> Iterator[bytes]:
-    """The first pages as they look, as portable pixmaps."""
+    """The first pages rendered as portable pixmaps."""
     import pypdfium2
 
     document = _opened(pypdfium2, content)
@@ -80,7 +80,7 @@ def page_pictures(content: bytes) -> Iterator[bytes]:
 
 
 def _pixmap(bitmap: Any) -> bytes:
-    """Rows without the bytes that fill them up; three bytes a pixel, or one of grey."""
+    """Rows without padding; three bytes per pixel, or one of grey."""
     width, height, channels = bitmap.width, bitmap.height, bitmap.n_channels
     kind = b"P6" if channels == 3 else b"P5"
     rows = memoryview(bitmap.buffer)
@@ -106,7 +106,7 @@ def _words(pdfium: Any, page: Any) -> str:
 
 
 def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int, to_sign: list[str]) -> Iterator[str]:
-    """What is told at its place; where one signs goes into `to_sign`, to be told at the end."""
+    """Lines of annotations; signature fields go into `to_sign`, for the end."""
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), most)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         if annotation:
@@ -158,7 +158,7 @@ def _signature_field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
 
 
 def _field_name(pdfium: Any, forms: Any, annotation: Any) -> str:
-    """What the form shows beside the field, if it says so, else its inner name."""
+    """The label shown beside the field, if any, else its internal name."""
     shown = _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldAlternateName(forms, annotation, b, n))
     return shown or _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldName(forms, annotation, b, n))
 
@@ -173,7 +173,7 @@ def _text(fetch: Fetch) -> str:
     if size < 4:
         return ""
     buffer = (ctypes.c_ushort * (size // 2 + 1))()
-    # Nothing is written when there is less room than needed.
+    # Nothing is written if there is less room than needed.
     if fetch(buffer, size) > size:
         return ""
     return bytes(buffer)[: size - 2].decode("utf-16-le", "replace")

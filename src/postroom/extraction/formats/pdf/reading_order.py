@@ -1,7 +1,7 @@
-"""The order in which a reader takes the words of a PDF page, where it is not the order of the file.
+"""The reading order of the words of a PDF page, if it differs from the order in the file.
 
-Columns of prose that were written line by line across the page come one after another, and vertical lines of
-Japanese and Chinese from right to left. All else stays as it came: cells of a table belong together by row.
+Columns of prose that are stored line by line across the page come one after another, and vertical lines of
+Japanese and Chinese from right to left. All else stays as it is: cells of a table belong together by row.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ class Glyph(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """Letters that follow each other without a gap, and the blanks behind them."""
+    """Letters without a gap between them, and the blanks after them."""
 
     text: str
     blanks: str
@@ -58,7 +58,7 @@ Gap = tuple[float, float]
 
 
 def reordered(pdfium: Any, words: Any, count: int) -> str | None:
-    """The first letters of a page as they are read. None: as they are in the file."""
+    """The first letters of a page in reading order. None: as in the file."""
     runs = list(_runs(_letters(pdfium, words, count), pdfium, words))
     vertical = [run for run in runs if run.is_vertical]
     blocks = [(vertical, _vertical_text(vertical))] if len(vertical) > 1 else []
@@ -68,7 +68,7 @@ def reordered(pdfium: Any, words: Any, count: int) -> str | None:
 
 
 def _joined(runs: Sequence[Run], blocks: Sequence[tuple[Sequence[Run], str]]) -> str:
-    """Each block as a whole where its first run was."""
+    """Each block as a whole at the position of its first run."""
     block_of = {id(run): number for number, (block, _) in enumerate(blocks) for run in block}
     told: set[int] = set()
     parts: list[str] = []
@@ -135,7 +135,7 @@ def _angle(pdfium: Any, words: Any, letter: Glyph) -> float:
 
 
 def _is_vertical(letters: Sequence[Glyph], text: str) -> bool:
-    """Most characters are ideographs and kana, and most stand below the one before."""
+    """Whether most characters are ideographs and kana, and most are below the one before."""
     if len(letters) < 2 or 2 * len(_IDEOGRAPHIC.findall(text)) < len(text):
         return False
     pairs = list(pairwise(letters))
@@ -164,7 +164,7 @@ def _joined_rows(rows: Sequence[Row]) -> str:
 
 
 def _rows(runs: Sequence[Run]) -> list[Row]:
-    """Runs beside each other, from the top down, each row from left to right."""
+    """Runs side by side, from the top down, each row from left to right."""
     rows: list[Row] = []
     for run in sorted(runs, key=lambda run: -run.top):
         if rows and run.top + run.bottom > 2 * rows[-1][0].bottom:
@@ -175,7 +175,7 @@ def _rows(runs: Sequence[Run]) -> list[Row]:
 
 
 def _column_blocks(runs: Sequence[Run]) -> Iterator[tuple[Row, list[Row]]]:
-    """The runs of each part of the page that stands in columns of prose, and these columns."""
+    """The runs of each part of the page with columns of prose, and these columns."""
     for rows, gutters in _stretches(_rows(runs)):
         block = [run for row in rows for run in row]
         columns = _columns(block, gutters)
@@ -184,7 +184,7 @@ def _column_blocks(runs: Sequence[Run]) -> Iterator[tuple[Row, list[Row]]]:
 
 
 def _stretches(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
-    """Rows that leave the same gaps free, as long as there is one."""
+    """Consecutive rows with the same gaps, as long as there is one."""
     stretch: list[Row] = []
     gutters: list[Gap] = []
     for row in rows:
@@ -202,7 +202,7 @@ def _stretches(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
 
 
 def _free(row: Row) -> list[Gap]:
-    """Where a row has nothing: before it, between its runs, and behind it."""
+    """The empty ranges of a row: before, between and after its runs."""
     gaps: list[Gap] = []
     reached = float("-inf")
     for run in row:

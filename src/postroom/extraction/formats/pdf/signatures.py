@@ -1,4 +1,4 @@
-"""Who signed a PDF, as the file says. Nothing is checked here, and the line says so."""
+"""Who signed a PDF according to the file. Nothing is verified here, and the text says so."""
 
 import ctypes
 import re
@@ -54,13 +54,13 @@ def _signer(contents: bytes) -> str:
             name for each in last[:1] for name in each.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         ]
     except Exception:
-        # Whatever stands in place of a certificate names nobody.
+        # Anything but a certificate names nobody.
         return ""
     return " ".join(str(names[0].value).split())[:200] if names else ""
 
 
 def _without_padding(contents: bytes) -> bytes:
-    """The DER value alone: room for it is reserved before it is known how long it will be."""
+    """Only the DER value: its room is reserved before its length is known."""
     if len(contents) < 2 or contents[1] <= 0x80:
         return contents[: 2 + contents[1]] if len(contents) >= 2 else b""
     octets = contents[1] & 0x7F

@@ -1,1 +1,1 @@
-"""Pictures, drawn small."""
+"""Small previews of pictures and files."""

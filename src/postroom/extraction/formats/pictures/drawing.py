@@ -1,4 +1,4 @@
-"""Draws one page of a PDF, and puts a picture on such a page, so that pdfium unpacks and shrinks it."""
+"""Renders one page of a PDF, and wraps a picture in such a page, so that pdfium decodes and scales it."""
 
 import struct
 import zlib
@@ -30,7 +30,7 @@ def rendered(document: bytes, largest_scale: float, largest_side: int) -> Any:
 
 
 def rows_of(bitmap: Any) -> list[bytes]:
-    """Without what stands behind each row."""
+    """Without the padding of each row."""
     pixels, wide, stride = memoryview(bitmap.buffer), bitmap.width * bitmap.n_channels, bitmap.stride
     return [bytes(pixels[y * stride : y * stride + wide]) for y in range(bitmap.height)]
 
@@ -48,7 +48,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 
 def page_of_colours(width: int, height: int, rows: bytes) -> bytes:
-    """Of rows of red, green and blue."""
+    """From rows of red, green and blue."""
     return page_of_picture(width, height, 8, b"/DeviceRGB", b"/FlateDecode", zlib.compress(rows, 1))
 
 
@@ -62,7 +62,7 @@ def page_of_picture(
     domain: bytes = b"",
     largest_side: int = MAX_SIDE,
 ) -> bytes:
-    """One page that is the picture. `domain` is of a function that leaves out how transparent it is."""
+    """One page that is the picture. `domain` is of a function that drops the transparency."""
     scale = min(1.0, largest_side / max(width, height))
     wide, high = max(width * scale, 1.0), max(height * scale, 1.0)
     drawing = b"q %.2f 0 0 %.2f 0 0 cm /P Do Q" % (wide, high)

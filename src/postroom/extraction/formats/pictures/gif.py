@@ -1,4 +1,4 @@
-"""The first picture of a GIF, as rows of numbers into its palette."""
+"""The first picture of a GIF, as rows of palette indexes."""
 
 import struct
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ GIF_MARKS = (b"GIF87a", b"GIF89a")
 MAX_CODES = 4_096
 EXTENSION, PICTURE = 0x21, 0x2C
 HAS_PALETTE, IS_INTERLACED, PALETTE_SIZE = 0x80, 0x40, 0x07
-# Of an interlaced picture: where each pass begins, and how far apart its rows are.
+# Interlacing: where each pass begins, and the distance of its rows.
 PASSES = ((0, 8), (4, 8), (2, 4), (1, 2))
 
 
@@ -43,7 +43,7 @@ def _palette(content: bytes, flags: int, place: int) -> tuple[bytes, int]:
 
 
 def _blocks(content: bytes, place: int) -> tuple[bytes, int]:
-    """What pieces of at most 255 bytes hold together, and where they end."""
+    """The joined content of blocks of at most 255 bytes, and where they end."""
     parts: list[bytes] = []
     while place < len(content) and content[place]:
         parts.append(content[place + 1 : place + 1 + content[place]])
@@ -52,7 +52,7 @@ def _blocks(content: bytes, place: int) -> tuple[bytes, int]:
 
 
 def _unpacked(packed: bytes, bits: int, size: int) -> bytes:
-    """LZW; what a damaged file leaves open is of the first colour."""
+    """LZW; missing pixels of a damaged file get the first colour."""
     parts: list[bytes] = []
     room = size
     for piece in _pieces(packed, bits):

@@ -1,6 +1,6 @@
 """A PNG on a page: its compressed rows are what a PDF calls Flate with predictors.
 
-An interlaced one is seven pictures, which are drawn one by one and put between each other.
+An interlaced one is seven pictures, which are drawn one by one and interleaved.
 """
 
 import struct
@@ -18,7 +18,7 @@ from postroom.extraction.formats.pictures.drawing import (
     rows_of,
 )
 
-# By the type of colour: how many values a pixel has, and the colours they mean.
+# By colour type: values per pixel, and the colours they mean.
 _COLOURS = {0: (1, b"/DeviceGray"), 2: (3, b"/DeviceRGB"), 3: (1, b""), 4: (2, b""), 6: (4, b"")}
 _WITHOUT_ALPHA = {
     4: (b"[/G /A]", b"/DeviceGray", b"0 1 0 1"),
@@ -27,7 +27,7 @@ _WITHOUT_ALPHA = {
 
 
 class Pass(Struct, frozen=True):
-    """Every so many pixels to the right and down, from a first one on (PNG, 8.2)."""
+    """The first pixel and the steps to the right and down of an interlacing pass (PNG, 8.2)."""
 
     x: int
     y: int
@@ -50,7 +50,7 @@ PASSES = (
 
 
 class Rows(Struct, frozen=True):
-    """How rows are to be read: the values of a pixel, the bits of each, and the colours they mean."""
+    """The format of rows: values per pixel, bits per value, and colours."""
 
     values: int
     depth: int
@@ -58,7 +58,7 @@ class Rows(Struct, frozen=True):
     domain: bytes
 
     def size_bytes(self, width: int, height: int) -> int:
-        """The first byte of a row says how it was written; a pass without pixels has no rows."""
+        """The first byte of a row is its filter type; a pass without pixels has no rows."""
         return (1 + (width * self.values * self.depth + 7) // 8) * height if width else 0
 
     def page(self, width: int, height: int, data: bytes, largest_side: int = MAX_SIDE) -> bytes:

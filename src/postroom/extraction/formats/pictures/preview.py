@@ -1,6 +1,6 @@
-"""A small picture of a file: the first page of a PDF, or a JPEG, PNG, GIF or WebP, drawn by pdfium, as PNG.
+"""A preview of a file: the first page of a PDF, or a JPEG, PNG, GIF or WebP, rendered by pdfium as PNG.
 
-A picture is put into a PDF as it is, and pdfium reads it; GIF, WebP and interlaced PNG are unpacked first.
+A picture is embedded in a PDF as it is, and pdfium reads it; GIF, WebP and interlaced PNG are decoded first.
 """
 
 import struct
@@ -20,7 +20,7 @@ _JPEG_COLOURS = {1: b"/DeviceGray", 3: b"/DeviceRGB", 4: b"/DeviceCMYK"}
 
 
 def preview(content: bytes) -> bytes | None:
-    """As PNG, at most 800 pixels wide and high. None: a kind of file without one."""
+    """PNG, at most 800 pixels wide and high. None for a kind of file without a preview."""
     page = _page(content)
     if page is not None:
         return drawn(page, 1.0)
@@ -28,7 +28,7 @@ def preview(content: bytes) -> bytes | None:
 
 
 def _page(content: bytes) -> bytes | None:
-    """The picture on a page of its own."""
+    """The picture as a page."""
     if content.startswith(PNG_MARK):
         return page_of_png(content, MAX_PIXELS, MAX_UNPACKED_PIXELS)
     if content.startswith(JPEG_MARK):

@@ -1,4 +1,4 @@
-"""The picture of a WebP file, unpacked by the system's libwebp where it is installed."""
+"""The picture of a WebP file, decoded by the system's libwebp if installed."""
 
 import ctypes
 import struct
@@ -27,7 +27,7 @@ def is_webp(content: bytes) -> bool:
 
 
 def webp_picture(content: bytes, max_pixels: int) -> ColourPicture | None:
-    """Of a moving one the first frame. None: the file is damaged or too large, or nothing here reads it."""
+    """The first frame of an animation. None if the file is damaged or too large, or cannot be read here."""
     library, still = _library(), _still(content)
     if library is None or still is None:
         return None
@@ -58,7 +58,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def _still(content: bytes) -> bytes | None:
-    """A file of the first picture alone, without how transparent it is."""
+    """A file with only the first picture, without transparency."""
     for name, data in _chunks(content, HEAD.size):
         if name in PICTURES:
             return _file(name, data)

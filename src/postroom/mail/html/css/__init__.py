@@ -1,1 +1,1 @@
-"""The CSS a mail brings along, as far as it decides whether text is seen."""
+"""CSS in mail, as far as it decides whether text is visible."""

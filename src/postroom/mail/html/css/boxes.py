@@ -1,4 +1,4 @@
-"""Where boxes are and how much of them is seen: True, nothing; False, something; None, it cannot be known."""
+"""How much of a box is visible: True: nothing; False: something; None: unknown."""
 
 import math
 import re
@@ -37,7 +37,7 @@ def _measure(style: Style, name: str, font_px: float, whole: float = VIEWPORT_WI
 
 
 def calls(value: str) -> list[tuple[str, list[str]]]:
-    """The functions of a value, each with what it is given."""
+    """The functions of a value, each with its arguments."""
     found = []
     for word in words(value):
         if called := _CALL.match(word):
@@ -48,7 +48,7 @@ def calls(value: str) -> list[tuple[str, list[str]]]:
 
 
 def is_squeezed(style: Style, font_px: float) -> Answer:
-    """A box of no size that cuts off what does not fit."""
+    """A box of no size that clips its overflow."""
     x, y = style.get("overflow-x", "visible"), style.get("overflow-y", "visible")
     if x not in _CLIPPING and y not in _CLIPPING:
         return False
@@ -67,7 +67,7 @@ def _is_small(style: Style, side: str, font_px: float) -> bool:
 
 
 def _is_flat(style: Style, font_px: float) -> bool:
-    """A height in parts of one that nobody knows is none."""
+    """A percentage of an unknown height counts as none."""
     own = {
         name: value for name, value in style.items() if not (name.endswith("height") and value.endswith("%"))
     }
@@ -256,7 +256,7 @@ def _is_matrix_away(given: list[float | None], font_px: float) -> Answer:
 
 
 def is_masked(style: Style) -> Answer:
-    """A mask of nothing but clear colours leaves nothing; what a picture leaves, nobody knows."""
+    """A mask of only transparent colours hides everything; the effect of a picture is unknown."""
     value = style.get("mask-image", "none")
     if value.partition(" ")[0] in ("none", "initial", "unset", "inherit", "revert"):
         return False
@@ -290,6 +290,6 @@ def is_filtered(style: Style, font_px: float) -> Answer:
 
 
 def is_too_tight(style: Style, font_px: float) -> Answer:
-    """Letters that stand upon each other."""
+    """Whether letters overlap."""
     spacing = _measure(style, "letter-spacing", font_px, font_px)
     return None if spacing is not None and spacing <= -font_px / 2 else False

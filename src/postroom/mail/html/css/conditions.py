@@ -40,7 +40,7 @@ _COMPARISON = re.compile(r"(<=|>=|<|>|=)")
 
 
 def holds_media(written: str) -> Answer:
-    """Of a list of media queries; an empty one holds."""
+    """For a list of media queries; an empty one holds."""
     written = " ".join(written[:MAX_CHARS].lower().split())
     return either(_query(query) for query in divided(written, ",")) if written else True
 

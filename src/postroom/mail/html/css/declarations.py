@@ -1,4 +1,4 @@
-"""Declarations of CSS that can hide text or bring it back: the valid ones, in their single parts."""
+"""CSS declarations that can hide or show text: the valid ones, split into single properties."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ MAX_CUSTOM_CHARS = 1_000
 # Most styles stand in many mails.
 REMEMBERED_STYLES = 1_024
 MAX_REMEMBERED_CHARS = 300
-UNDECIDED = "?"  # stands for a value that this reader does not know, and a browser may
+UNDECIDED = "?"  # a value that is unknown here and that a browser may know
 
 Style = dict[str, str]
 Parts = tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ _SHAPE = re.compile(r"(?:rect|inset|circle|ellipse|polygon|xywh)\(")
 
 
 class StyleBlock(Struct):
-    """What one rule, or the style of one element, declares."""
+    """The declarations of one rule, or of one element's style."""
 
     normal: Style = field(default_factory=dict)
     important: Style = field(default_factory=dict)
@@ -75,7 +75,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def set_all(style: Style, parts: Iterable[tuple[str, str]]) -> None:
-    """Later ones win, and stand behind the others."""
+    """Later ones win, and come after the others."""
     for name, value in parts:
         if name == "all":
             for known in [known for known in style if not known.startswith("--")]:
@@ -86,14 +86,14 @@ def set_all(style: Style, parts: Iterable[tuple[str, str]]) -> None:
 
 
 class DeclarationReader:
-    """Remembers what it has read: the same styles stand on many elements of a mail."""
+    """Caches what it has read: many elements of a mail have the same styles."""
 
     def __init__(self, is_old_page: bool) -> None:
         self._is_old_page = is_old_page
         self._known: dict[str, Parts] = {}
 
     def read(self, text: str) -> StyleBlock:
-        """The block is shared, and never changed."""
+        """The block is shared, and must not be changed."""
         if len(text) <= MAX_REMEMBERED_CHARS:
             return _remembered(text, self._is_old_page)
         return self.read_anew(text)
@@ -124,7 +124,7 @@ class DeclarationReader:
         if bang and priority.strip().lower() != "important":
             return
         value = value.strip()
-        if "(--" not in value and "( --" not in value:  # names of custom properties are told apart by case
+        if "(--" not in value and "( --" not in value:  # names of custom properties are case-sensitive
             value = value.lower()
         key = f"{name}:{value}"
         parts = self._known.get(key)
@@ -144,7 +144,7 @@ def _remembered(text: str, is_old_page: bool) -> StyleBlock:
 
 
 def declared(name: str, value: str, is_old_page: bool) -> Parts:
-    """The single properties that a valid declaration sets; none, if a browser would ignore it."""
+    """The single properties that a declaration sets; none if a browser would ignore it."""
     if not value:
         return ()
     if "var(" in value.lower():
@@ -246,7 +246,7 @@ def _font_size(name: str, value: str, is_old_page: bool) -> Parts:
 
 
 def _font(name: str, value: str, is_old_page: bool) -> Parts:
-    """The size in `italic bold 12px/30px Georgia` is its first length, or a name of one; a family follows."""
+    """The size in `italic bold 12px/30px Georgia` is the first length or size name; a family follows."""
     if value in _LISTS["system font"]:
         return ("font-size", "13px"), ("line-height", "normal")
     given = words(value)
@@ -261,7 +261,7 @@ def _font(name: str, value: str, is_old_page: bool) -> Parts:
 
 
 def _calls(name: str, value: str, is_old_page: bool) -> Parts:
-    """A row of functions, of which all have to be known."""
+    """A list of functions, all of which must be known."""
     if value == "none":
         return ((name, value),)
     called = _CALLS.findall(value)

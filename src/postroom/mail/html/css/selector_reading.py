@@ -1,4 +1,4 @@
-"""Selectors of CSS as they are written, made into what can be compared with elements."""
+"""Parses CSS selectors into a form that can be matched with elements."""
 
 import re
 
@@ -12,7 +12,7 @@ MAX_COMPOUNDS = 12
 MAX_INNER = 12
 MAX_DEPTH = 4
 
-# Letters, digits, "_" and "-" and all beyond ASCII, by what they are not: compiled in a tenth of the time.
+# Letters, digits, "_", "-" and non-ASCII, by exclusion: compiles in a tenth of the time.
 _NO_LETTER = r"\x00-,./;-@\[-^`{-\x7f"
 _NAME = rf"(?:[^:{_NO_LETTER}]|\\[0-9a-fA-F]{{1,6}}+\s?+|\\.)++"
 _PART = re.compile(
@@ -43,7 +43,7 @@ class NotASelector(Exception):
 
 
 def read_list(text: str, ignores_case: bool, depth: int = 0) -> list[Selector]:
-    """Raises NotASelector if one of them is none: then a browser ignores all of them."""
+    """Raises NotASelector if one of them is invalid: then a browser ignores all of them."""
     parts = [text] if "," not in text else divided(text, ",")
     if len(parts) > 1 and any(not part for part in parts):
         raise NotASelector
@@ -95,7 +95,7 @@ def _add_part(
     return part.end()
 
 
-# The values of these are compared without regard to case (HTML standard, 4.16.2).
+# The values of these are compared ignoring case (HTML standard, 4.16.2).
 _CASELESS = names(
     "align bgcolor border checked clear color colspan dir disabled face hidden lang media nowrap rel "
     "rowspan selected "
@@ -140,7 +140,7 @@ def _add_pseudo(
 
 
 def _add_box(compound: Compound, name: str) -> None:
-    """A first line or letter is a part of the text; the boxes before and behind it are none."""
+    """A first line or letter is part of the text; the boxes before and after it are not."""
     if name.startswith(("-moz-", "-ms-", "-o-")):
         raise NotASelector
     if name in OTHER_BOXES or name.startswith("-webkit-"):
@@ -170,7 +170,7 @@ def _add_inner(
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the bracket that closes the one before `start`."""
+    """The position after the bracket that closes the one before `start`."""
     depth = 1
     for place in range(start, len(text)):
         if text[place] == "(":

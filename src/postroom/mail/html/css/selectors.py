@@ -1,4 +1,4 @@
-"""Selectors of CSS, compared with an element and those around it, as far as one pass can know them."""
+"""Matches CSS selectors with an element and its ancestors, as far as one pass can know them."""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,7 +10,7 @@ Specificity = tuple[int, int, int]
 
 
 class PlacedElement(Protocol):
-    """An element in the page, as far as it is known when its start tag is read."""
+    """An element in the page, as far as known when its start tag is read."""
 
     name: str
     attributes: dict[str, str]
@@ -30,7 +30,7 @@ class MatchBudget:
 
 
 class Inner(Struct):
-    """`:not()` and `:is()` with what they hold."""
+    """`:not()` and `:is()` with their arguments."""
 
     is_negated: bool
     selectors: "list[Selector]"
@@ -63,7 +63,7 @@ class Attribute(Struct):
 
 
 class Compound(Struct):
-    """What is asked of one element. `is_undecided`: and of something that this reader cannot know."""
+    """The conditions on one element. `is_undecided`: one of them cannot be known here."""
 
     type: str = ""
     identity: str = ""
@@ -82,7 +82,7 @@ class Compound(Struct):
         return not self.counts and inner_are and "root" not in self.states
 
     def fits(self, place: PlacedElement, steps: MatchBudget) -> bool | None:
-        """None: a browser may find that it does."""
+        """None: a browser may find that it matches."""
         if self.type and self.type != place.name:
             return False
         if self.is_never or (self.identity and self.identity != place.identity):
@@ -142,7 +142,7 @@ def _is_counted(place: PlacedElement, kind: str, step: int, offset: int) -> bool
 
 
 class Selector(Struct):
-    """From the element outwards: the last compound is compared first."""
+    """From the element outwards: the last compound is matched first."""
 
     compounds: list[Compound]
     combinators: list[str]  # before each compound but the first, in the order of `compounds`
@@ -157,7 +157,7 @@ class Selector(Struct):
         return len(self.compounds) == 1 and self.key.is_simple
 
     def _all(self) -> "Iterator[Selector]":
-        """With those inside of it."""
+        """Including nested ones."""
         yield self
         for compound in self.compounds:
             for part in compound.inner:
@@ -167,7 +167,7 @@ class Selector(Struct):
     def is_possible(
         self, types: AbstractSet[str], classes: AbstractSet[str], identities: AbstractSet[str]
     ) -> bool:
-        """Whether there can be elements that fulfil it, if these are all that there are."""
+        """Whether it can match in a page with only these types, classes and ids."""
         return all(
             (not compound.type or compound.type in types)
             and (not compound.classes or all(each in classes for each in compound.classes))
@@ -183,7 +183,7 @@ class Selector(Struct):
 
     @property
     def asks_attributes(self) -> bool:
-        """Beside class and id, and those that have a meaning of their own."""
+        """Besides class and id, and those with a meaning of their own."""
         compounds = [compound for each in self._all() for compound in each.compounds]
         return any(compound.attributes or compound.states for compound in compounds)
 

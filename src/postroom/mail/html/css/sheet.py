@@ -1,4 +1,4 @@
-"""Style sheets of a mail: rules with their weight, found by what their last selector asks of an element."""
+"""Style sheets of a mail: rules with their weight, indexed by their last compound selector."""
 
 import re
 from collections import defaultdict
@@ -24,7 +24,7 @@ _LAYER_NAME = re.compile(r"[\w.-]{0,200}")
 
 
 class StyleRule(Struct, eq=False):
-    """One selector and what it declares. `is_sure` is False where a condition around it cannot be known."""
+    """One selector and its declarations. `is_sure` is False if a condition around it is unknown."""
 
     selector: Selector
     block: StyleBlock
@@ -43,7 +43,7 @@ class StyleRule(Struct, eq=False):
 
 
 class Sheet(Struct):
-    """All sheets of a mail. Without any, nothing of this costs anything."""
+    """All sheets of a mail. Costs nothing if there are none."""
 
     declarations: DeclarationReader
     ignores_case: bool
@@ -73,7 +73,7 @@ class Sheet(Struct):
         return len(self.rules)
 
     def keep_possible(self, types: Set[str], classes: Set[str], identities: Set[str]) -> None:
-        """Of the rules those that elements can fulfil which have one of these each, to be found by it."""
+        """Keeps only rules that can match elements with these, and indexes them."""
         self.rules = [rule for rule in self.rules if rule.selector.is_possible(types, classes, identities)]
         for rule in self.rules:
             selector, key = rule.selector, rule.selector.key
@@ -89,7 +89,7 @@ class Sheet(Struct):
                 self.others.append(rule)
 
     def candidates(self, name: str, classes: frozenset[str], identity: str) -> list[StyleRule]:
-        """The rules that an element may fulfil, by rising weight."""
+        """The rules that may match an element, by rising weight."""
         found = [*self.others, *self.by_type.get(name, ())]
         for each in classes:
             found += self.by_class.get(each, ())
@@ -98,7 +98,7 @@ class Sheet(Struct):
         return sorted(found, key=_weight) if len(found) > 1 else found
 
     def layer(self, name: str) -> int:
-        """Each layer has its place when it is first named; those without a name are each their own."""
+        """A layer gets its rank when first named; each unnamed one is its own."""
         if name not in self.layers and len(self.layers) < MAX_LAYERS:
             self.layers[name] = len(self.layers)
         return self.layers.get(name, 0)
@@ -109,7 +109,7 @@ def _weight(rule: StyleRule) -> tuple[int, tuple[int, int, int], int]:
 
 
 class _Context(Struct, frozen=True):
-    """What stands around a rule."""
+    """What surrounds a rule."""
 
     answer: Answer = True
     layer: int = UNLAYERED
@@ -150,7 +150,7 @@ class _Reading:
         return self.css[begun:], ""
 
     def rules(self, context: _Context) -> None:
-        """Up to the closing brace. Inside of a rule, declarations stand between nested rules."""
+        """Reads up to the closing brace. Inside a rule, declarations are between nested rules."""
         own: list[str] = []
         while True:
             text, sign = self._next()
@@ -175,7 +175,7 @@ class _Reading:
             for name in rest.split(","):
                 self.sheet.layer(name.strip())
         elif word.lower() == "@import" and "data:" in rest.lower():
-            self.sheet.is_cut = True  # nobody writes a sheet into an address but to hide it
+            self.sheet.is_cut = True  # a sheet in an address is only written to hide it
 
     def _opened(self, prelude: str, context: _Context) -> None:
         if context.depth >= MAX_NESTING:
@@ -218,7 +218,7 @@ class _Reading:
         self.rules(_Context(context.answer, layer, full, context.around, context.depth + 1))
 
     def _keyframes(self, name: str) -> None:
-        """Kept is how it ends."""
+        """Only the final state is kept."""
         last, most = Style(), -1.0
         while True:
             text, sign = self._next()
@@ -271,7 +271,7 @@ class _Reading:
 
 
 def _nested(around: str, prelude: str) -> str:
-    """The selector of a rule inside of another, written out (CSS Nesting, section 3)."""
+    """The expanded selector of a nested rule (CSS Nesting, section 3)."""
     outer = f":is({around})"
     parts = (part.strip() for part in prelude.split(","))
     return ",".join(part.replace("&", outer) if "&" in part else f"{outer} {part}" for part in parts)

@@ -1,4 +1,4 @@
-"""Values of CSS that are measures: numbers, lengths, angles and what calc() makes of them, in pixels."""
+"""CSS values that are measures: numbers, lengths, angles and results of calc(), in pixels."""
 
 import math
 import re
@@ -31,11 +31,11 @@ _CONSTANTS = {"pi": math.pi, "e": math.e, "infinity": MOST, "-infinity": -MOST}
 
 
 class Undecided(Exception):
-    """A value that this reader does not know, and a browser may."""
+    """A value unknown here that a browser may know."""
 
 
 def number(value: str) -> float | None:
-    """A number, or a percentage as a part of one."""
+    """A number, or a percentage as a fraction."""
     found = _MEASURE.fullmatch(value)
     if found is None:
         return _calculated(value, 1.0, 1.0) if "(" in value else None
@@ -45,7 +45,7 @@ def number(value: str) -> float | None:
 
 
 def pixels(value: str, em: float = ROOT_FONT_PX, whole: float = VIEWPORT_WIDTH_PX) -> float | None:
-    """A length; a bare number counts as pixels. None: it is none. Raises Undecided."""
+    """A length; a bare number counts as pixels. None if it is no length. Raises Undecided."""
     found = _MEASURE.fullmatch(value)
     if found is None:
         return _calculated(value, em, whole) if "(" in value else None
@@ -53,7 +53,7 @@ def pixels(value: str, em: float = ROOT_FONT_PX, whole: float = VIEWPORT_WIDTH_P
 
 
 def is_bare_number(value: str) -> bool:
-    """Which is no length but in pages of the old kind, if it is not zero."""
+    """Not zero: such a number is a length only in quirks mode."""
     found = _MEASURE.fullmatch(value)
     return found is not None and not found[2] and float(found[1]) != 0
 
@@ -73,14 +73,14 @@ def functions(value: str) -> list[str]:
 
 
 def words(value: str) -> list[str]:
-    """Divided by spaces, but not inside of brackets."""
+    """Separated by spaces outside brackets."""
     if "(" not in value:
         return value.split()
     return [word for word in divided(value, " ") if word]
 
 
 def divided(value: str, mark: str) -> list[str]:
-    """The parts between marks that stand outside of brackets and quotes."""
+    """The parts between separators outside brackets and quotes."""
     parts, start, depth, quote = [], 0, 0, ""
     for found in _DIVIDERS[mark].finditer(value):
         sign = found[0]
@@ -203,7 +203,7 @@ def _arguments(terms: list[_Term], place: int, depth: int) -> tuple[list[float],
             place += 1
         else:
             break
-    return given, place + 1  # an end that is not written is there all the same
+    return given, place + 1  # a missing end counts as written
 
 
 def _called(name: str, given: list[float]) -> float:
@@ -221,6 +221,6 @@ def _called(name: str, given: list[float]) -> float:
 
 
 def four_sides(given: Sequence[str]) -> tuple[str, str, str, str]:
-    """Top, right, bottom and left of one to four values: what is missing is as its opposite or the top."""
+    """Top, right, bottom and left from one to four values, as in CSS shorthand."""
     right = given[1] if len(given) > 1 else given[0]
     return given[0], right, given[2] if len(given) > 2 else given[0], given[3] if len(given) > 3 else right

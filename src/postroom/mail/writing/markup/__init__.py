@@ -1,1 +1,1 @@
-"""Texts that a mail is written from: fields of templates, and a light markup for people."""
+"""Texts to write mails from: fields of templates, and a light markup for people."""

@@ -1,6 +1,6 @@
 """A light markup for people who write without an editor: **bold**, lists, [links](https://…) and > quotes.
 
-The text is sent as it was typed, and beside it the HTML made from it, in which everything else is escaped.
+The text is sent as typed, together with HTML made from it, in which everything else is escaped.
 """
 
 import html
@@ -21,7 +21,7 @@ TRAILING = ".,;:!?)]'"
 
 
 def to_html(text: str) -> str | None:
-    """None where nothing is marked: the text alone will do. HTML that somebody typed is left to itself."""
+    """None if nothing is marked: the text alone is enough. Typed HTML is left alone."""
     if html_text.looks_like_html(text) or not is_marked(text):
         return None
     return "\n".join(_blocks(text.replace("\r\n", "\n").split("\n"), DEEPEST))
@@ -38,7 +38,7 @@ def _is_bold(found: re.Match[str]) -> bool:
 
 
 def _blocks(lines: list[str], depth: int) -> Iterator[str]:
-    """Lines that belong together: of a quote, of a list, or of a paragraph."""
+    """Groups lines that belong together: of a quote, a list or a paragraph."""
     start = 0
     while start < len(lines):
         kind = _kind(lines[start], depth)
@@ -120,7 +120,7 @@ def _addresses(text: str) -> str:
 
 
 def _address(found: re.Match[str]) -> str:
-    """What ends a sentence is no part of it."""
+    """Punctuation at the end of a sentence is no part of it."""
     target = found[0].rstrip(TRAILING)
     after = found[0][len(target) :]
     return f'<a href="{html.escape(target)}">{html.escape(target)}</a>{html.escape(after)}'

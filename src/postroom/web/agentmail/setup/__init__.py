@@ -1,1 +1,1 @@
-"""Of /v0 all that is not mail: pods, keys, domains, lists, webhooks, metrics."""
+"""Everything of /v0 besides mail: pods, keys, domains, lists, webhooks, metrics."""

@@ -21,7 +21,7 @@ MOST = 1000  # a list of domains is short
 
 
 def show(tx: Tx, domain: domains.Domain, config: Config, now: int, *, is_item: bool = False) -> shapes.Page:
-    """Everything that can be switched there is on here, but opens are not tracked."""
+    """Feedback and inbound mail are always on, subdomains and open tracking always off."""
     shown = verbs.show(tx, domain, config, now)
     item: shapes.Page = {
         "domain_id": shown.id,
@@ -64,7 +64,7 @@ def create_domain(
     config: Config,
     now: int,
 ) -> shapes.Page:
-    """The same client_id again gives the first one."""
+    """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = domains.find_by_client_id(tx, place, body.client_id) if body.client_id else None
     if known is not None:
@@ -89,7 +89,7 @@ def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int)
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: setup_shapes.DomainChange, config: Config, now: int
 ) -> shapes.Page:
-    """What it already is may be said again; nothing of it can be switched."""
+    """Accepts current values; nothing can be changed."""
     shown = get_domain(tx, caller, domain_id, config, now)
     for name in body.__struct_fields__:
         if getattr(body, name) not in (None, shown[name]):
@@ -102,7 +102,7 @@ async def verify_domain(call: Call, domain_id: str) -> None:
 
 
 def get_setup_link(tx: Tx, caller: Caller, domain_id: str, config: Config) -> shapes.Page:
-    """No provider of DNS is asked to set the records: whoever runs the zone sets them."""
+    """DNS providers are not supported: the zone's owner sets the records."""
     verbs.find_domain(tx, caller, domain_id, config)
     return {"supported": False}
 

@@ -1,4 +1,4 @@
-"""API keys of /v0, whose permissions are more and smaller than ours: they are kept, and asked there."""
+"""API keys of /v0, whose permissions are finer than ours: they are stored, and checked there."""
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
@@ -27,7 +27,7 @@ CHANGES = ("create", "update", "delete")
 
 
 def ours_of(word: str) -> str | None:
-    """Which of our permissions a key needs for this one; None: there is nothing here that it would open."""
+    """The permission of ours that a key needs for this one; None: it allows nothing here."""
     if word in SENDING:
         return permissions.SEND
     if word in WRITING:
@@ -70,12 +70,12 @@ def create_key(
     new = verbs.NewKey(name=body.name or "", permissions=asked, expires_at=body.expires_at)
     made: Any = verbs.create(tx, caller, place, new, config, now)
     if words is not None:
-        keys.set_words(tx, made.id, words)
+        keys.set_v0_permissions(tx, made.id, words)
     return {**show(tx, keys.get(tx, caller.account_id, made.id)), "api_key": made.token}
 
 
 def read_words(caller: Caller, given: Mapping[str, bool] | None) -> Collection[str] | None:
-    """None: all that its maker may."""
+    """None: the same as its maker."""
     words = None if given is None else [word for word, is_given in given.items() if is_given]
     if caller.words is None or words is None:
         return caller.words if words is None else words
@@ -98,7 +98,7 @@ def list_keys(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
 
 
 def get_of(tx: Tx, place: Reach, key_id: str) -> Key:
-    """The account's keys are all that it has."""
+    """A key of any reach if the account is asked, else of exactly this place."""
     return keys.get(tx, place.account_id, key_id) if place.is_account else keys.get_of(tx, place, key_id)
 
 
@@ -115,7 +115,7 @@ def change_key(
     config: Config,
     now: int,
 ) -> shapes.Page:
-    """Its permissions only become fewer, and those of a key that had all become few."""
+    """Permissions can only be reduced."""
     key = get_of(tx, place, key_id)
     change = verbs.KeyChange(name=body.name)
     words = None if body.permissions is UNSET else read_words(caller, body.permissions)
@@ -125,7 +125,7 @@ def change_key(
         change = verbs.KeyChange(name=body.name, permissions=ours(words, key.permissions))
     verbs.change_api_key(tx, caller, key.id, change, config, now)
     if words is not None:
-        keys.set_words(tx, key.id, words)
+        keys.set_v0_permissions(tx, key.id, words)
     return show(tx, keys.get(tx, caller.account_id, key.id))
 
 

@@ -1,4 +1,4 @@
-"""Lists of /v0: who may write and whom one may write to, kept as rules of a policy."""
+"""Lists of /v0: who may write and who may be written to, stored as rules of a policy."""
 
 from functools import partial
 
@@ -68,7 +68,7 @@ def add_entry(
     body: setup_shapes.NewEntry,
     now: int,
 ) -> shapes.Page:
-    """The first entry of an allow list makes it one: nobody else is let through from then on."""
+    """The first entry of an allow list activates it: nobody else is allowed from then on."""
     ours, kind = read_list(direction, type)
     new = verbs.NewRule(kind, body.entry, ours)  # type: ignore[arg-type]
     made = verbs.add_policy_rule(tx, caller, place, new, now)
@@ -84,7 +84,7 @@ def get_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> sh
 def delete_entry(
     tx: Tx, caller: Caller, place: Reach, direction: str, type: str, entry: str, now: int
 ) -> None:
-    """Without its last entry an allow list lets everybody through again, as far as others above it do."""
+    """Without entries an allow list allows everybody again, as far as the levels above do."""
     rule = find_entry(tx, place, direction, type, entry)
     ours, kind = read_list(direction, type)
     verbs.delete_policy_rule(tx, caller, place, rule.id, now)

@@ -1,4 +1,4 @@
-"""Metrics of /v0, of what is counted day by day."""
+"""Metrics of /v0, from daily counts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ from postroom.web.agentmail import shapes
 from postroom.web.agentmail.setup import setup_shapes
 
 LONGEST = 90 * DAY
-# Kinds of events there, by the counter that is kept here.
+# Kinds of events of /v0, by our counter.
 COUNTED = {
     "message.received": "received",
     "message.received.blocked": "blocked",
@@ -36,7 +36,7 @@ def get_events(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int)
 
 
 def get_usage(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
-    """What is kept is known for each day; how many there are, as of now."""
+    """Stored bytes by day; all other totals as of now."""
     totals = listing.totals(tx, place)
     points = {kind: [{"timestamp": to_iso(now), "value": total}] for kind, total in totals.items()}
     points[STORED] = [
@@ -61,14 +61,14 @@ def rate(day: GroupUse, counter: str) -> shapes.Page:
 
 
 def known_of(asked: Sequence[str], known: Iterable[str], field: str) -> list[str]:
-    """All, if none is named. Kinds that are there and not counted here have no points: they are left out."""
+    """All if none is named. Kinds not counted here have no points, and are left out."""
     if any(len(kind) > 100 for kind in asked):
         raise BadRequest(f"{field} names something that is not counted.", field=field)
     return [kind for kind in known if not asked or kind in asked]
 
 
 def read_days(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
-    """Whole days in UTC, whatever period is asked for: nothing is counted in smaller ones."""
+    """Whole days in UTC for any period: nothing is counted in smaller steps."""
     end = read_asked(query.end, "end") or now
     start = read_asked(query.start, "start")
     start = end - DAY if start is None else start

@@ -1,4 +1,4 @@
-"""The organization of /v0: its pods, how much it has, and who asks."""
+"""The organization of /v0: its pods, its totals, and the caller."""
 
 from postroom.accounts import accounts, domains, pods
 from postroom.accounts.keys import Caller
@@ -25,7 +25,7 @@ def show_pod(pod: Pod) -> shapes.Page:
 
 
 def create_pod(tx: Tx, caller: Caller, body: setup_shapes.NewPod, now: int) -> shapes.Page:
-    """The same client_id again gives the first one."""
+    """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = None if body.client_id is None else pods.find(tx, caller.reach, body.client_id)
     if known is not None:

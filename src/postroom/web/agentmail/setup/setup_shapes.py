@@ -1,4 +1,4 @@
-"""What /v0 is asked about all that is not mail: pods, keys, domains, lists, webhooks, metrics."""
+"""Requests of /v0 besides mail: pods, keys, domains, lists, webhooks, metrics."""
 
 from typing import Annotated, Any
 

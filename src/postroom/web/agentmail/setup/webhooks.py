@@ -1,4 +1,4 @@
-"""Webhooks of /v0: those of the list, told in its words and signed by the names of Svix."""
+"""Webhooks of /v0: those of the list, in its format and with the signature headers of Svix."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from postroom.web.agentmail.setup import setup_shapes
 
 
 def show(tx: Tx, webhook: Webhook) -> shapes.Page:
-    """With its secret, as its clients expect on every read: only keys that manage come here."""
+    """Includes the secret, as its clients expect on every read: only managing keys come here."""
     addresses = inboxes.addresses_of(tx, webhook.inbox_ids)
     alone = len(webhook.inbox_ids) == 1 and not webhook.pod_ids
     moment = to_iso(webhook.created_at)
@@ -50,7 +50,7 @@ def get_of(tx: Tx, place: Reach, webhook_id: str) -> Webhook:
 
 
 def belongs(tx: Tx, webhook: Webhook, place: Reach) -> bool:
-    """To an inbox or a pod: it is told of nothing else."""
+    """Whether it gets events of this inbox or pod only."""
     if place.is_account:
         return True
     if place.inbox_id is not None:
@@ -63,7 +63,7 @@ def belongs(tx: Tx, webhook: Webhook, place: Reach) -> bool:
 def create_webhook(
     tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewWebhook, now: int
 ) -> shapes.Page:
-    """The same client_id again gives the first one."""
+    """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = webhook_list.find_by_client_id(tx, caller.account_id, body.client_id) if body.client_id else None
     if known is not None:
@@ -84,7 +84,7 @@ def create_webhook(
 
 
 def pods_of(place: Reach, inbox_ids: Sequence[str], asked: list[str]) -> list[str]:
-    """A webhook of a pod is told of some inboxes of it, or of all."""
+    """A webhook of a pod gets events of some of its inboxes, or of all."""
     if place.is_account:
         return asked
     return [] if inbox_ids or place.pod_id is None else [place.pod_id]
@@ -117,7 +117,7 @@ def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
 def change_webhook(
     tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
-    """An empty list of types changes nothing. What belongs to an inbox or a pod stays there."""
+    """An empty list of types changes nothing. Its inbox or pod cannot be changed."""
     webhook = get_of(tx, place, webhook_id)
     types = body.event_types or []
     events.require_known(types, "event_types")

@@ -1,1 +1,1 @@
-"""Of /v0 what is written: sends, answers, forwards and drafts, also those on the clock."""
+"""Writing in /v0: sends, replies, forwards and drafts, also scheduled ones."""

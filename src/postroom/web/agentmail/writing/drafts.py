@@ -1,4 +1,4 @@
-"""Drafts of /v0: the drafts of the interface, with labels and a name of the client's."""
+"""Drafts of /v0: the drafts of /v1, with labels and a client_id."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def show(tx: Tx, found: Sequence[KeptDraft], *, is_item: bool = False) -> list[s
 
 
 def spoken_of(tx: Tx, draft: KeptDraft) -> shapes.Page:
-    """The messages that it answers or passes on, by the names that they have there."""
+    """The messages that it replies to or forwards, under their /v0 names."""
     fields = msgspec.json.decode(draft.fields, type=SpokenOf)
     named = {"in_reply_to": fields.reply_to_message_id, "forward_of": fields.forward_of}
     return {name: showing.name_by_id(tx, message_id) for name, message_id in named.items() if message_id}
@@ -89,7 +89,7 @@ def status_of(draft: KeptDraft) -> str | None:
 
 
 def labels_of(draft: KeptDraft) -> list[str]:
-    """`scheduled` while it is on the clock."""
+    """`scheduled` while it has a time to be sent."""
     clock = [showing.SCHEDULED] if status_of(draft) == "scheduled" else []
     return sorted({*draft.labels, *clock})
 
@@ -128,7 +128,7 @@ def messages_of(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
 
 
 def to_body(body: shapes.NewDraft | shapes.DraftChange) -> DraftBody:
-    """What is null or empty is not there yet, or is cleared."""
+    """Null or empty fields are missing or cleared."""
     named = {
         ours: getattr(body, theirs) or None
         for theirs, ours in RENAMED.items()
@@ -218,7 +218,7 @@ async def prepare(
 
 
 def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
-    """Now, whatever the clock says. A text is made of HTML that is there alone."""
+    """Sends at once, even if scheduled. A missing text is made from the HTML."""
     fields = msgspec.json.decode(draft.fields)
     fields.pop("sendAt", None)
     fields["body"] = text_of(fields.get("body"), fields.get("bodyHtml")) or " "

@@ -1,4 +1,4 @@
-"""The loop over drafts of /v0 that have come due: each is sent as the key would that set the clock."""
+"""The loop over scheduled drafts of /v0: each is sent with the rights of the key that scheduled it."""
 
 from contextlib import closing
 
@@ -30,7 +30,7 @@ async def send_due_drafts(resources: Resources) -> None:
 
 
 async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
-    """What is refused stays a draft, and says why. One that fails keeps no other waiting."""
+    """A refused draft stays, with the reason. A failing one does not block others."""
     try:
         await send(resources, draft)
         resources.loops.works("a draft")
@@ -44,7 +44,7 @@ async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
 
 
 async def send(resources: Resources, draft: KeptDraft) -> None:
-    """Twice at once, or again after a crash: the draft goes with its version, and only once."""
+    """Each version of a draft is sent once, even if tried twice at once or again after a crash."""
     caller, files = await resources.db.read(read_whole, draft, resources.now())
     key = f"draft-{draft.id}-{draft.version}"
     order = await prepare(resources, draft, files, key, draft.labels)

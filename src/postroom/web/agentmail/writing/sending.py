@@ -1,4 +1,4 @@
-"""Sends, answers and forwards of /v0: orders like those of a send, and the same way out."""
+"""Sends, replies and forwards of /v0: turned into orders like those of /v1."""
 
 import secrets
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from postroom.web.requests.request_body import header, read_json
 
 
 async def read_mail(request: Request, kind: type[Struct]) -> Any:
-    """JSON that may carry files."""
+    """JSON that may contain files."""
     return await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
 
 
@@ -64,7 +64,7 @@ def to_sent(answer: SendAnswer) -> shapes.SentMessage:
 
 
 def read_key(call: Call) -> str:
-    """One that nobody uses again where none is given. An empty one is a mistake."""
+    """A random one if none is given. An empty one is an error."""
     if b"idempotency-key" not in dict(call.request.scope["headers"]):
         return f"v0-{secrets.token_urlsafe(24)}"
     key = header(call.request, b"idempotency-key")
@@ -81,7 +81,7 @@ def to_order(
     answers: str | None,
     forward_of: str | None,
 ) -> Order:
-    """Like a send, but a subject may be missing, and answers may go to several addresses."""
+    """Like a send, but the subject may be missing, and replies may go to several addresses."""
     named = [verb.encode(), inbox_id.encode(), (answers or forward_of or "").encode()]
     said = SendBody(
         body=text_of(body.text, body.html),
@@ -107,7 +107,7 @@ def to_order(
 
 
 def text_of(text: str | None, html: str | None) -> str:
-    """It is made of HTML that comes alone."""
+    """Made from the HTML if there is no text."""
     return text or html_to_text(html or "")
 
 

@@ -1,1 +1,1 @@
-"""Who may do what, over REST."""
+"""Accounts and domains, over REST."""

@@ -1,4 +1,4 @@
-"""What domains need beside a transaction: a new key for signing, and questions to DNS."""
+"""What domains need besides a transaction: a new signing key, and DNS queries."""
 
 import asyncio
 from typing import Any
@@ -72,7 +72,7 @@ async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
 
 
 def _means_the_same(wanted: str, found: str) -> bool:
-    """DKIM must be our very key; of SPF and DMARC any record of the kind is the owner's choice."""
+    """DKIM must be exactly our key; for SPF and DMARC any record of that kind is the owner's choice."""
     if wanted.startswith("v=DKIM1"):
         return public_key(found) == public_key(wanted)
     return found.lower().startswith(wanted.split(" ")[0].rstrip(";").lower())

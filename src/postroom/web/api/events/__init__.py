@@ -1,1 +1,1 @@
-"""What has happened, over REST."""
+"""Events and webhooks, over REST."""

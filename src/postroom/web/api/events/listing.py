@@ -45,7 +45,7 @@ def next_after(tx: Tx, wanted: EventChoice | None, position: int, query: EventQu
 
 
 def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoice | None:
-    """None when nothing can be found, as in a pod that is not there."""
+    """None if nothing can be found, as in an unknown pod."""
     if wanted is None or pod_id is None:
         return wanted
     reach = inboxes.narrow(tx, wanted.reach, None, pod_id)
@@ -59,7 +59,7 @@ def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
 async def wait_for_events(
     call: Call, wanted: EventChoice | None, position: int, query: EventQuery
 ) -> EventSlice:
-    """Listens before it looks, so that no event falls between the two."""
+    """Listens before it reads, so that no event is missed in between."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
     with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:

@@ -46,7 +46,7 @@ def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
 async def first_match(
     call: Call, inbox_id: str, position: int, query: WaitQuery, asked: Query | None
 ) -> Event | None:
-    """Listens before it looks, so that no message falls between the two."""
+    """Listens before it reads, so that no message is missed in between."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
@@ -62,7 +62,7 @@ async def first_match(
             position = page.last_position if page.events else position
             left = ends - loop.time()
             if page.has_more:
-                await asyncio.sleep(0)  # a long log of which nothing matches holds up nobody
+                await asyncio.sleep(0)  # a long log without a match must not block others
                 continue
             if left <= 0 or await call.is_over():
                 return None

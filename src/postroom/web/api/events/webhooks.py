@@ -1,4 +1,4 @@
-"""What webhooks need beside a transaction: looking their address up, posting a test, replaying a log."""
+"""What webhooks need besides a transaction: resolving their address, posting a test, replaying a log."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ TEST_KIND = "webhook.test"
 
 
 async def require_allowed(resources: Resources, url: str) -> None:
-    """Refuses what can never be posted to; a name that cannot be resolved now is judged at each delivery."""
+    """Refuses URLs that can never be used; a name that cannot be resolved now is checked at each delivery."""
     try:
         await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
     except DnsTemporary:
@@ -39,7 +39,7 @@ async def require_allowed(resources: Resources, url: str) -> None:
 
 
 async def require_allowed_urls(resources: Resources, body: Any) -> dict[str, Any]:
-    """All that a body names."""
+    """Checks all URLs of a body."""
     for url in urls_of(body):
         if isinstance(url, str):
             await require_allowed(resources, url)
@@ -47,7 +47,7 @@ async def require_allowed_urls(resources: Resources, body: Any) -> dict[str, Any
 
 
 def urls_of(body: Any) -> list[str | UnsetType | None]:
-    """Where a webhook posts, an inbox that gets one of its own, or a target of notifications."""
+    """URLs of a webhook, of an inbox's own webhook, or of notification targets."""
     if isinstance(body, NotificationsBody):
         return [each.target for each in body.targets if each.kind != EMAIL]
     return [body.webhook_url if isinstance(body, NewInbox | InboxChange) else body.url]

@@ -1,1 +1,1 @@
-"""What is there to read, over REST."""
+"""Messages and search, over REST."""

@@ -28,7 +28,7 @@ SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Poli
 
 
 async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
-    """After the commit: a blob that is left behind is swept later, a row without one could not be read."""
+    """Called after the commit: a leftover blob is swept later, but a row without its blob is unreadable."""
     for blob in blobs:
         await raw_mails.remove_blob(resources, blob)
 

@@ -1,1 +1,1 @@
-"""Out of the house, over REST."""
+"""Mail and webhooks out, over REST."""

@@ -1,4 +1,4 @@
-"""Drafts over REST: written in steps, by whoever may not send as well, and sent as a whole."""
+"""Drafts over REST: written in steps, also by keys that may not send, and sent as a whole."""
 
 import re
 import secrets
@@ -52,11 +52,11 @@ VERSION = re.compile(r'(?P<quote>"?)(?P<version>[0-9]{1,15})(?P=quote)')
 
 
 class Seen(Struct, frozen=True):
-    """What whoever sends a draft has before his eyes: nothing else is sent."""
+    """What the sender of a draft has seen: nothing else is sent."""
 
     version: int | None
     content_hash: str | None
-    undo_seconds: int = 0  # how long it can be taken back, where the draft itself does not say it
+    undo_seconds: int = 0  # how long it can be undone, if the draft itself does not say it
 
     @property
     def is_named(self) -> bool:
@@ -77,7 +77,7 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
 
 
 async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
-    """Off the loop: a draft is changed now and then, and may hold long lists."""
+    """Runs in a thread: a draft may hold long lists."""
     given = await pools.COMPOSING.run(draft_body.read_fields, body)
     require_no_steering(given.get("headers") or (), call.resources.config.allowed_headers)
     return given
@@ -136,7 +136,7 @@ async def send_draft(
     for attempt in range(SEND_ATTEMPTS):
         try:
             return await send_once(call, draft_id, seen)
-        except DraftChanged:  # between our reading it and its acceptance
+        except DraftChanged:  # between reading it and its acceptance
             if seen.is_named or attempt == SEND_ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
@@ -163,8 +163,10 @@ async def send_once(call: Call, draft_id: str, seen: Seen) -> answer_shapes.RawR
 
 
 def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, list[KeptFile]]:
-    """The draft first: if it went with this very key, the key is seen after it. A known key is answered
-    although its draft is gone."""
+    """Reads the draft first: if it was sent with this key, the key is found afterwards.
+
+    A known key is answered even if its draft is gone.
+    """
     draft = drafts.find(tx, call.reach, draft_id)
     if draft is None and "idempotency-key" not in call.request.headers:
         raise NotFound("No such draft.")
@@ -179,7 +181,7 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
 
 
 def seen_version(call: Call, given: int | UnsetType = UNSET) -> int | None:
-    """Of If-Match (RFC 9110 section 13.1.1), with quotes or without, or of the body; None: any version."""
+    """From If-Match (RFC 9110 section 13.1.1), quoted or not, or from the body; None: any version."""
     field = call.request.headers.get("if-match", "*").strip()
     named = VERSION.fullmatch(field)
     if field != "*" and named is None:
@@ -250,7 +252,7 @@ async def write_with_files(
     try:
         return await resources.db.write(verb, call.caller, *arguments, files, call.now())
     except ApiError as error:
-        if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
+        if error.status < 500:  # after a server fault it is unknown whether the commit happened
             await remove_blobs(resources, [file.blob for file in files])
         raise
 

@@ -1,4 +1,4 @@
-"""Sending over REST: a mail, an answer to an invitation, or a mail passed on as it came."""
+"""Sending over REST: a mail, an answer to an invitation, or a redirected mail."""
 
 from starlette.responses import Response
 

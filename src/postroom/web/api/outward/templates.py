@@ -1,4 +1,4 @@
-"""What a send or a draft says that names a template: its texts, with the fields filled in."""
+"""Templates in sends and drafts: their texts with the fields filled in."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -20,7 +20,7 @@ D = TypeVar("D", bound=DraftBody)
 
 
 async def order_from_template(call: Call, inbox_id: str, key: str, body: SendBody) -> Order | SendAnswer:
-    """The hash is of what was asked: asked again, it is answered, whatever became of the template."""
+    """The hash is of the request: a repeat is answered, whatever happened to the template."""
     request_hash = await pools.COMPOSING.run(hash_body, inbox_id, body)
     found = await call.resources.db.read(look_up, call, inbox_id, key, request_hash, body.template or "")
     if isinstance(found, SendAnswer):
@@ -40,7 +40,7 @@ async def order_from_template(call: Call, inbox_id: str, key: str, body: SendBod
 def look_up(
     tx: Tx, call: Call, inbox_id: str, key: str, request_hash: str, wanted: str
 ) -> SendAnswer | Template:
-    """Who was only remembered is looked up again."""
+    """A cached caller is checked again."""
     if call.is_remembered and call.inbox is not None:
         inboxes.require_unchanged(tx, [(call.caller, call.inbox)], call.now())
     inbox = inboxes.get(tx, call.reach, inbox_id)
@@ -51,7 +51,7 @@ def look_up(
 
 
 async def fill_new_draft(call: Call, inbox_id: str, body: D) -> D:
-    """Filled in at once: what a draft shows is what leaves."""
+    """Filled in at once, so that a draft shows what will be sent."""
     if not body.template:
         return without_template(body)
     template = await call.resources.db.read(find_of_inbox, call, inbox_id, body.template)
@@ -98,7 +98,7 @@ def require_alone(body: str | UnsetType | None, body_html: str | UnsetType | Non
 
 
 async def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
-    """Off the loop: a template may be as long as a mail."""
+    """Runs in a thread: a template may be as long as a mail."""
     content = await pools.COMPOSING.run(templates.fill, template, dict(values))
     if content.subject is not None:
         require_subject(content.subject)

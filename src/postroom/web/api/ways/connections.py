@@ -1,4 +1,4 @@
-"""What connections need beside a transaction: looking their targets up, and trying them."""
+"""What connections need besides a transaction: resolving their targets, and testing them."""
 
 import time
 from typing import Any, cast
@@ -26,7 +26,7 @@ NOTHING_YET = (
 async def require_allowed_targets(
     resources: Resources, body: NewConnection | ConnectionChange
 ) -> dict[str, Any]:
-    """Refuses what can never be asked; a name that cannot be resolved now is judged at each use."""
+    """Refuses targets that can never be used; a name that cannot be resolved now is checked at each use."""
     asked = {"apiUrl": body.api_url}
     if isinstance(body.oauth, Struct):
         asked["oauth"] = body.oauth.token_url
@@ -62,7 +62,7 @@ async def test_connection(call: Call, connection_id: str) -> ConnectionTest:
 
 
 async def try_mailbox(call: Call, connection: Connection) -> ConnectionTest:
-    """Signs in and opens the folder, beside the connection that follows it."""
+    """Signs in and opens the folder, independently of the connection that follows it."""
     started = time.monotonic()
     tokens = OAuthTokens(call.resources, cast(Fetcher, call.webhook_courier))
     try:

@@ -1,1 +1,1 @@
-"""What came and went."""
+"""Mail received and sent."""

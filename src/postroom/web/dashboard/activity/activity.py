@@ -1,4 +1,4 @@
-"""What came and went: 24 hours, 7 or 30 days, of all inboxes or one; as plots, as tables and as CSV."""
+"""Mail received and sent in 24 hours, 7 or 30 days, of all inboxes or one; as plots, tables and CSV."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
@@ -25,7 +25,7 @@ LONG_SECONDS = 10.0
 COLUMNS = ("received", "sent", "failed", "bounced", "held", "blocked")
 FAILURES = ("failed", "bounced")
 OF_AN_HOUR = ("received", "sent", "failed")
-LATENCY = "milliseconds"  # until the server of a recipient accepts a mail, on average
+LATENCY = "milliseconds"  # until a recipient's server accepts a mail, on average
 
 
 class ActivityQuery(Struct, rename="camel", frozen=True):
@@ -35,7 +35,7 @@ class ActivityQuery(Struct, rename="camel", frozen=True):
 
 
 class ActivityRow(Struct, frozen=True):
-    """What happened in an hour or a day, or in an inbox during all of the time."""
+    """Counts of an hour or a day, or of an inbox over the whole period."""
 
     label: str
     counts: dict[str, int]
@@ -105,7 +105,7 @@ async def export(desk: Desk, query: ActivityQuery) -> Response:
 
 
 async def read(desk: Desk, query: ActivityQuery) -> Activity:
-    """Beside other reads: a busy account has many mails in a day."""
+    """Runs beside other reads: a busy account has many mails per day."""
     work: Callable[[Tx, Desk, ActivityQuery], Activity] = read_hours if query.span == "24h" else read_days
     return await desk.call.resources.db.read_long(work, LONG_SECONDS, desk, query)
 
@@ -125,7 +125,7 @@ def read_days(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
 
 
 def latencies(tx: Tx, reach: Reach, times: range, each: int) -> list[int]:
-    """Of the account or the pod: inboxes are not told apart."""
+    """For the whole account or pod, not by inbox."""
     found = counts.milliseconds_to_accept(tx, reach, times[0] * each, each)
     return [found.get(number, 0) for number in times]
 
@@ -135,7 +135,7 @@ def chosen(counts: dict[str, int]) -> dict[str, int]:
 
 
 def read_hours(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
-    """From the mails themselves: days alone are counted. Of inboxes that were used since yesterday."""
+    """Counted from the mails, since only days are stored. Inboxes used since yesterday."""
     reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
     now = desk.call.now()
     used = usage.list_groups(tx, reach, "inbox", now // DAY - 1, now // DAY)
@@ -164,7 +164,7 @@ def summed(found: Iterable[HourCount]) -> dict[str, int]:
 
 
 def named(tx: Tx, found: Mapping[str, dict[str, int]]) -> list[ActivityRow]:
-    """The busiest first; an inbox that is gone by its id."""
+    """Busiest first; a deleted inbox is shown by its id."""
     addresses = inboxes.addresses_of(tx, sorted(found))
     counted = [ActivityRow(addresses.get(inbox_id, inbox_id), counts) for inbox_id, counts in found.items()]
     return sorted((each for each in counted if each.total), key=lambda each: -each.total)[:MOST_INBOXES]

@@ -1,1 +1,1 @@
-"""Who acts by itself: each key and grant, what it does now, and what it did."""
+"""Agents: each key and grant, its current state and its history."""

@@ -1,4 +1,4 @@
-"""Agents: each key and grant with what it sent today, what waits, what failed, and when it was last seen."""
+"""Agents: each key and grant with its sends today, held and failed mail, and when it was last seen."""
 
 from typing import Literal
 
@@ -50,7 +50,7 @@ async def show_agents(desk: Desk, query: OffsetQuery) -> Response:
 
 
 def read_agents(tx: Tx, desk: Desk, offset: int) -> tuple[list[Agent], bool]:
-    """Who was seen last is first, on each page."""
+    """Each page is sorted by last use."""
     found = keys.list_of_account(tx, desk.call.account_id, SHOWN + 1, offset)
     shown = sorted(found[:SHOWN], key=lambda key: key.last_used_at or 0, reverse=True)
     return [to_agent(tx, desk, key) for key in shown], len(found) > SHOWN
@@ -94,7 +94,7 @@ def read_agent(tx: Tx, desk: Desk, key_id: str) -> tuple[Agent, list[timeline.St
 
 
 async def pause(desk: Desk, key_id: str, body: AgentPauseForm) -> Response:
-    """All that leaves the inbox or the pod that the key is for; a key of the account stops the account."""
+    """Pauses the inbox or pod of the key; for an account's key the whole account."""
     key = await desk.read(keys.get, desk.call.account_id, key_id)
     where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":

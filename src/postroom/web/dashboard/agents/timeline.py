@@ -1,4 +1,4 @@
-"""The time line of one agent: mail for it, its tool calls, drafts and sends, decisions, what it changed."""
+"""The history of one agent: mail for it, tool calls, drafts, sends, decisions and changes."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def read(tx: Tx, desk: Desk, key: Key) -> list[Step]:
 
 
 def sends(tx: Tx, key: Key) -> Iterator[Step]:
-    """And what was decided about those that waited."""
+    """Includes decisions about held ones."""
     found = messages.list_by_ids(tx, sends_of_keys.list_last(tx, key, EACH))
     held = holds.list_of_messages(tx, [message.id for message in found])
     for message in found:
@@ -85,7 +85,7 @@ def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
 
 
 def called(tx: Tx, key: Key) -> Iterator[Step]:
-    """By MCP. An agent that looks for work again and again has one row a minute."""
+    """MCP calls. Repeated calls share one row per minute."""
     found = tool_calls.list_last(tx, key.id, EACH)
     of_account = Reach(key.account_id)
     named = [inbox for each in {call.inbox_id for call in found} if (inbox := inboxes.find(tx, each))]
@@ -106,7 +106,7 @@ def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
 
 
 def changes(tx: Tx, desk: Desk, key: Key) -> Iterator[Step]:
-    """What the audit log has of it, also what it tried and may not."""
+    """Its entries in the audit log, including refused attempts."""
     reach = Reach(key.account_id)
     found, _ = audit.list_within(tx, reach, None, None, key.id, None, EACH, 0)
     shown = plain([AuditEntry.of(entry) for entry in found])

@@ -1,1 +1,1 @@
-"""How a page shows what it knows: templates, files, plots, tables, and HTML of strangers."""
+"""How pages show their data: templates, assets, plots, tables, and HTML of strangers."""

@@ -1,4 +1,4 @@
-"""What a page loads from the server: each file has its hash in its name, and is kept by the browser."""
+"""Files that pages load: each has its hash in its name, and is cached by the browser."""
 
 import functools
 import gzip
@@ -14,7 +14,7 @@ from postroom.errors import NotFound
 
 PATH = "/app/static"
 KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-# The name on the page, and the files that it is made of.
+# The name in templates, and the files it is made of.
 MADE_OF = {
     "office.css": ("tokens.css", "office.css"),
     "office.js": ("office.js",),
@@ -26,7 +26,7 @@ MADE_OF = {
 }
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
-# What a browser looks for at one place for ever: it asks each time whether it has changed.
+# Files with a fixed address: the browser asks each time whether they have changed.
 SERVICE_WORKER, MANIFEST = "/app/service-worker.js", "/app/manifest.webmanifest"
 FIXED = {
     SERVICE_WORKER: ("service-worker.js", "text/javascript; charset=utf-8"),
@@ -50,7 +50,7 @@ class Asset(Struct, frozen=True):
 
 @functools.cache
 def load() -> dict[str, Asset]:
-    """By the name that templates use."""
+    """By the name used in templates."""
     folder = files("postroom.web.dashboard").joinpath("static")
     return {
         name: _make(name, _shorten(name, b"\n".join(folder.joinpath(part).read_bytes() for part in parts)))
@@ -59,7 +59,7 @@ def load() -> dict[str, Asset]:
 
 
 def _shorten(name: str, content: bytes) -> bytes:
-    """Our own files are written to be read by people; browsers need no comments and no room between words."""
+    """Removes comments and white space from our own files."""
     if name in ("office.js", "passkeys.js", "push.js"):
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
     if name != "office.css":
@@ -71,7 +71,7 @@ def _shorten(name: str, content: bytes) -> bytes:
 
 
 def _names(content: bytes) -> list[bytes]:
-    """The properties of our own, of which there are fewer than letters."""
+    """Our own CSS properties, of which there are fewer than letters."""
     return list(dict.fromkeys(re.findall(_NAME, content)))
 
 
@@ -83,7 +83,7 @@ def _make(name: str, content: bytes) -> Asset:
 
 @functools.cache
 def load_fixed(name: str) -> bytes:
-    """The icon of the manifest is the one of the pages, by the name that it has now."""
+    """The icon in the manifest is that of the pages, under its current name."""
     content = files("postroom.web.dashboard").joinpath("static", name).read_bytes()
     return content.replace(b"favicon.svg", load()["favicon.svg"].url.encode())
 

@@ -1,6 +1,6 @@
-"""Text in attributes of templates: always escaped, and an address leads to this server alone.
+"""Text in attributes of templates: always escaped, and addresses only lead to this server.
 
-Jinja leaves markup as it is, which is right between elements and a hole inside quotes.
+Jinja leaves markup as it is, which is right between elements and unsafe inside quotes.
 """
 
 import re
@@ -10,9 +10,9 @@ from jinja2 import Environment, TemplateSyntaxError, pass_environment
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 
-# Attributes that a browser, or htmx, goes to.
+# Attributes that a browser, or htmx, requests.
 ADDRESSES = {"href", "src", "action", "formaction", "hx-get", "hx-post"}
-# What is inside them is a program or a style; no value belongs there.
+# These contain a program or a style; no value belongs there.
 PROGRAMS = re.compile(r"on.*|style|srcdoc|hx-(?!get$|post$|trigger$|select$|nonce$).*|data-hx-.*")
 TEXT_FILTER = "attribute_text"
 ADDRESS_FILTER = "own_address"
@@ -24,7 +24,7 @@ _OWN_PATH = re.compile(r"(/(?![/\\])|[?#])[^\s\\]*")
 
 
 class Place:
-    """Where in HTML the text of a template has come to."""
+    """The position in the HTML that the text of a template has reached."""
 
     def __init__(self) -> None:
         self.tag = ""  # its name, while inside one
@@ -73,7 +73,7 @@ class Place:
 
 
 class Attributes(Extension):
-    """Each expression inside the quotes of an attribute goes through a filter; elsewhere in a tag is none."""
+    """Expressions inside quotes of an attribute go through a filter; elsewhere in a tag they are refused."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -114,13 +114,13 @@ def filter_of(place: Place, before: str, line: int, stream: TokenStream) -> str:
 
 
 def attribute_text(value: object) -> str:
-    """Plain, even of markup: so it is escaped once more."""
+    """Plain text even of markup, so that it is escaped again."""
     return str(value)
 
 
 @pass_environment
 def own_address(environment: Environment, value: object) -> str:
-    """A place on this server, or nowhere."""
+    """An address on this server, or an empty one."""
     address = str(value)
     path = address.removeprefix(str(environment.globals["base_url"]))
     return address if _OWN_PATH.fullmatch(path) else "#"

@@ -1,6 +1,6 @@
-"""Colours of a mail that stay readable when a part of its design is left out.
+"""Keeps the colours of a mail readable when parts of its design are left out.
 
-A background that comes with a picture keeps its colour; text in a light colour keeps it only on a background.
+A background with a picture keeps its colour; light text keeps its colour only on a background.
 """
 
 import re
@@ -21,7 +21,7 @@ _NOT_A_COLOUR = {
 
 
 def readable(attributes: Mapping[str, str], is_on_ground: bool) -> Mapping[str, str]:
-    """With plain backgrounds, and without a colour that nobody could read."""
+    """With plain backgrounds, and without unreadable text colours."""
     if "style" not in attributes and "color" not in attributes:
         return attributes
     changed = dict(attributes)
@@ -48,7 +48,7 @@ def is_unreadable(name: str, value: str) -> bool:
 
 
 def declarations(style: str) -> list[tuple[str, str]]:
-    """Of a background the colour alone."""
+    """For a background only the colour."""
     found = []
     for declaration in style.split(";"):
         name, _, value = declaration.partition(":")

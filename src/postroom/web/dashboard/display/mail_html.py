@@ -1,4 +1,4 @@
-"""HTML that a stranger wrote, made into a page of its own that runs nothing and loads nothing."""
+"""Turns HTML of a stranger into a separate page that runs and loads nothing."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import colours
 
 HTML_CHARACTERS = 1_000_000
-EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, each as often as it is shown
+EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, counted each time they are shown
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"))
 DEPTH = 100
-# A mail may choose its colours and measures, and nothing that could lay it over something else.
+# A mail may choose its colours and sizes, and nothing that could overlay something else.
 STYLES = {
     *("color", "background-color", "font", "font-family", "font-size", "font-style", "font-weight"),
     *("line-height", "letter-spacing", "text-align", "text-decoration", "text-transform", "white-space"),
@@ -86,7 +86,7 @@ a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixe
 
 
 def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
-    """`data:` carries pictures alone, a style no address; pictures from elsewhere have to be asked for."""
+    """`data:` only for pictures, no address in a style; external pictures only on request."""
     start = value.strip().lower()
     is_inside = tag == "img" and start.startswith("data:image/")
     if start.startswith("data:") and not is_inside:
@@ -97,7 +97,7 @@ def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
 
 
 class Embedded:
-    """The pictures that a mail carries, by the name its HTML uses for them."""
+    """The pictures in a mail, by the name its HTML uses for them."""
 
     def __init__(self, files: Iterable[ParsedAttachment] = ()) -> None:
         self._by_name = {
@@ -108,7 +108,7 @@ class Embedded:
         self._room = EMBEDDED_CHARACTERS
 
     def source(self, source: str) -> str:
-        """`cid:name` as the picture itself, as long as there is room for it."""
+        """`cid:name` as the picture itself, within a size limit."""
         scheme, _, name = source.strip().partition(":")
         file = self._by_name.get(unquote(name)) if scheme.lower() == "cid" else None
         if file is None or len(file.content) * 4 // 3 > self._room:
@@ -123,7 +123,7 @@ def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) ->
 
 
 def nested(html: str, embedded: Embedded) -> str:
-    """The same, properly nested and not too deep: to build a tree of other markup can take minutes."""
+    """The same, properly nested and not too deep: building a tree from other markup can take minutes."""
     written: list[str] = []
     grounds = [False]  # whether something around the piece has a background of its own
     for piece in nesting.nested(html):
@@ -142,7 +142,7 @@ def nested(html: str, embedded: Embedded) -> str:
 
 
 def shown_as(name: str) -> str:
-    """The body has the background of the whole mail, and our page has a body of its own."""
+    """The body carries the background of the whole mail, but our page has its own body."""
     return "div" if name == "body" else name
 
 

@@ -1,15 +1,15 @@
-"""Who wrote a mail, to whom it goes, and where somebody signed in, in the few words of a row."""
+"""Senders, recipients and sign-in devices, shortened for a row."""
 
 from postroom.mail.address import parse_list
 
 
 def name_of(field: str) -> str:
-    """Names, or addresses where there are none."""
+    """Names, or addresses if there are none."""
     found = parse_list(field[:2000])
     return ", ".join(each.name or each.address for each in found[:3]) or field[:100] or "nobody"
 
 
-# By a word that a browser sends and those before it do not: each names the browsers that it wants to be like.
+# By a word that this browser sends and those before it do not: each names the ones it imitates.
 _BROWSERS = {
     "Edg": "Edge",
     "OPR/": "Opera",
@@ -32,7 +32,7 @@ _SYSTEMS = {
 
 
 def device_of(user_agent: str) -> str:
-    """The browser and what it runs on, in the words of its owner; a program by what it says of itself."""
+    """Browser and system, in common names; for a program its own user agent."""
     browser = next((name for word, name in _BROWSERS.items() if word in user_agent), "")
     system = next((name for word, name in _SYSTEMS.items() if word in user_agent), "")
     if browser and system:

@@ -1,4 +1,4 @@
-"""Plots made by the server: SVG without script, with axes, and each value in words where one points at it."""
+"""Plots made by the server: SVG without script, with axes, and each value as a tooltip."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,9 +15,9 @@ def bars(
     unit: str = "",
     labels: Sequence[str] = (),
 ) -> Markup:
-    """One bar a time, oldest left; the highest fills the height. What went wrong stands above the rest.
+    """One bar per period, oldest left; the highest fills the height. Failures are stacked on top.
 
-    `is_sum` says that the values add up to something. Without labels each is an hour, the last one this.
+    `is_sum` says that the values may be added up. Without labels each bar is an hour, the last one this hour.
     """
     times = labels or [said(ago) for ago in range(len(values) - 1, -1, -1)]
     wrong = bad or [0] * len(values)
@@ -42,7 +42,7 @@ def of_hours(hours: int) -> tuple[str, str, str]:
 
 
 def with_axes(drawn: Markup, ends: tuple[str, str, str], most: str) -> Markup:
-    """What the height and the width stand for; the picture's own words say it to who does not see."""
+    """Labels of height and width; the picture itself has the same text for screen readers."""
     return Markup(
         '<div class="plotted"><span class="most" aria-hidden="true">{}</span>{}'
         '<div class="hours" aria-hidden="true"><span>{}</span><span>{}</span>'

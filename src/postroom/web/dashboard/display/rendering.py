@@ -30,11 +30,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 SIZES = ("bytes", "kB", "MB", "GB")
-MOMENTS_KEPT = 4_096  # as they are written: a list that is looked at again shows the same ones
+MOMENTS_KEPT = 4_096  # as formatted: a reloaded list shows the same ones
 
 
 class CompiledTemplates(jinja2.BytecodeCache):
-    """Of this process: to compile a page takes longer than all else that is done for it."""
+    """Cached in this process: compiling a page takes longer than all the rest."""
 
     def __init__(self) -> None:
         self._code: dict[tuple[str, str], CodeType] = {}
@@ -90,7 +90,7 @@ class Renderer:
 
 @lru_cache(MOMENTS_KEPT)
 def moment(at: int | str | None, exact: bool = False) -> Markup:
-    """A moment in UTC, that the script shows in the reader's zone; its title has the milliseconds."""
+    """A time in UTC that the script shows in the reader's zone; its title has milliseconds."""
     if at is None:
         return Markup("<span class=muted>never</span>")
     milliseconds = from_iso(at) if isinstance(at, str) else at
@@ -101,7 +101,7 @@ def moment(at: int | str | None, exact: bool = False) -> Markup:
 
 
 def fielded(text: str) -> list[str]:
-    """Text and `{{name}}` by turns."""
+    """Text and `{{name}}` alternating."""
     names = [f"{{{{{name}}}}}" for name in FIELD.findall(text)]
     texts = FIELD.split(text)[::2]
     return [part for pair in zip(texts, [*names, ""], strict=True) for part in pair]
@@ -115,7 +115,7 @@ def size(number: float) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """Nothing, where nothing was measured."""
+    """Empty if nothing was measured."""
     if number is None:
         return ""
     if number < 1:
@@ -129,7 +129,7 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def json_text(value: object) -> str:
-    """For people, and plain text: what Jinja's own `tojson` gives counts as markup, quotes and all."""
+    """Plain text for people: the result of Jinja's `tojson` counts as markup, with its quotes."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -138,6 +138,6 @@ def path_part(value: str) -> str:
 
 
 def link(path: str, **query: object) -> str:
-    """A path with what is given of its query."""
+    """A path with the non-empty parameters of its query."""
     given = {name: value for name, value in query.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(given)}" if given else path

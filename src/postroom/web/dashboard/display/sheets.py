@@ -1,4 +1,4 @@
-"""Tables as files for a spreadsheet: CSV that runs no formula that a stranger wrote."""
+"""Tables as CSV in which a spreadsheet runs no formula of a stranger."""
 
 import csv
 import io
@@ -23,13 +23,13 @@ def to_file(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) ->
 
 
 def _cell(value: object) -> str:
-    """A spreadsheet calculates what begins like a formula, unless a quote stands before it."""
+    """A spreadsheet evaluates what begins like a formula, unless a quote is before it."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULA) and not isinstance(value, int | float) else text
 
 
 def first_cells(content: bytes, most: int) -> Iterator[str]:
-    """Of each line that has one, with or without our own quote before it."""
+    """The first cell of each line, with or without our own quote."""
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What is known of a message, in words a person reads; and its text with what speaks against it marked."""
+"""The state of a message in words for people; and its text with suspicious passages marked."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class Sign(Struct, frozen=True):
 
 
 def of_message(message: dict[str, Any]) -> list[Sign]:
-    """In the words of the interface comes what the interface says of it; here it is in sentences."""
+    """The states of the interface as sentences."""
     found = of_inbound(message) if message["direction"] == "inbound" else []
     if message.get("captured"):
         found.append(Sign("Captured, not sent", "amber", "POSTROOM_OUTBOUND is capture."))
@@ -56,7 +56,7 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
 
 
 def of_outbound(message: dict[str, Any], has_bounced: bool) -> Sign:
-    """How far a mail of ours came: nothing is green that only we have."""
+    """How far a sent mail came."""
     hold, status = message.get("hold"), message["status"]
     has_gone_on = status == "failed" and hold and hold["state"] in HOLDS_OF_WHAT_WENT_ON
     if hold and status != "sent" and not has_gone_on:
@@ -107,7 +107,7 @@ def of_sender(auth: dict[str, str] | None) -> Sign:
 
 
 def marked(text: str, signals: Sequence[dict[str, Any]]) -> Markup:
-    """Each passage that a signal quotes is underlined where it stands, with the reason as its title."""
+    """Underlines each passage quoted by a signal, with the reason as its title."""
     pieces, at = [], 0
     for begin, end, reason in passages(text[:MARKED_CHARACTERS], signals):
         if begin >= at:
@@ -122,7 +122,7 @@ def has_preview(file: dict[str, Any]) -> bool:
 
 
 def attendees(listed: Iterable[dict[str, Any]]) -> str:
-    """Each with the answer, if there is one yet."""
+    """Each with the answer, if any."""
     return ", ".join(
         f"{each['name'] or each['address']}"
         + (f" ({each['participationStatus']})" if each["participationStatus"] not in UNANSWERED else "")

@@ -1,1 +1,1 @@
-"""For who runs the server: health, the queue, deliverability and the accounts."""
+"""For the operator: health, the queue, deliverability and the accounts."""

@@ -1,4 +1,4 @@
-"""Accounts: made, paused and opened by who runs the server."""
+"""Accounts: created, paused and opened by the operator."""
 
 from operator import attrgetter
 
@@ -46,7 +46,7 @@ class AccountRow(Struct, frozen=True):
 
 
 async def show_accounts(desk: Desk, token: str = "", link: str = "") -> Response:
-    """`token` and `link` are shown this once."""
+    """`token` and `link` are shown only once."""
     found = await desk.read(read_accounts, desk)
     return await desk.show(
         "accounts.html",
@@ -101,7 +101,7 @@ async def delete_account(desk: Desk, account_id: str, body: DeletionForm) -> Res
 
 
 async def open_account(desk: Desk, account_id: str) -> Response:
-    """A link that signs in to the account once."""
+    """Creates a link that signs in to the account once."""
     call, token = desk.call, sessions.new_token()
     await desk.decide(operator.add_login_link, account_id, token, False)
     return await show_accounts(desk, link=f"{call.resources.config.base_url}/app/sign-in?link={token}")

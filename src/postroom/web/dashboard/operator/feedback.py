@@ -1,4 +1,4 @@
-"""Feedback of all accounts, read by who runs the server."""
+"""Feedback of all accounts, for the operator."""
 
 from operator import attrgetter
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The state of the machine: mails by the hour, disk, workers, loops and pauses."""
+"""The state of the server: mails by the hour, disk, workers, loops and pauses."""
 
 import shutil
 from operator import attrgetter
@@ -40,7 +40,7 @@ class Overview(Struct, frozen=True):
 class CertificateState(Struct, frozen=True):
     names: tuple[str, ...]
     expires_at: int
-    is_own: bool  # made here, and vouched for by nobody
+    is_own: bool  # self-signed, made here
 
 
 class Node(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Node(Struct, frozen=True):
 
 
 def to_nodes(held: list[Duty]) -> list[Node]:
-    """From what is held now: to be there is a duty as well."""
+    """From the duties held now: a node's presence is stored as a duty too."""
     return [
         Node(
             id=(node := each.name.removeprefix(duties.NODE)),
@@ -65,7 +65,7 @@ def to_nodes(held: list[Duty]) -> list[Node]:
 
 
 def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
-    """What is held by none of the nodes' names: some loops have an id of their own."""
+    """Duties held by none of the nodes: some loops use their own id."""
     named = {name for node in nodes for name in node.duties}
     return [each for each in held if not each.name.startswith(duties.NODE) and each.name not in named]
 
@@ -91,7 +91,7 @@ def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
 
 
 def read_certificate(config: Config) -> CertificateState | None:
-    """Of what the file holds now; None when it cannot be read."""
+    """Reads the current file; None if it cannot be read."""
     from cryptography import x509  # takes a while, and few ask
 
     file = config.tls_cert or config.data_dir / "tls" / "certificate.pem"

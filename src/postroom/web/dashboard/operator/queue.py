@@ -1,4 +1,4 @@
-"""The queue by domain, and how delivery to each domain goes; the mails behind each figure."""
+"""The queue and the delivery results by domain; and the mails behind each figure."""
 
 from operator import attrgetter
 from typing import Literal
@@ -53,7 +53,7 @@ async def show_queue(desk: Desk) -> Response:
 
 
 def read_queue(tx: Tx, desk: Desk) -> tuple[list[WaitingLane], int]:
-    """And how many sends of all accounts wait for a person."""
+    """Also returns how many sends of all accounts wait for a person."""
     waiting = read_waiting(tx, desk)
     reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
     return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
@@ -102,7 +102,7 @@ async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
 
 
 async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
-    """Whole mails: who else would get one does not get it either."""
+    """Cancels whole mails, for all their recipients."""
     base_url, count = desk.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:
@@ -125,7 +125,7 @@ async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
 
 
 def read_providers(tx: Tx, desk: Desk, days: str) -> list[ShownProvider]:
-    """Of all accounts together."""
+    """For all accounts together."""
     operator.require_operator(tx, desk.call.caller)
     return deliverability.show_all(tx, counts.list_of_server(tx, desk.call.now() - DAYS[days]))
 

@@ -1,4 +1,4 @@
-"""Approvals: a list of what waits, and beside it all that it takes to decide; what was decided, by whom."""
+"""Approvals: a list of held mail with the details needed to decide; and past decisions."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -33,7 +33,7 @@ from postroom.web.dashboard.pages.compose import copy_as_draft
 
 PATH = "/app/approvals"
 ROWS = 50
-BESIDE = 5  # messages of the thread that are shown beside what waits
+BESIDE = 5  # messages of the thread shown beside a held mail
 WORDS = {
     "always": "every send of this inbox waits for a person",
     "strangers": "somebody among the recipients never wrote to this inbox",
@@ -100,7 +100,7 @@ class HeldList(Struct, frozen=True):
     agents: dict[str, str]  # names of keys
 
     def after(self, message_id: str) -> str:
-        """The one to go on with: the next, or else the one before."""
+        """The one to show next: the following one, else the one before."""
         ids = [row.hold.message_id for row in self.rows]
         if message_id not in ids:
             return ids[0] if ids else ""
@@ -109,7 +109,7 @@ class HeldList(Struct, frozen=True):
 
 
 async def show_approvals(desk: Desk, query: StateQuery) -> Response:
-    """A list, and beside it all that it takes to decide about one."""
+    """The list, and the details of one mail."""
     found = await desk.read(read_waiting, desk, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
     card = await desk.read(read_card, desk, chosen) if chosen else None
@@ -131,7 +131,7 @@ async def show_approvals(desk: Desk, query: StateQuery) -> Response:
 
 
 def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> HeldList:
-    """What only a pause holds is on the page of drafts: nobody has to decide about it."""
+    """Mail held only by a pause is on the page of drafts: it needs no decision."""
     reach = inboxes.narrow(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
         return HeldList([], 0, {})
@@ -158,7 +158,7 @@ def names_of_keys(tx: Tx, desk: Desk, key_ids: set[str]) -> dict[str, str]:
 
 
 def read_card(tx: Tx, desk: Desk, message_id: str) -> dict[str, Any] | None:
-    """All about one that waits or has been decided; None where it was never held."""
+    """The details of one that waits or was decided; None if it was never held."""
     message = messages.get(tx, desk.call.reach, message_id)
     hold = stored_holds.find(tx, message.id)
     if hold is None:
@@ -169,7 +169,7 @@ def read_card(tx: Tx, desk: Desk, message_id: str) -> dict[str, Any] | None:
 
 
 def count_alike(tx: Tx, desk: Desk, hold: Hold, addresses: list[str]) -> dict[str, Any]:
-    """How many others wait that the same agent sent, or that go to the same person."""
+    """How many others wait from the same agent, or to the same person."""
     reach, first = desk.call.reach, addresses[0] if addresses else ""
     is_waiting = int(hold.state == stored_holds.HELD)
     by_agent, to_person = (
@@ -183,7 +183,7 @@ def count_alike(tx: Tx, desk: Desk, hold: Hold, addresses: list[str]) -> dict[st
 
 
 def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, Any]) -> dict[str, Any]:
-    """Who of them wrote here before, and the thread that it stands in."""
+    """Which recipients wrote here before, and the thread of the mail."""
     addresses = [each.target for each in deliveries.list_of_message(tx, message["id"])]
     known = correspondents.find(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
@@ -202,7 +202,7 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
 
 
 async def look_at(resources: Resources, message_id: str, bcc: Sequence[str]) -> ContentView | None:
-    """Read from the very bytes that wait, as its hash was and will be. None: the store has lost them."""
+    """Read from the stored bytes, like its hash. None if they are lost."""
     try:
         raw = await raw_mails.read(resources, message_id, with_trace=False)
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def told_of(hold: dict[str, Any]) -> str:
 
 
 async def reject_several(desk: Desk, body: Rejections) -> Response:
-    """One refusal stops no other. Nothing is approved this way: who approves has seen the mail."""
+    """One failure does not stop the others. There is no approving in bulk: an approver must see the mail."""
     note = Reject(body.note.strip()[:1000] or None)
     asked = [{"message_id": message_id, "body": note} for message_id in body.ids[:ROWS]]
     trial = await undo.try_all(desk, holds.reject_message, asked)
@@ -258,7 +258,7 @@ async def reject_several(desk: Desk, body: Rejections) -> Response:
 
 
 async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
-    """A rule from here, for what comes. What waits goes on waiting until somebody decides."""
+    """Adds a rule for future mail. Held mail goes on waiting."""
     message = await desk.read(messages.get, desk.call.reach, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
     await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
@@ -267,6 +267,6 @@ async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
 
 
 async def edit(desk: Desk, message_id: str) -> Response:
-    """The same as a draft of one's own. What waits goes on waiting until somebody decides."""
+    """Copies it to a draft. Held mail goes on waiting."""
     draft_id = await copy_as_draft(desk, message_id)
     return go(f"/app/drafts/{draft_id}", "This is yours now. Reject the one that waits when yours has gone.")

@@ -1,4 +1,4 @@
-"""Writing mail: a new one or an answer; sent now, later, or kept as a draft."""
+"""Writing mail: a new one or a reply; sent now, later, or saved as a draft."""
 
 import secrets
 from typing import Literal
@@ -38,8 +38,9 @@ class ComposeQuery(Struct, rename="camel", frozen=True):
 
 
 class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
-    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`. A value stands
-    in `field_value` where its field has its name in `field_name`."""
+    """`send_at` is UTC, unless the page's script gave the same time in `send_at_utc`. The values in
+    `field_value` belong to the names in `field_name`, in order.
+    """
 
     once: str = ""
     inbox_id: str = ""
@@ -62,7 +63,7 @@ class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
         return dict(zip(self.field_name, self.field_value, strict=False))
 
     async def to_html(self) -> str | None:
-        """Off the loop: a text may be long."""
+        """Runs in a thread: a text may be long."""
         if self.template or not self.formatted:
             return None
         return await pools.COMPOSING.run(light_markup.to_html, self.body)
@@ -91,7 +92,7 @@ async def show_compose(desk: Desk, query: ComposeQuery) -> Response:
 
 
 async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -> Response:
-    """What was written is there again when it was refused; files have to be chosen once more."""
+    """Refused input is shown again; files have to be chosen again."""
     found = await desk.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
     chosen = [each for each in found.data if each.id == form.template]
     return await desk.show(
@@ -127,7 +128,7 @@ async def compose(desk: Desk, body: MailForm) -> Response:
 
 
 def to_thread(form: MailForm, sent: SendReceipt) -> Response:
-    """It leaves a moment later, and can be taken back until then."""
+    """It leaves a moment later, and can be undone until then."""
     path = f"/app/mail/{sent.thread_id}"
     if form.action == "schedule":
         return go(path, "Accepted. It leaves at its time; until then Drafts can move or cancel it.")
@@ -138,14 +139,14 @@ def to_thread(form: MailForm, sent: SendReceipt) -> Response:
 
 
 async def undo(desk: Desk, message_id: str) -> Response:
-    """What has not left yet is a draft again."""
+    """Turns what has not left yet back into a draft."""
     await desk.run(messages_operations.cancel_message, message_id=message_id)
     draft_id = await copy_as_draft(desk, message_id)
     return go(f"{DRAFTS}/{draft_id}", "Taken back. It did not leave, and is a draft again.")
 
 
 async def copy_as_draft(desk: Desk, message_id: str) -> str:
-    """A draft of one's own with what a mail says, to whom, and its files."""
+    """A draft with the text, recipients and files of a mail."""
     message = await desk.read(messages.get, desk.call.reach, message_id)
     written = documents.decode(message.document)
     raw = await raw_mails.read(desk.call.resources, message.id, with_trace=False)
@@ -179,7 +180,7 @@ def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
 
 
 async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> SendReceipt:
-    """Once, however often the button is pressed."""
+    """Sends once, however often the button is pressed."""
     body = structs.replace(
         wanted,
         body_html=await form.to_html(),
@@ -196,7 +197,7 @@ async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> S
 
 
 def require_text(body: SendBody) -> None:
-    """What the type of a body says, for one that was not read from JSON."""
+    """The limits of the body's type, for a body not read from JSON."""
     if body.template is None and not 1 <= len(body.body or "") <= BODY_CHARACTERS:
         raise BadRequest(f"The text has 1 to {BODY_CHARACTERS:,} characters.", field="body")
 

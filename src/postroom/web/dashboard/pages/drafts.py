@@ -1,4 +1,4 @@
-"""Drafts: all of them with what waits for its moment; and one, as it would leave, to change and to send."""
+"""Drafts and scheduled mail; and one draft, as it would be sent, to edit and send."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ SHOWN = 50
 
 
 class NewMoment(Struct, rename="camel", frozen=True):
-    """UTC, unless the script of the page said the same moment in `send_at_utc`."""
+    """UTC, unless the page's script gave the same time in `send_at_utc`."""
 
     send_at: str
     send_at_utc: str = ""
@@ -53,7 +53,7 @@ async def show_drafts(desk: Desk) -> Response:
 
 
 def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
-    """What nobody has to decide about: it goes on when its pause ends."""
+    """Mail held only by a pause: it needs no decision."""
     found, _ = stored_holds.list_within(
         tx, desk.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
@@ -75,13 +75,13 @@ async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
 
 
 class SeenDraft(Struct, frozen=True):
-    """The version that the page showed: it is changed, or nothing is."""
+    """The version that the page showed: only that one is changed."""
 
     version: int
 
 
 class SeenMail(SeenDraft, rename="camel", frozen=True):
-    """And the hash of what it showed: that leaves, or nothing does."""
+    """With the hash of what the page showed: only that is sent."""
 
     content_hash: str
 
@@ -91,7 +91,7 @@ class FileForm(SeenDraft, frozen=True):
 
 
 class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
-    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`."""
+    """`send_at` is UTC, unless the page's script gave the same time in `send_at_utc`."""
 
     version: int
     to: str = ""
@@ -110,7 +110,7 @@ class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
 async def show_draft(
     desk: Desk, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
 ) -> Response:
-    """What was written stays in the form when it was refused, unless the draft itself is another by now."""
+    """Refused input stays in the form, unless the draft was changed meanwhile."""
     found = await api.view_draft(desk.call, draft_id)
     draft = plain(found.draft)
     is_other = written is None or written.version != draft["version"]
@@ -142,7 +142,7 @@ def to_form(draft: dict[str, Any]) -> DraftForm:
 
 
 async def show_html(desk: Desk, draft_id: str) -> Response:
-    """As it would look to whom it is sent."""
+    """As recipients would see it."""
     found = await api.view_draft(desk.call, draft_id)
     if found.content is None:
         raise NotFound(found.problem)
@@ -160,7 +160,7 @@ async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
 
 
 async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
-    """HTML would say something else than a text that was changed, unless it is made from it."""
+    """If the text changed, its HTML is dropped or made from it: else they would differ."""
     draft = await api.get_draft(desk.call, draft_id)
     fields = DraftChange(
         to=form.to or None,
@@ -179,7 +179,7 @@ async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
 
 
 def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
-    """As it was, where neither the text nor the choice to format it was changed."""
+    """Unchanged if neither the text nor the formatting was changed."""
     was_formatted = draft.body_html == light_markup.to_html(draft.body or "")
     if is_same(form.body, draft.body or "") and form.formatted == was_formatted:
         return UNSET
@@ -187,19 +187,19 @@ def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
 
 
 def is_same(written: str, kept: str) -> bool:
-    """But for line breaks, which browsers send as CR LF (HTML standard, 4.10.22.4)."""
+    """Ignores line breaks, which browsers send as CR LF (HTML standard, 4.10.22.4)."""
     return written.splitlines() == kept.splitlines()
 
 
 def moment_of(form: DraftForm) -> str | UnsetType | None:
-    """Unless it is moved or shall go at once, its moment stays."""
+    """The scheduled time stays, unless it was changed or the mail is to go at once."""
     if form.at_once:
         return None
     return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
 
 
 async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
-    """Once, however often the button is pressed: the draft's own id is the key."""
+    """Sends once, however often the button is pressed: the draft's id is the idempotency key."""
     call = naming(desk, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
     try:
         answer = await api.send_draft(
@@ -211,7 +211,7 @@ async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
 
 
 def told_of(sent: SendReceipt) -> Response:
-    """As after a new mail: it leaves a moment later, and can be taken back until then."""
+    """As after a new mail: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:
         return go(PATH, "Accepted. It leaves as it was shown, once nothing holds it.")
@@ -229,7 +229,7 @@ async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
 
 
 def naming(desk: Desk, version: int, *more: tuple[bytes, bytes]) -> Call:
-    """The call of a page, as a program would make it that has seen this version."""
+    """The page's call, like that of a program that has seen this version."""
     scope = desk.call.request.scope
     headers = [(b"if-match", f'"{version}"'.encode()), *more, *scope["headers"]]
     return replace(desk.call, request=Request({**scope, "headers": headers}))

@@ -1,4 +1,4 @@
-"""The log of events: newest first, by place, kind and message, each with its payload, to be posted again."""
+"""The event log, newest first, by place, kind and message; each with its payload, and posted again."""
 
 import msgspec
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from postroom.web.dashboard.forms import own_path
 
 SHOWN = 50
 WEBHOOKS_SHOWN = 100
-LISTED_CHARACTERS = 3_000  # of a payload in the list; the event by itself has all of it
+LISTED_CHARACTERS = 3_000  # of a payload in the list; the page of an event has all of it
 
 
 class EventFilter(Struct, rename="camel", frozen=True):
@@ -40,7 +40,7 @@ class SummedUpMessage(Struct, frozen=True):
 
 
 class SummedUp(Struct, frozen=True):
-    """What the list needs of a payload."""
+    """The fields of a payload that the list needs."""
 
     message: SummedUpMessage = SummedUpMessage()
     recipient: str = ""
@@ -63,7 +63,7 @@ async def show_events(desk: Desk, query: EventFilter) -> Response:
 
 
 async def show_event(desk: Desk, event_id: str) -> Response:
-    """One event with the whole of its payload."""
+    """One event with its whole payload."""
     event, targets = await desk.read(read_event, desk, event_id)
     return await show_list(desk, EventFilter(message=event.message_id), [event], targets, None)
 
@@ -103,7 +103,7 @@ def read_event(tx: Tx, desk: Desk, event_id: str) -> tuple[Event, list[Webhook]]
 
 
 def read_targets(tx: Tx, desk: Desk) -> list[Webhook]:
-    """Where an event can be posted again."""
+    """Webhooks to which an event can be posted again."""
     may_replay = desk.call.reach.is_account and desk.may(MANAGE)
     return webhooks.list_of_account(tx, desk.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
 
@@ -128,7 +128,7 @@ def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
 
 
 def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
-    """Of the mail that a request made, as its answer names it; nothing where nobody in reach made one."""
+    """Events of the mail that a request with this key made; none if it is not within reach."""
     answer = idempotency.find_any_answer(tx, desk.call.account_id, key, desk.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:
@@ -139,7 +139,7 @@ def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
 
 
 async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
-    """To the webhook that was chosen, whether or not it is enabled or wants this kind."""
+    """Posts to the chosen webhook, even if it is disabled or does not want this kind."""
     event = await desk.read(get_event, desk, event_id)
     url = await desk.decide(replay_event, event, body.owner)
     return go(own_path(body.back), f"It is posted to {url} again.")

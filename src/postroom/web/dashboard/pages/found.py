@@ -1,4 +1,4 @@
-"""What a search found. A search is an address, so that it can be kept and sent to somebody."""
+"""Search results. A search is a URL, so that it can be saved and shared."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ from postroom.web.interface.bodies.body import SearchQuery
 from postroom.web.interface.shapes.answer_shapes import SearchPage
 from postroom.web.requests.request_body import explain
 
-# What is asked for most, as addresses: the word on the chip, and the search behind it.
+# The most common searches: the word on the chip, and its query.
 CHIPS = (
     ("Sent", "is:sent"),
     ("Failed", "is:failed"),
@@ -106,12 +106,12 @@ async def show_found(desk: Desk, query: FoundQuery) -> Response:
 
 
 async def saved_searches(desk: Desk) -> list[SavedSearch]:
-    """Those of the account, for who reaches all of it."""
+    """Those of the account, for persons who reach all of it."""
     return (await desk.run(get_account)).saved_searches if desk.call.reach.is_account else []
 
 
 async def save_search(desk: Desk, body: SavingForm) -> Response:
-    """One of the same name is replaced."""
+    """Replaces one of the same name."""
     kept = [each for each in await saved_searches(desk) if each.name != body.name]
     wanted = [*kept, SavedSearch(body.name.strip(), body.q)]
     await desk.run(change_account, body=AccountChange(saved_searches=read_searches(wanted)))
@@ -125,7 +125,7 @@ async def remove_search(desk: Desk, body: RemovalForm) -> Response:
 
 
 def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:
-    """What the type of a body says, for values that were not read from JSON."""
+    """Validates values that were not read from JSON."""
     try:
         return msgspec.convert(msgspec.to_builtins(wanted), SavedSearches)
     except msgspec.ValidationError as error:
@@ -133,13 +133,13 @@ def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:
 
 
 def words_of(q: str) -> list[str]:
-    """What is marked in a result: the words that were asked for, without filters and what is not wanted."""
+    """The words to mark in a result, without filters and negated ones."""
     parts = [part.strip('"*') for part in q.split() if not part.startswith("-")]
     return [part.partition(":")[2].strip('"') or part for part in parts if not part.startswith(FILTERS)]
 
 
 def highlight(words: list[str], text: str) -> list[tuple[str, bool]]:
-    """The text in pieces, and whether each is a word that was asked for: the first place of each word."""
+    """The text in pieces, each with whether it is the first occurrence of a searched word."""
     lowered, places = text.lower(), list[tuple[int, int]]()
     for word in words:
         at = lowered.find(word.lower()) if word and len(lowered) == len(text) else -1

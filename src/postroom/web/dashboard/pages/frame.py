@@ -1,4 +1,4 @@
-"""What stands around every page: the rail with its counts, and the button that stops everything."""
+"""The frame of every page: navigation with counts, and the button that pauses everything."""
 
 from typing import Literal
 
@@ -21,12 +21,12 @@ class PauseForm(Struct, frozen=True):
 
 
 async def show_rail(desk: Desk, query: RailQuery) -> Response:
-    """The rail alone, with counts of now."""
+    """Only the navigation, with current counts."""
     return await desk.show("rail.html", query.here)
 
 
 async def change_pause(desk: Desk, body: PauseForm) -> Response:
-    """Everything within the person's reach."""
+    """Pauses everything within the person's reach."""
     if body.action == "pause":
         await desk.run(holds.put_pause, query=Boundary())
         return go(own_path(body.back), "Paused. Nothing leaves until you resume.")

@@ -1,4 +1,4 @@
-"""Mail of all inboxes or of one: a row for each thread, with the newest words of it."""
+"""Mail of all inboxes or of one: a row per thread, with its newest text."""
 
 from typing import Literal
 
@@ -38,7 +38,7 @@ class MailQuery(Struct, rename="camel", frozen=True):
 
 
 class Marks(Struct, frozen=True):
-    """Threads that were ticked and what to do with them, or one whose dot was pressed."""
+    """Selected threads and what to do with them, or one whose dot was clicked."""
 
     ids: list[str] = []
     action: Literal["", "read", "unread", "label", "delete"] = ""
@@ -146,7 +146,7 @@ def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
 
 
 async def mark(desk: Desk, body: Marks) -> Response:
-    """Unread is what an agent has not dealt with, so looking at mail never changes it."""
+    """Unread means not handled by an agent, so viewing mail never changes it."""
     chosen = [body.toggle] if body.toggle else body.ids[:ROWS]
     if body.action == "label" and not body.toggle:
         return await label(desk, chosen, body)

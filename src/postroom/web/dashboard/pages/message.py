@@ -1,4 +1,4 @@
-"""What a person does with a message: try again, cancel, block; and the message as its sender designed it."""
+"""Actions on a message: retry, cancel, block; and the message in its sender's design."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -47,7 +47,7 @@ async def cancel(desk: Desk, message_id: str) -> Response:
 
 
 async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Response:
-    """Once, however often the button is pressed."""
+    """Answers once, however often the button is pressed."""
     key = f"page-{message_id}-{body.status}"
     order = await to_answer(desk.call.resources, desk.call.reach, message_id, body.status, body.comment, key)
     await accept_order(desk.call, order)
@@ -62,7 +62,7 @@ async def suppress_sender(desk: Desk, message_id: str) -> Response:
 
 
 async def block_sender(desk: Desk, message_id: str) -> Response:
-    """At the inbox that it came to. The mail that is there stays."""
+    """At the inbox that it came to. The mail itself stays."""
     message = await desk.read(messages.get, desk.call.reach, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
@@ -116,13 +116,13 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
 
 
 async def html_page(html: str, raw: bytes = b"", with_pictures: bool = False) -> Response:
-    """A page of its own, for a frame. `raw` is the mail, where its HTML shows pictures that it carries."""
+    """A separate page, for a frame. `raw` is the mail, if its HTML shows embedded pictures."""
     page = await pools.READING.run(to_page, html, raw, with_pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(with_pictures))
 
 
 def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
-    """Pictures that the mail itself carries are part of it."""
+    """Pictures embedded in the mail are shown too."""
     embedded = mail_html.Embedded(parse_mail(raw).attachments if raw else ())
     return mail_html.to_page(html, with_pictures, embedded)
 

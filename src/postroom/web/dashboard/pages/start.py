@@ -1,4 +1,4 @@
-"""The first page: what there is to do until the first mail is read by an agent, and then the mail."""
+"""The first page: steps until an agent has read the first mail, and after that the mail."""
 
 import json
 from email.utils import formatdate
@@ -27,7 +27,7 @@ class InboxChoice(Struct, rename="camel", frozen=True):
 
 
 class FirstSteps(Struct, frozen=True):
-    """What has been done on the way to an agent that reads and writes mail."""
+    """Which steps towards a working agent are done."""
 
     inbox: Inbox | None
     has_mail: bool
@@ -90,7 +90,7 @@ async def create_inbox(desk: Desk, body: NewInbox) -> Response:
 
 
 async def send_test_mail(desk: Desk, body: InboxChoice) -> Response:
-    """Through the same way as any mail that comes in."""
+    """Uses the same path as any received mail."""
     resources = desk.call.resources
     inbox = await desk.read(inboxes.get, desk.call.reach, body.inbox_id)
     arrival = test_mail(inbox, resources.config.domain, desk.call.now())

@@ -1,4 +1,4 @@
-"""A message in its thread: the words as the agent gets them, and everything behind them in tabs."""
+"""A message in its thread: the text as the agent gets it, and all details in tabs."""
 
 import secrets
 from typing import Any, Literal
@@ -48,7 +48,7 @@ class ThreadPageQuery(Struct, rename="camel", frozen=True):
     tab: Tab = "text"
     how: Literal["reply", "all", "forward"] = "reply"
     pictures: bool = False
-    until: int = -1  # show what stands before this place in the thread; without, its end
+    until: int = -1  # show what is before this position in the thread; default: its end
     whole: bool = False
 
 
@@ -90,7 +90,7 @@ class Conversation(Struct, frozen=True):
 async def show_thread(
     desk: Desk, thread_id: str, query: ThreadPageQuery, form: Any = None, error: ApiError | None = None
 ) -> Response:
-    """`form` is an answer that was refused, with the reason."""
+    """`form` is a refused reply, with the reason."""
     found = await desk.read(read_conversation, desk, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
     raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
@@ -136,7 +136,7 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
 
 
 def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, ShownSender]:
-    """Who wrote each mail in, and what the inbox knows of them."""
+    """The sender of each received mail, and what the inbox knows of them."""
     wrote = {each["id"]: address_of(each) for each in shown if each["direction"] == INBOUND}
     known = correspondents.list_known(tx, thread.inbox_id, sorted(set(wrote.values())))
     came = {each["id"]: from_iso(each["createdAt"]) for each in shown}
@@ -153,7 +153,7 @@ def address_of(message: dict[str, Any]) -> str:
 
 
 def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], int]:
-    """From the end backwards: where a page is full, the oldest are left for the next one."""
+    """From the end backwards: if a page is full, the oldest are left for the next one."""
     end = thread.message_count if until < 0 else min(until, thread.message_count)
     skipped = thread.message_count - end
     found = messages.list_of_thread(tx, thread.id, MESSAGES, skipped, "desc").messages
@@ -179,7 +179,7 @@ async def read_raw(desk: Desk, message_id: str) -> str:
 
 
 async def show_message(desk: Desk, message_id: str) -> Response:
-    """The thread of a message, at the message, where its id leads. What was kept out has no thread."""
+    """The thread of a message, scrolled to it. A blocked message has no thread."""
     shown = await desk.ask(get_message, message_id=message_id)
     if shown["blocked"]:
         return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)

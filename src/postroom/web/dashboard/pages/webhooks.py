@@ -1,4 +1,4 @@
-"""Webhooks: where events are posted, how that went, sending again; and the list of several endpoints."""
+"""Webhooks: where events are posted, the results, posting again; and the list of several endpoints."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -57,7 +57,7 @@ class WebhookHealth(Struct, frozen=True):
 
     @property
     def is_failing(self) -> bool:
-        """Nothing has arrived since the last failure, or in the last hours in which something was posted."""
+        """Whether nothing arrived since the last failure, or in the last hours with posts."""
         delivered, failed = self.last_delivered, self.last_failure
         if failed is not None and (delivered is None or delivered.created_at < failed.created_at):
             return True
@@ -127,7 +127,7 @@ async def test_webhook(desk: Desk) -> Response:
 
 
 async def told_of_test(desk: Desk, test: Callable[..., Awaitable[WebhookTest]], **named: str) -> str:
-    """Of the account, of an inbox or of the list."""
+    """For a webhook of the account, of an inbox or of the list."""
     try:
         done = await desk.perform(test, **named)
     except WebhookFailed as error:

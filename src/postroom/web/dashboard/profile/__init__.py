@@ -1,1 +1,1 @@
-"""What a person keeps for himself: passkeys, and the devices that ring."""
+"""Personal settings: passkeys, and devices to notify."""

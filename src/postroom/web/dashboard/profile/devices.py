@@ -1,4 +1,4 @@
-"""Devices of whoever is signed in that ring when a mail waits for approval."""
+"""Devices of the signed-in person that are notified when a mail waits for approval."""
 
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ async def show_devices(desk: Desk) -> Response:
 
 
 async def add(desk: Desk, body: verbs.NewDevice) -> Response:
-    """The address is one from outside: checked like that of a webhook, now and whenever it is used."""
+    """The endpoint is external: checked like a webhook, now and at each use."""
     await require_allowed(desk.call.resources, body.endpoint)
     name = desk.call.request.headers.get("user-agent", "")
     await desk.decide(verbs.add_device, body, name)

@@ -1,4 +1,4 @@
-"""Passkeys of whoever is signed in: added by the browser, named and removed."""
+"""Passkeys of the signed-in person: added by the browser, named and removed."""
 
 import msgspec
 from msgspec import Struct
@@ -39,7 +39,7 @@ async def offer(desk: Desk) -> Response:
 
 
 async def add(desk: Desk, body: NewPasskeyForm) -> Response:
-    """The challenge is used up first, whatever is found out about the rest."""
+    """The challenge is used up first, whatever the result."""
     party = verbs.require_party(desk.call.resources.config)
     answer = verbs.read_answer(body.credential)
     await desk.decide(verbs.take_adding, answer)

@@ -1,4 +1,4 @@
-"""What the audit log names by an id, in words: who or what it was, and the page that shows it."""
+"""The ids in the audit log in words: who or what it was, and the page that shows it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,11 +41,11 @@ KINDS = {
 class AuditTarget(Struct, frozen=True):
     label: str
     path: str = ""  # of its page; empty where there is none
-    id: str = ""  # to copy; empty where the target is a word, as an address is
+    id: str = ""  # to copy; empty if the target is a plain word, such as an address
 
 
 def describe(tx: Tx, reach: Reach, entries: list[dict[str, Any]]) -> list[AuditTarget]:
-    """One a line of the log; what is there no more by what the line itself says of it."""
+    """One for each entry; a deleted target is described from the entry itself."""
     known: dict[str, AuditTarget | None] = {}
     for each in entries:
         target = each["target"]
@@ -56,7 +56,7 @@ def describe(tx: Tx, reach: Reach, entries: list[dict[str, Any]]) -> list[AuditT
 
 
 def within_pod(target: AuditTarget) -> AuditTarget:
-    """Some pages are for who reaches the whole account."""
+    """Removes links to pages that need the whole account."""
     return structs.replace(target, path="") if target.path.startswith(OF_THE_ACCOUNT) else target
 
 

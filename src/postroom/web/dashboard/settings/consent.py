@@ -1,4 +1,4 @@
-"""Where a person lets a program in: one that came by OAuth, or one that shows a code."""
+"""Where a person authorizes a program: by OAuth, or by a code that it shows."""
 
 from urllib.parse import urlsplit
 
@@ -65,7 +65,7 @@ async def show_consent(desk: Desk, query: Asked) -> Response:
 
 
 def allow_leading_to(response: Response, redirect_uri: str) -> Response:
-    """Browsers hold the answer to a form to `form-action` too: it leads back to the program."""
+    """Browsers apply `form-action` to redirects of a form too: it must allow the program's address."""
     parts = urlsplit(redirect_uri)
     policy = response.headers["Content-Security-Policy"]
     wider = f"form-action 'self' {parts.scheme}://{parts.netloc}"

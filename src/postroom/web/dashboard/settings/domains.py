@@ -1,4 +1,4 @@
-"""Domains: each record as it is wanted and as it was found, and how the world reaches this server."""
+"""Domains: each record as wanted and as found, and how other servers reach this one."""
 
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
 async def show(
     desk: Desk, found: list[dict[str, Any]], total: int, health: dict[str, Any] | None = None
 ) -> Response:
-    """`health` has the checks of a domain by its id, where somebody looked."""
+    """`health` has the checks of domains by id, if they were made."""
     return await desk.show(
         "domains.html",
         "settings",

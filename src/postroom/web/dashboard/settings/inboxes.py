@@ -1,4 +1,4 @@
-"""Inboxes: made, named, limited and deleted; each with its meters, rules, keys and a webhook of its own."""
+"""Inboxes: created, named, limited and deleted; each with usage, rules, keys and its own webhook."""
 
 from msgspec import UNSET, Struct
 from starlette.responses import Response
@@ -90,7 +90,7 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
 
 
 def draw_code(address: str, config: Config) -> str:
-    """The values for a mail program on the phone, as a QR code; the password is not among them."""
+    """A QR code with the settings for a mail program on the phone, without the password."""
     found = mail_programs.doors(config)
     if not found:
         return ""
@@ -148,7 +148,7 @@ async def resume(desk: Desk, inbox_id: str) -> Response:
 
 
 async def delete(desk: Desk, inbox_id: str, body: TypedForm) -> Response:
-    """Whoever types its address means it."""
+    """Typing the address confirms it."""
     inbox = await desk.run(operations.get_inbox, inbox_id=inbox_id)
     if body.typed.strip() != inbox.address:
         raise BadRequest(f"Type {inbox.address} to delete it with all its mail.", field="typed")

@@ -1,4 +1,4 @@
-"""Keys of the account, of its pods and inboxes: made, changed, held to rules and revoked."""
+"""Keys of the account, its pods and inboxes: created, changed, restricted and revoked."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -39,7 +39,7 @@ class KeyForm(Struct, rename="camel", frozen=True):
 
 
 class KeyChangeForm(Struct, rename="camel", frozen=True):
-    """`days` is empty where its end stays as it is."""
+    """`days` is empty if its expiry stays as it is."""
 
     name: str = ""
     permissions: list[str] = []
@@ -64,7 +64,7 @@ async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response
 
 
 def read_keys(tx: Tx, desk: Desk, offset: int) -> tuple[list[Key], dict[str, str]]:
-    """One more than a page shows, so that it is known whether there is another."""
+    """One more than a page shows, to know whether there is another page."""
     found = keys.list_of_account(tx, desk.call.account_id, SHOWN + 1, offset)
     named = {key.inbox_id for key in found if key.inbox_id is not None}
     return found, inboxes.addresses_of(tx, sorted(named))
@@ -103,7 +103,7 @@ async def show_key(desk: Desk, key_id: str) -> Response:
 
 
 async def change_key(desk: Desk, key_id: str, body: KeyChangeForm) -> Response:
-    """What is not said stays: a key has a budget of its own only once somebody gives it one."""
+    """Missing fields stay: a key has its own budget only if one was set."""
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     limits = None if budget == Budget() else budget
     key = await desk.run(operations.get_api_key, key_id=key_id)

@@ -1,4 +1,4 @@
-"""Notifications: who is told outside of the pages that something waits, of what, and whether that works."""
+"""Notifications: who is notified outside the pages, of what, and whether it works."""
 
 import msgspec
 from msgspec import Struct
@@ -44,7 +44,7 @@ async def show_notifications(desk: Desk) -> Response:
 
 
 async def add_target(desk: Desk, body: TargetForm) -> Response:
-    """One that is there already is told of what was ticked now."""
+    """For an existing target, replaces what it is notified of."""
     kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
     new: dict[str, object] = {"kind": body.kind, "target": body.target.strip(), "on": body.on}
     await put(desk, [*msgspec.to_builtins(kept), new])

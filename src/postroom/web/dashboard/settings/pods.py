@@ -1,4 +1,4 @@
-"""Pods, the tenants of an account: made, named, held to rules of approval and deleted."""
+"""Pods, the tenants of an account: created, named, with approval rules, and deleted."""
 
 from msgspec import Struct
 from starlette.responses import Response

@@ -63,7 +63,7 @@ def read_approval(form: ApprovalForm) -> Approval | None:
 
 
 def read_number(value: str, field: str) -> int | None:
-    """What is left empty sets nothing."""
+    """Empty sets nothing."""
     if not value.strip():
         return None
     if not (value.strip().isascii() and value.strip().isdigit() and len(value) < 10):
@@ -115,7 +115,7 @@ def boundary(query: PolicyQuery) -> fields.Boundary:
 
 
 async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
-    """The level that was chosen, and what the levels above it say as well."""
+    """The chosen level, and the policies of the levels above it."""
     found = await desk.ask(policies.get_policy, query=boundary(query))
     asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
     stopped = (await desk.ask(policies.list_policy_audit, query=asked))["data"]
@@ -134,7 +134,7 @@ async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
 
 
 async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, fields.Boundary]]:
-    """All that the person reaches, and the pod that an inbox is in."""
+    """All that the person reaches, and the pod of an inbox."""
     if not query.inbox_id and not query.pod_id:
         return []
     if not query.inbox_id or not desk.call.reach.is_account:

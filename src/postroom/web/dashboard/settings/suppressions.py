@@ -1,4 +1,4 @@
-"""Addresses that are not written to: why, since which mail, and lists of them as files."""
+"""Suppressed addresses: why, since which mail, and import and export as files."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -50,7 +50,7 @@ async def unsuppress(desk: Desk, body: operations.NewSuppression) -> Response:
 
 
 async def send_again(desk: Desk, body: AgainForm) -> Response:
-    """Takes the address off, and tries the mail that failed once more."""
+    """Removes the address from the list, and retries the failed mail."""
     await desk.run(operations.delete_suppression, address=body.address)
     try:
         await desk.run(messages.retry_message, message_id=body.message)
@@ -67,7 +67,7 @@ async def export(desk: Desk) -> Response:
 
 
 async def import_list(desk: Desk, body: ListForm) -> Response:
-    """The first column of each line. One line that is no address and the whole file is refused."""
+    """Reads the first column of each line. If one is no address, the whole file is refused."""
     if not body.attachments:
         raise BadRequest("Choose a file with one address a line.", field="attachments")
     cells = [cell for file in body.attachments for cell in sheets.first_cells(file.data, IMPORTED)]

@@ -1,4 +1,4 @@
-"""People: users with their roles and pods, the pod that one of several works in, and who is signed in."""
+"""Users with their roles and pods, the pod that a user works in, and sessions."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -57,7 +57,7 @@ def offered_roles(desk: Desk) -> list[str]:
 
 
 def read_beside(tx: Tx, desk: Desk) -> tuple[list[ServerLetter], list[Pod]]:
-    """Letters that were kept instead of sent, but none by which the reader would become more than he is."""
+    """Captured letters, except those that would give the reader more rights."""
     account_id = desk.call.account_id
     kept = letters.list_captured(tx, account_id)
     found = {letter.user_id: nouns.find(tx, letter.user_id or "") for letter in kept}
@@ -113,7 +113,7 @@ def read_role(word: str) -> users.Role:
 
 
 async def choose_pod(desk: Desk, body: PodChoiceForm) -> Response:
-    """For who has several pods of his own."""
+    """For users with several pods."""
     await undo.do_all_now(desk)
     await desk.decide(sign_in.choose_pod, body.pod_id)
     return go("/app")

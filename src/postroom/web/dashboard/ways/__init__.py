@@ -1,1 +1,1 @@
-"""Pages that lead to mail from outside and to the world."""
+"""Pages for connections with external mailboxes and services."""

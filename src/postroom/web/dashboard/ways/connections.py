@@ -1,4 +1,4 @@
-"""Ways in and out: choose one, fill in what it needs, and watch each check turn green."""
+"""Connections in and out: choose one, fill in the form, and follow each check."""
 
 import secrets
 from typing import Any
@@ -69,7 +69,7 @@ class TryForm(Struct, rename="camel", frozen=True):
 
 
 async def show_connections(desk: Desk, query: WayQuery, asked: str = "") -> Response:
-    """`asked` of a provider that has to allow it, on a page of its own."""
+    """`asked` is the query of the provider's consent page."""
     paging = OffsetQuery(query.offset)
     page = await desk.ask(connections.list_connections, query=paging.to_page())
     return await desk.show(
@@ -98,7 +98,7 @@ async def connect(desk: Desk, body: ConnectionForm) -> Response:
 
 
 def to_new_connection(form: ConnectionForm) -> NewConnection:
-    """Read as the interface reads it, with all that it asks of each field."""
+    """Validated as in the interface."""
     if form.way not in WAYS:
         raise BadRequest("Choose a way.", field="way")
     fields = fields_of_service(form) if form.way in SERVICES else fields_of_mailbox(form)
@@ -164,7 +164,7 @@ async def show(desk: Desk, connection: dict[str, Any]) -> Response:
 
 
 async def find_sent(desk: Desk, connection: dict[str, Any]) -> dict[str, Any] | None:
-    """The last mail that left its inbox since it was connected."""
+    """The last mail sent from its inbox since it was connected."""
     if connection["inboxId"] is None:
         return None
     query = MessageQuery(direction="outbound", limit=1)
@@ -179,7 +179,7 @@ async def try_connection(desk: Desk, connection_id: str) -> Response:
 
 
 async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
-    """To the mailbox itself it is both: a mail that leaves, and one that comes in."""
+    """Sent to the mailbox itself, it tests both directions."""
     wanted = SendBody(
         body="This mail shows that mail leaves. It may be deleted.",
         subject="Postroom is connected",

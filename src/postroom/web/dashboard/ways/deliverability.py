@@ -1,4 +1,4 @@
-"""How mail fares by provider, and a test letter: sent, followed, and seen with what speaks for it."""
+"""Delivery results by provider, and a test letter: sent, followed, and shown with its checks."""
 
 import secrets
 from operator import attrgetter
@@ -84,7 +84,7 @@ async def send_letter(desk: Desk, body: LetterForm) -> Response:
 
 
 async def show_letter(desk: Desk, message_id: str) -> Response:
-    """The checks are made once it has an end: they ask the DNS."""
+    """The checks query DNS, so they run only when the letter is finished."""
     message = await desk.ask(messages.get_message, message_id=message_id)
     if message["direction"] != "outbound":
         raise NotFound("There is no such letter.")
@@ -100,7 +100,7 @@ async def show_letter(desk: Desk, message_id: str) -> Response:
 
 
 async def find_checks(desk: Desk, message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of the domain that it came from, as far as whoever looks may see it."""
+    """Checks of the sender's domain, as far as the person may see it."""
     name = domain_of(message["fromAddr"])
     page = await desk.ask(domains.list_domains, query=PageQuery(limit=MOST_INBOXES))
     found = next((each["id"] for each in page["data"] if each["domain"] == name), None)

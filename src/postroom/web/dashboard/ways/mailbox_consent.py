@@ -1,4 +1,4 @@
-"""Access to a mailbox at Google or Microsoft: allowed on their page, and kept as a refresh token."""
+"""Access to a mailbox at Google or Microsoft: granted on their page, and stored as a refresh token."""
 
 from typing import cast
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.ways import connections
 from postroom.web.dashboard.ways.connections import CONSENT_PATH, PATH, ConnectionForm
 
-NOT_YET = "not given yet"  # in place of the refresh token, so that all else is judged before the way there
+NOT_YET = "not given yet"  # in place of the refresh token, so that all else is validated first
 ERROR_CHARACTERS = 300
 
 
@@ -51,7 +51,7 @@ class ConsentAnswer(Struct, frozen=True):
 
 
 async def begin(desk: Desk, body: ConnectionForm) -> Response:
-    """A page with the way there: browsers would hold the answer to a form to our own pages."""
+    """A page with a link: browsers would not let our form redirect to another site."""
     provider = PROVIDERS.get(body.way)
     if provider is None:
         raise BadRequest("Choose a way that takes OAuth.", field="way")
@@ -67,7 +67,7 @@ async def begin(desk: Desk, body: ConnectionForm) -> Response:
 
 
 def question(provider: ConsentProvider, pending: PendingConsent, state: str, back: str) -> str:
-    """The query of their page. Google gives a refresh token for offline access that is allowed anew."""
+    """The query of their page. Google gives a refresh token only for newly granted offline access."""
     query = {
         "response_type": "code",
         "client_id": pending.form.client_id,
@@ -88,7 +88,7 @@ def redirect_uri(desk: Desk) -> str:
 
 
 async def take_answer(desk: Desk, query: ConsentAnswer) -> Response:
-    """The attempt is used up first, whatever its answer says."""
+    """The attempt is used up first, whatever the answer."""
     resources = desk.call.resources
     stored = await resources.db.write(
         challenges.take, challenges.MAILBOX_CONSENT, query.state, desk.session.id, resources.now()
@@ -104,7 +104,7 @@ async def take_answer(desk: Desk, query: ConsentAnswer) -> Response:
 
 
 async def exchange(fetcher: Fetcher, pending: PendingConsent, code: str, back: str) -> str:
-    """The code for a refresh token (RFC 6749 section 4.1.3)."""
+    """Exchanges the code for a refresh token (RFC 6749 section 4.1.3)."""
     form = {
         "grant_type": "authorization_code",
         "client_id": pending.form.client_id,

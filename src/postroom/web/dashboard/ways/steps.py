@@ -1,4 +1,4 @@
-"""What a person does at each service, in order, before the form here is filled in or once it is sent."""
+"""Steps that a person takes at each service, before or after filling in the form here."""
 
 NAMES = {
     "gmail": "Gmail",
@@ -14,7 +14,7 @@ NAMES = {
     "resend": "Resend",
     "raw": "Raw HTTP",
 }
-# For OAuth; what the app is told to lead back to is said behind it.
+# For OAuth; the redirect address to register follows it.
 REGISTERED_AT = {
     "gmail": (
         "At https://console.cloud.google.com enable the Gmail API, set up the consent screen with the scope"

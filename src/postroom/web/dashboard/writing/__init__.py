@@ -1,1 +1,1 @@
-"""Pages of what mails are written from."""
+"""Pages for templates."""

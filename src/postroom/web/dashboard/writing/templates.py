@@ -1,4 +1,4 @@
-"""Templates of inboxes: their texts with the fields marked, changed, and tried as a draft."""
+"""Templates of inboxes: texts with their fields marked, edited, and tried as a draft."""
 
 from msgspec import UNSET, Struct
 from starlette.responses import Response
@@ -32,7 +32,7 @@ class TemplateForm(Struct, rename="camel", frozen=True):
 
 
 class FieldsForm(Struct, rename="camel", frozen=True):
-    """A value stands in `field_value` where its field has its name in `field_name`."""
+    """The values in `field_value` belong to the names in `field_name`, in order."""
 
     field_name: list[str] = []
     field_value: list[str] = []
@@ -76,7 +76,7 @@ async def show(
     values: dict[str, str] | None = None,
     error: ApiError | None = None,
 ) -> Response:
-    """What was refused is there again, with the reason."""
+    """Refused input is shown again, with the reason."""
     addresses = await desk.read(inboxes.addresses_of, [template.inbox_id])
     return await desk.show(
         "template.html",
@@ -99,7 +99,7 @@ async def show_html(desk: Desk, template_id: str) -> Response:
 
 
 async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> Response:
-    """HTML of its own would say something else than a text that was changed."""
+    """If the text changed, its own HTML is dropped: else they would differ."""
     template = await desk.run(templates.get_template, template_id=template_id)
     is_same = body.body.splitlines() == template.body.splitlines()
     change = TemplateChange(body.name, body.body, body.subject or None, UNSET if is_same else None)
@@ -118,7 +118,7 @@ delete_template = undo.delayed(
 
 
 async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Response:
-    """A draft shows what would leave."""
+    """Creates a draft that shows what would be sent."""
     template = await desk.run(templates.get_template, template_id=template_id)
     wanted = DraftBody(template=template.id, fields=body.values)
     try:
