@@ -75,7 +75,7 @@ async function tell(sent: Promise<Sent>): Promise<string> {
 
 async function setAside(client: Client, threadId: string): Promise<string> {
   await client.updateThread(threadId, { is_read: true, addLabels: ["for a person"] });
-  return "A person will see to it.";
+  return "A person will look at it.";
 }
 
 if (import.meta.url === pathToFileURL(argv[1]!).href) {

@@ -118,10 +118,10 @@ def load(environment: Mapping[str, str]) -> Config:
     # Without a public domain no answer could come back, so by default nothing is sent.
     values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
-        raise ConfigError("POSTROOM_TLS_CERT", "needs POSTROOM_TLS_KEY, and the other way round")
+        raise ConfigError("POSTROOM_TLS_CERT", "and POSTROOM_TLS_KEY must be set together")
     oidc = [name for name in ("issuer", "client_id", "client_secret") if not values[f"oidc_{name}"]]
     if len(oidc) in (1, 2):
-        raise ConfigError(f"POSTROOM_OIDC_{oidc[0].upper()}", "must be set, as the others of OIDC are")
+        raise ConfigError(f"POSTROOM_OIDC_{oidc[0].upper()}", "must be set, like the other OIDC settings")
     return Config(**values)
 
 
@@ -156,70 +156,106 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", read.text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", read.webhook_secret, "Its secret."),
     Setting(
-        "POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", read.switch, "on or off: private targets."
+        "POSTROOM_ALLOW_PRIVATE_WEBHOOKS",
+        "allow_private",
+        "",
+        read.switch,
+        "on or off: allow private addresses.",
     ),
     Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", read.origins, "Sites whose pages may call."),
     Setting(
-        "POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", read.header_names, "Relay headers to let out."
+        "POSTROOM_ALLOWED_HEADERS",
+        "allowed_headers",
+        "",
+        read.header_names,
+        "Relay headers that may be sent.",
     ),
-    Setting(
-        "POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", read.networks, "Networks of proxies to believe."
-    ),
+    Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", read.networks, "Networks of trusted proxies."),
     Setting(
         "POSTROOM_DRAIN_SECONDS",
         "drain_seconds",
         "0",
         read.number(0, MAX_DRAIN_SECONDS),
-        "Not ready before it stops.",
+        "Seconds of not ready before stopping.",
     ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", read.file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", read.file, "Its key."),
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], read.one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
     Setting(
-        "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: none of its own."
+        "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: the server itself."
     ),
     Setting("POSTROOM_JOURNAL", "journal", "", read.switch, "on or off: mail is journaled, then stored."),
-    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], read.one_of(*STS_MODES), "Policy: its mode."),
-    Setting("POSTROOM_DANE", "dane", "", read.switch, "on or off: DNSSEC of the resolver counts."),
-    Setting("POSTROOM_TLS_REPORTS", "tls_reports", "on", read.switch, "on or off: domains are told of TLS."),
+    Setting(
+        "POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], read.one_of(*STS_MODES), "Mode of the MTA-STS policy."
+    ),
+    Setting("POSTROOM_DANE", "dane", "", read.switch, "on or off: trust the resolver's DNSSEC."),
+    Setting(
+        "POSTROOM_TLS_REPORTS", "tls_reports", "on", read.switch, "on or off: send TLS reports to domains."
+    ),
     Setting(
         "POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", read.domains, "Forwarders whose ARC seals count."
     ),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", read.domains, "DNS block lists that may be asked."),
     Setting(
-        "POSTROOM_SUSPEND_AFTER", "suspend_after", "50", read.number(1, 1_000_000), "Fewer decide nothing."
+        "POSTROOM_SUSPEND_AFTER",
+        "suspend_after",
+        "50",
+        read.number(1, 1_000_000),
+        "Fewer mails: never suspended.",
     ),
     Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", read.percent, "Percent; 0: never."),
     Setting(
         "POSTROOM_SUSPEND_COMPLAINTS", "suspend_complaint_percent", "1", read.percent, "Percent; 0: never."
     ),
-    Setting("POSTROOM_PACE_SECONDS", "pace_seconds", "1", read.number(0, 3600), "After 421, 451; 0: never."),
     Setting(
-        "POSTROOM_PACE_GROWTH", "pace_growth_percent", "100", read.number(0, 1000), "Percent longer each."
+        "POSTROOM_PACE_SECONDS",
+        "pace_seconds",
+        "1",
+        read.number(0, 3600),
+        "Seconds between mails after 421 or 451; 0: off.",
+    ),
+    Setting(
+        "POSTROOM_PACE_GROWTH",
+        "pace_growth_percent",
+        "100",
+        read.number(0, 1000),
+        "Percent longer per further one.",
     ),
     Setting(
         "POSTROOM_PACE_LONGEST", "pace_longest_seconds", "300", read.number(1, 86400), "Seconds at most."
     ),
-    Setting("POSTROOM_PACE_RECOVERY", "pace_recovery_percent", "25", read.number(1, 100), "Percent shorter."),
-    Setting("POSTROOM_WARM_UP_MAILS", "warm_up_mails", "50", read.number(1, 1_000_000), "Of the first day."),
     Setting(
-        "POSTROOM_WARM_UP_GROWTH", "warm_up_growth_percent", "50", read.number(1, 1000), "Percent a day."
+        "POSTROOM_PACE_RECOVERY",
+        "pace_recovery_percent",
+        "25",
+        read.number(1, 100),
+        "Percent shorter per mail taken.",
     ),
     Setting(
-        "POSTROOM_WARM_UP_DAYS", "warm_up_days", "30", read.number(1, 365), "Days until no limit is left."
+        "POSTROOM_WARM_UP_MAILS", "warm_up_mails", "50", read.number(1, 1_000_000), "Mails on the first day."
+    ),
+    Setting(
+        "POSTROOM_WARM_UP_GROWTH",
+        "warm_up_growth_percent",
+        "50",
+        read.number(1, 1000),
+        "Percent more per day.",
+    ),
+    Setting(
+        "POSTROOM_WARM_UP_DAYS", "warm_up_days", "30", read.number(1, 365), "Days until there is no limit."
     ),
     Setting("POSTROOM_OIDC_ISSUER", "oidc_issuer", "", read.issuer, "Provider of single sign-on."),
-    Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", read.text, "How it knows this server."),
+    Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", read.text, "Client id at that provider."),
     Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", read.text, "Its secret."),
-    Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Of people nobody invited."),
-    Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "A judge of your own: chat or JSON."),
+    Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", read.one_of("", *ROLES), "Role of people not invited."),
+    Setting("POSTROOM_JUDGE_URL", "judge_url", "", read.judge_url, "Your own judge of mail: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", read.text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", read.text, "The model of a chat endpoint."),
     Setting(
-        "POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", read.number(1, 600), "How long an answer may take."
+        "POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", read.number(1, 600), "Longest wait for an answer."
     ),
     Setting(
-        "POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", read.number(1, 600), "How often it is asked."
+        "POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", read.number(1, 600), "Most requests to it."
     ),
     Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", read.limit, "Of an inbox; 0: no limit."),
     Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", read.limit, "Of an inbox; 0: no limit."),

@@ -41,7 +41,7 @@ class BadRequest(ApiError):
 
 
 class InvalidMailboxName(ApiError):
-    """`mailboxName` is missing or against the rule."""
+    """`mailboxName` is missing or breaks the rule."""
 
     status, code = 400, "invalid_mailbox_name"
 
@@ -53,13 +53,13 @@ class NoWebhookUrl(ApiError):
 
 
 class NotAnInvitation(ApiError):
-    """An answer to a message that brings no invitation."""
+    """An answer to a message without an invitation."""
 
     status, code = 422, "not_an_invitation"
 
 
 class NotRedirectable(ApiError):
-    """A message that cannot be passed on as it came."""
+    """A message that cannot be redirected."""
 
     status, code = 422, "not_redirectable"
 
@@ -83,7 +83,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """The key's reach or its permissions do not allow it."""
+    """The key's scope or permissions do not allow it."""
 
     status, code = 403, "forbidden"
 
@@ -95,7 +95,7 @@ class FeatureRequiresPaidPlan(ApiError):
 
 
 class InvalidSignature(ApiError):
-    """An attachment's link has expired or was altered; a post of a mail service is not proved."""
+    """An attachment's link has expired or was altered; a post of a mail service has no valid signature."""
 
     status, code = 403, "invalid_signature"
 
@@ -131,7 +131,7 @@ class AddressTaken(ApiError):
 
 
 class DomainTaken(ApiError):
-    """The domain is verified or added already, or inboxes still use it."""
+    """The domain is already verified or added, or inboxes still use it."""
 
     status, code = 409, "domain_taken"
 
@@ -155,7 +155,7 @@ class TemplateExists(ApiError):
 
 
 class FirstAccountStays(ApiError):
-    """The first account cannot be deleted (a command's answer, as accounts are made and deleted there)."""
+    """The first account cannot be deleted (only the command answers this)."""
 
     status, code = 409, "first_account"
 
@@ -179,7 +179,7 @@ class DefaultPod(ApiError):
 
 
 class LastKey(ApiError):
-    """The last key of the account that may `manage` stays."""
+    """The last key of the account that may `manage` cannot be removed."""
 
     status, code = 409, "last_key"
 
@@ -191,7 +191,7 @@ class UserExists(ApiError):
 
 
 class LastOwner(ApiError):
-    """The last owner of the account who can sign in stays."""
+    """The last owner of the account who can sign in cannot be removed."""
 
     status, code = 409, "last_owner"
 
@@ -203,7 +203,7 @@ class NothingToDo(ApiError):
 
 
 class NotHeld(ApiError):
-    """The message does not wait for a decision."""
+    """The message is not waiting for a decision."""
 
     status, code = 409, "not_held"
 
@@ -215,7 +215,7 @@ class ContentChanged(ApiError):
 
 
 class DraftChanged(ApiError):
-    """A draft is not at the version that was named, or was changed again and again while it was sent."""
+    """A draft is not at the given version, or kept changing while it was sent."""
 
     status, code = 409, "draft_changed"
 
@@ -239,13 +239,13 @@ class InvalidWebhookUrl(ApiError):
 
 
 class InvalidTarget(ApiError):
-    """The host of a connection or a relay is none, or leads into a forbidden network."""
+    """The host of a connection or a relay is not valid, or leads into a forbidden network."""
 
     status, code = 422, "invalid_target"
 
 
 class UnknownRecipient(ApiError):
-    """A posted mail for nobody here; `recipients` are those that it named."""
+    """A posted mail without a recipient here; `recipients` are those it names."""
 
     status, code = 422, "unknown_recipient"
 
@@ -281,7 +281,7 @@ class WebhookLimitReached(ApiError):
 
 
 class NoPreview(ApiError):
-    """No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
+    """No preview of the attachment: it is not a PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
 
     status, code = 422, "no_preview"
 
@@ -323,7 +323,7 @@ class LoopDetected(ApiError):
 
 
 class HeadersTooLarge(ApiError):
-    """A head above 64 kB, or a path and query above 16 kB."""
+    """Headers above 64 kB, or a path and query above 16 kB."""
 
     status, code = 431, "headers_too_large"
 
@@ -347,6 +347,6 @@ class Unavailable(ApiError):
 
 
 class QuotaExceeded(ApiError):
-    """The account has used up its storage: delete mail, or ask the operator for more."""
+    """The account's storage is full: delete mail, or ask the operator for more."""
 
     status, code = 507, "quota_exceeded"

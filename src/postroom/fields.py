@@ -28,7 +28,7 @@ PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or clie
 RetentionDays = Annotated[
     int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")
 ]
-OwnWebhook = Annotated[str, Meta(description="A webhook of the inbox's own, instead of the account's.")]
+OwnWebhook = Annotated[str, Meta(description="The inbox's own webhook, instead of the account's.")]
 Limit = Annotated[int, Meta(ge=1, description="Size of the page; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
@@ -39,8 +39,8 @@ class PageQuery(Struct, frozen=True):
 
 
 class Boundary(Struct, rename="camel", frozen=True):
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+    inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = None
+    pod_id: Annotated[str, Meta(description="Only of this pod: its id or clientId.")] | None = None
 
 
 class RowPlace(Struct, frozen=True, array_like=True):
@@ -88,7 +88,7 @@ def read_asked(asked: str | None, field: str) -> int | None:
         return None if asked is None else to_moment(msgspec.convert(asked, Moment))
     except msgspec.ValidationError:
         raise BadRequest(
-            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
+            f"{field} must be a time with its zone: 2026-11-14T10:05:00Z.", field=field
         ) from None
 
 
@@ -97,7 +97,7 @@ Outbound = Annotated[
     Meta(
         min_length=1,
         max_length=2000,
-        description="Relays by which its mail leaves, such as smtps://user:password@host or ses://…;"
-        " null: the server's way. Shown without the password.",
+        description="Relays for its mail, such as smtps://user:password@host or ses://…;"
+        " null: the server's default. Shown without the password.",
     ),
 ]

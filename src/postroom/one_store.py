@@ -22,7 +22,7 @@ async def require_one_store(resources: Resources) -> None:
     if resources.config.database_url and not await _hold(resources):
         raise StorageError(
             "POSTROOM_BLOB_URL: other nodes of this database keep large mails in another store. Give all the"
-            " same s3://… (postroom blobs move brings files there), or stop the others half a minute before."
+            " same s3://… (postroom blobs move copies files there), or stop the others half a minute before."
         )
 
 
@@ -48,7 +48,7 @@ def move(
             continue
         target.put_as(name, content)
         if target.get_unchecked(name) != content:
-            raise StorageError(f"{name} is not in the other store as it is here. Nothing of it was removed.")
+            raise StorageError(f"{name} differs in the other store. Nothing was removed.")
         if removes:
             source.remove(name)
         yield name

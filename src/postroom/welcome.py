@@ -45,7 +45,7 @@ def shown_key(postroom: Postroom) -> str:
     """A key set by the operator is not printed: a log may be read by many."""
     if postroom.resources.config.api_key:
         return "as POSTROOM_API_KEY says"
-    return f"{postroom.first_token}   (shown only now: keep it)"
+    return f"{postroom.first_token}   (shown only once: save it)"
 
 
 def quoted_header(postroom: Postroom) -> str:
@@ -61,5 +61,5 @@ def link_url(config: Config, token: str) -> str:
 def way_out(config: Config) -> str:
     """Without the password of a relay."""
     if config.outbound == CAPTURE:
-        return "captured: mail for outside is kept and never sent (POSTROOM_OUTBOUND=mx sends it)"
-    return "straight to the recipients' servers" if config.outbound == "mx" else "through a relay"
+        return "captured: mail for outside is stored, not sent (POSTROOM_OUTBOUND=mx sends it)"
+    return "directly to the recipients' servers" if config.outbound == "mx" else "through a relay"

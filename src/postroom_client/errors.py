@@ -20,7 +20,7 @@ class InvalidDomain(PostroomError):
 
 
 class InvalidMailboxName(PostroomError):
-    """`mailbox_name` is missing or against the rule."""
+    """`mailbox_name` is missing or breaks the rule."""
 
     code, status = "invalid_mailbox_name", 400
 
@@ -50,13 +50,15 @@ class FeatureRequiresPaidPlan(PostroomError):
 
 
 class Forbidden(PostroomError):
-    """The key's reach or its permissions do not allow it."""
+    """The key's scope or permissions do not allow it."""
 
     code, status = "forbidden", 403
 
 
 class InvalidSignature(PostroomError):
-    """An attachment's link has expired or was altered; a post of a mail service is not proved."""
+    """An attachment's link has expired or was altered; a post of a mail service has no valid
+    signature.
+    """
 
     code, status = "invalid_signature", 403
 
@@ -110,33 +112,31 @@ class DefaultPod(PostroomError):
 
 
 class DomainTaken(PostroomError):
-    """The domain is verified or added already, or inboxes still use it."""
+    """The domain is already verified or added, or inboxes still use it."""
 
     code, status = "domain_taken", 409
 
 
 class DraftChanged(PostroomError):
-    """A draft is not at the version that was named, or was changed again and again while it was sent."""
+    """A draft is not at the given version, or kept changing while it was sent."""
 
     code, status = "draft_changed", 409
 
 
 class FirstAccountStays(PostroomError):
-    """The first account cannot be deleted (a command's answer, as accounts are made and deleted
-    there).
-    """
+    """The first account cannot be deleted (only the command answers this)."""
 
     code, status = "first_account", 409
 
 
 class LastKey(PostroomError):
-    """The last key of the account that may `manage` stays."""
+    """The last key of the account that may `manage` cannot be removed."""
 
     code, status = "last_key", 409
 
 
 class LastOwner(PostroomError):
-    """The last owner of the account who can sign in stays."""
+    """The last owner of the account who can sign in cannot be removed."""
 
     code, status = "last_owner", 409
 
@@ -148,7 +148,7 @@ class NameTaken(PostroomError):
 
 
 class NotHeld(PostroomError):
-    """The message does not wait for a decision."""
+    """The message is not waiting for a decision."""
 
     code, status = "not_held", 409
 
@@ -220,7 +220,7 @@ class IdempotencyKeyReused(PostroomError):
 
 
 class InvalidTarget(PostroomError):
-    """The host of a connection or a relay is none, or leads into a forbidden network."""
+    """The host of a connection or a relay is not valid, or leads into a forbidden network."""
 
     code, status = "invalid_target", 422
 
@@ -232,7 +232,7 @@ class InvalidWebhookUrl(PostroomError):
 
 
 class NoPreview(PostroomError):
-    """No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
+    """No preview of the attachment: it is not a PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
 
     code, status = "no_preview", 422
 
@@ -244,13 +244,13 @@ class NoText(PostroomError):
 
 
 class NotAnInvitation(PostroomError):
-    """An answer to a message that brings no invitation."""
+    """An answer to a message without an invitation."""
 
     code, status = "not_an_invitation", 422
 
 
 class NotRedirectable(PostroomError):
-    """A message that cannot be passed on as it came."""
+    """A message that cannot be redirected."""
 
     code, status = "not_redirectable", 422
 
@@ -268,7 +268,7 @@ class TemplateLimitReached(PostroomError):
 
 
 class UnknownRecipient(PostroomError):
-    """A posted mail for nobody here; `recipients` are those that it named."""
+    """A posted mail without a recipient here; `recipients` are those it names."""
 
     code, status = "unknown_recipient", 422
 
@@ -298,7 +298,7 @@ class RateLimitExceeded(PostroomError):
 
 
 class HeadersTooLarge(PostroomError):
-    """A head above 64 k_b, or a path and query above 16 k_b."""
+    """Headers above 64 k_b, or a path and query above 16 k_b."""
 
     code, status = "headers_too_large", 431
 
@@ -322,7 +322,7 @@ class Unavailable(PostroomError):
 
 
 class QuotaExceeded(PostroomError):
-    """The account has used up its storage: delete mail, or ask the operator for more."""
+    """The account's storage is full: delete mail, or ask the operator for more."""
 
     code, status = "quota_exceeded", 507
 

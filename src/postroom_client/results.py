@@ -11,14 +11,14 @@ from postroom_client.result_types import Page as Page
 
 
 class SavedSearch(Struct, frozen=True, omit_defaults=True):
-    """A question to `/v1/search` that people come back to; the pages show it beside the mail."""
+    """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
 
     name: str
     q: str = ""
 
 
 class AccountLimits(Struct, rename="camel", frozen=True):
-    """What the operator allows an account; None: as much as it likes."""
+    """What the operator allows an account; None: no limit."""
 
     sends_per_minute: int | None = None
     sends_per_day: int | None = None
@@ -88,7 +88,7 @@ class AttachmentText(Struct, rename="camel", frozen=True):
 
 
 class SmtpServer(Struct, frozen=True, omit_defaults=True):
-    """By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS."""
+    """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
 
     host: str
     port: int = 465
@@ -101,7 +101,7 @@ class ConnectionTest(Struct, frozen=True):
 
 
 class WarmUp(Struct, frozen=True):
-    """How much of today's mail from a domain to a provider is used up."""
+    """How much of today's limit from a domain to a provider is used."""
 
     domain: str
     provider: str = ""
@@ -127,7 +127,7 @@ class DnsRecord(Struct, frozen=True):
 
 
 class DomainKey(Struct, rename="camel", frozen=True):
-    """A key that signs mail of a domain, will, or did."""
+    """A signing key of a domain: active, waiting or retired."""
 
     selector: str
     name: str = ""
@@ -157,7 +157,7 @@ class ReportedDay(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail in the name of the domain from one address, by what the receivers made of it."""
+    """Mail from the domain by one source address, and how receivers handled it."""
 
     source: str
     count: int = 0
@@ -167,7 +167,7 @@ class ReportedSource(Struct, frozen=True):
 
 
 class ReportedTls(Struct, frozen=True):
-    """Connections to the servers of the domain, by what one reporter saw of encryption."""
+    """Connections to the domain's servers, by the encryption one reporter saw."""
 
     source: str
     count: int = 0
@@ -176,9 +176,7 @@ class ReportedTls(Struct, frozen=True):
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called
-    off.
-    """
+    """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
     summary: str
     start: str = ""
@@ -224,7 +222,7 @@ class EventOccurrence(Struct, frozen=True):
 
 
 class Signal(Struct, frozen=True):
-    """A rule that speaks against a mail: why, and by which words of it."""
+    """A warning about a mail: why, and which of its words caused it."""
 
     name: str
     weight: int = 0
@@ -269,7 +267,7 @@ class LinkDetail(Struct, frozen=True):
 
 
 class ListedWebhook(Struct, rename="camel", frozen=True):
-    """`secret` is there only when it was made just then."""
+    """`secret` is shown only when it was just created."""
 
     id: str
     client_id: str | None = None
@@ -285,7 +283,7 @@ class ListedWebhook(Struct, rename="camel", frozen=True):
 
 
 class Recipient(Struct, rename="camel", frozen=True):
-    """One recipient of a sent mail, and how far its delivery has come."""
+    """One recipient of a sent mail, and the state of its delivery."""
 
     address: str
     state: str = ""
@@ -297,7 +295,7 @@ class Recipient(Struct, rename="camel", frozen=True):
 
 
 class ShownTarget(Struct, rename="camel", frozen=True):
-    """`last_error` is why the last one could not be told; None since one was."""
+    """`last_error` is why the last notification failed; None after one succeeded."""
 
     kind: str
     target: str = ""
@@ -308,7 +306,7 @@ class ShownTarget(Struct, rename="camel", frozen=True):
 
 
 class PolicyStop(Struct, rename="camel", frozen=True):
-    """What a policy stopped, or what was let in after all."""
+    """What a policy stopped, or what was released."""
 
     at: datetime
     action: str = ""
@@ -320,7 +318,7 @@ class PolicyStop(Struct, rename="camel", frozen=True):
 
 
 class ProviderPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less (421, 451); each mail that it takes makes the wait shorter."""
+    """The provider asked for less mail (421, 451); each mail it accepts shortens the wait."""
 
     seconds_between: float
     next_at: datetime | None = None
@@ -344,7 +342,7 @@ class Suppression(Struct, rename="camel", frozen=True):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """`fields` are the names in its texts: a mail from it gives a value for each."""
+    """`fields` are the names in its texts: a mail from it needs a value for each."""
 
     id: str
     inbox_id: str = ""
@@ -370,7 +368,7 @@ class Thread(Struct, rename="camel", frozen=True):
 
 
 class UsageGroup(Struct, rename="camel", frozen=True):
-    """`group` is a day, or the id of an inbox or a pod; `stored_bytes` is what was kept at its end."""
+    """`group` is a day, or the id of an inbox or a pod; `stored_bytes` is what was stored at its end."""
 
     group: str
     received: int = 0
@@ -384,7 +382,7 @@ class UsageGroup(Struct, rename="camel", frozen=True):
 
 
 class User(Struct, rename="camel", frozen=True):
-    """`invitation_url` is there only where the server keeps mail instead of sending it."""
+    """`invitation_url` is shown only where the server captures mail instead of sending it."""
 
     id: str
     email: str = ""
@@ -399,7 +397,7 @@ class User(Struct, rename="camel", frozen=True):
 
 
 class Webhook(Struct, rename="camel", frozen=True):
-    """`secret` is there only when it was made just then."""
+    """`secret` is shown only when it was just created."""
 
     url: str
     event_types: list[str] = []
@@ -427,7 +425,7 @@ class WebhookTest(Struct, frozen=True):
 
 
 class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is more than one for what was refused again within the same minute."""
+    """`count` is above 1 for what was refused again within the same minute."""
 
     id: str
     actor: Actor
@@ -443,7 +441,7 @@ class AuditEntry(Struct, rename="camel", frozen=True):
 
 
 class Hold(Struct, rename="camel", frozen=True):
-    """What the interface shows of a hold."""
+    """A hold."""
 
     state: str
     reasons: list[str] = []
@@ -501,7 +499,7 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class Connection(Struct, rename="camel", frozen=True):
-    """`url` is there once, when it was made; secrets are never shown."""
+    """`url` is shown once, when it was created; secrets are never shown."""
 
     id: str
     kind: str = ""
@@ -642,7 +640,7 @@ class Notifications(Struct, frozen=True):
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):
-    """What became of mail to one organization."""
+    """How mail to one organization fared."""
 
     provider: str
     accepted: int = 0
@@ -761,7 +759,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
 
 
 class Inbox(Struct, rename="camel", frozen=True):
-    """`webhook_secret` is there once: in the answer that set the inbox's own webhook."""
+    """`webhook_secret` is shown once: in the answer that set the inbox's own webhook."""
 
     id: str
     address: str = ""
@@ -829,7 +827,7 @@ class Approval(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """A message that was found, the parts of it that matched, and a piece of the first of them."""
+    """A found message, the parts that matched, and a snippet of the first."""
 
     message: Message
     matched: list[str] = []

@@ -32,7 +32,7 @@ def resolve(flags: Flags, environment: Mapping[str, str]) -> Settings:
     name = asked or known.current
     profile = known.find(name)
     if profile is None and asked:
-        raise InvalidProfile(f"There is no profile '{name}'. Make it: postroom login --profile {name}")
+        raise InvalidProfile(f"There is no profile '{name}'. Create it: postroom login --profile {name}")
     base_url = flags.base_url or environment.get("POSTROOM_BASE_URL") or _base_url(profile)
     stored = profile if profile is not None and _is_same_server(profile.base_url, base_url) else None
     return Settings(

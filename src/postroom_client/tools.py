@@ -86,7 +86,7 @@ class MailTools:
     def leave_to_a_person(self, thread_id: str) -> str:
         """Leave a thread to a person: it is labelled for them and marked read."""
         set_aside(self._client, thread_id)
-        return "A person will see to it."
+        return "A person will look at it."
 
     @property
     def functions(self) -> list[Callable[..., str]]:
@@ -166,7 +166,7 @@ def _described(message: Message, delimiters: Delimiters) -> str:
 
 
 def _fate(sent: Sent) -> str:
-    held = "" if sent.hold is None else f" It waits ({sent.hold.state}), and leaves when that is over."
+    held = "" if sent.hold is None else f" It waits ({sent.hold.state}) and is sent when that is over."
     return f"Accepted as {sent.id} in thread {sent.thread_id}.{held}"
 
 

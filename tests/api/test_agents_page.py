@@ -138,7 +138,7 @@ async def test_who_is_told_is_set_on_the_page(server: Server) -> None:
         assert told == [("webhook", other["target"], ["suspicious"]), ("ntfy", chat["target"], ["held"])]
         shown = (await page.get(path)).text
         assert "a mail waits for approval" in shown
-        assert "nothing told yet" in shown
+        assert "nothing sent yet" in shown
         for wrong in ({**chat, "kind": "pigeon"}, {**chat, "on": []}):
             assert (await page.post(path, data=wrong)).status_code == 400
         await page.post(f"{path}/remove", data={"kind": "ntfy", "target": chat["target"]})

@@ -69,7 +69,7 @@ async def test_what_was_refused_can_be_mended_without_writing_it_again(server: S
         empty = await page.post("/app/compose", data={**wrong, "to": "carol@there.example", "body": ""})
         assert (empty.status_code, "1 to 100,000 characters" in empty.text) == (400, True)
         never = await page.post("/app/compose", data={**wrong, "action": "schedule"})
-        assert "Say when it shall leave" in never.text
+        assert "Choose a time, or send it now" in never.text
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
 
 
@@ -104,7 +104,7 @@ async def test_a_draft_is_gone_over_gets_files_and_is_sent(server: Server) -> No
         assert re.findall(r'name="filename" value="([^"]+)"', shown) == ["two.csv"]
         assert (await page.post(path, data={**change, "to": "", "version": "6"})).status_code == 303
         shown = (await page.get(path)).text
-        assert ("names no recipient" in shown, "contentHash" in shown) == (True, False)
+        assert ("has no recipient" in shown, "contentHash" in shown) == (True, False)
         assert (await page.post(path, data={**change, "version": "7"})).status_code == 303
         seen = dict(re.findall(r'name="(version|contentHash)" value="([^"]+)"', (await page.get(path)).text))
         assert (await page.post(f"{path}/send", data=seen)).status_code == 303

@@ -93,7 +93,7 @@ async def test_a_user_adds_passkeys_names_them_signs_in_and_removes_one(named: S
         assert (await page.post(f"{PAGE}/{first['id']}/remove")).status_code == 303
         await do_it_now(page)
         refused = await sign_in(elsewhere, phone)
-        assert (refused.status_code, "is not known here" in refused.text) == (401, True)
+        assert (refused.status_code, "is unknown here" in refused.text) == (401, True)
         assert (await sign_in(elsewhere, key)).status_code == 303
     [ann] = (await named.api.get("/v1/users")).json()["data"]
     assert ann["passkeys"] == 1
@@ -222,7 +222,7 @@ async def test_a_user_has_at_most_twenty_and_they_end_with_him(named: Server) ->
 
 async def test_a_session_of_a_key_has_no_passkeys_and_a_bare_address_neither(server: Server) -> None:
     async with signed_in(server) as page:
-        assert "of no user" in html.unescape((await page.get(PAGE)).text)
+        assert "not by a user" in html.unescape((await page.get(PAGE)).text)
         assert (await page.post(f"{PAGE}/new/options", data={})).status_code == 400
     async with user(server) as page:
         assert "POSTROOM_BASE_URL" in (await page.get(PAGE)).text

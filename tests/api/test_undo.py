@@ -55,7 +55,7 @@ async def test_what_is_deleted_is_hidden_at_once_and_comes_back_when_taken_back(
         back = await page.post(undo, data={"back": "/app/mail"})
         assert back.headers["location"] == "/app/mail"
         shown = (await page.get("/app/mail")).text
-        assert "Taken back." in shown
+        assert "Undone." in shown
         assert f'data-row="{thread_id}"' in shown
         assert (await page.post(undo, data={"back": "/app"})).status_code == 404
         assert await count(server) == 0
@@ -72,7 +72,7 @@ async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Se
     async with signed_in(server, name="Ann", link=await new_link(server)) as page:
         await page.post(f"/app/approvals/{message['id']}", data=form)
         shown = (await page.get("/app/approvals")).text
-        assert "It is on its way in 10 seconds." in shown
+        assert "It is sent in 10 seconds." in shown
         assert f'data-row="{message["id"]}"' not in shown
         assert (await message_of(server, message["id"]))["hold"]["state"] == "held"
         await page.post(UNDO.findall(shown)[0], data={"back": "/app"})

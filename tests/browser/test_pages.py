@@ -46,7 +46,7 @@ def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(tmp_path: Pa
         expect(page.get_by_text("hello@postroom.localhost takes mail now.")).to_be_visible()
         page.get_by_role("button", name="Send me a test mail").click()
         page.get_by_role("link", name=re.compile("Your first mail")).click()
-        expect(page.locator(".prose")).to_contain_text("this mail came the way every mail comes")
+        expect(page.locator(".prose")).to_contain_text("this mail came as every mail does")
         expect(page.locator(".found")).to_have_text("482913")
         page.goto(f"{new.base_url}/app/start")
         page.get_by_role("button", name="Create a key and fill it in").click()
@@ -134,9 +134,9 @@ def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:
     press("Enter")
     expect(page.get_by_role("heading", name="Letter 1")).to_be_visible()
     press("f")
-    expect(page.get_by_label("What to say before it")).to_be_focused()
+    expect(page.get_by_label("Text above the forwarded mail")).to_be_focused()
     press("Escape")
-    expect(page.get_by_label("What to say before it")).not_to_be_focused()
+    expect(page.get_by_label("Text above the forwarded mail")).not_to_be_focused()
     press("Escape")
     expect(page.locator("li.read a")).to_be_focused()
     press("?")
@@ -158,7 +158,7 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     page = open_page("/app/mail")
     page.get_by_role("link", name=re.compile("Question")).click()
     wait_until_live(page)
-    page.get_by_label("Answer", exact=True).fill("Yes, I am.")
+    page.get_by_label("Reply", exact=True).fill("Yes, I am.")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator(".message.outbound .prose").first).to_have_text("Yes, I am.")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
@@ -241,7 +241,7 @@ def test_without_script_everything_is_read_and_every_form_works(running: House, 
     page.get_by_role("link", name="Headers").click()
     assert "Subject: Without script" in page.locator("pre.plain").inner_text()
     page.get_by_role("button", name="Pause sending").click()
-    assert page.get_by_text("Paused. Nothing leaves until you resume.").count() == 1
+    assert page.get_by_text("Paused. Nothing is sent until you resume.").count() == 1
     page.get_by_role("button", name="Resume sending").click()
     assert page.get_by_text("Resumed.").count() == 1
 

@@ -241,7 +241,7 @@ def test_a_place_in_the_log_of_another_account_is_not_used(
     taken = tmp_path / "taken"
     arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
     with bridge(shell, *arguments) as process:
-        said(process, "Going on behind")
+        said(process, "Continuing after")
         deliver(live, inbox, "after")
         until(lambda: lines(taken), "no event came")
     assert ids(taken) == log_of(live, inbox, 2)[1:]
@@ -254,7 +254,7 @@ def test_one_bridge_runs_for_a_profile_and_status_shows_it(
     with http_peer(Answer(500)) as peer, bridge(shell, "--forward-to", peer.url) as first:
         started()
         with bridge(shell, "--forward-to", peer.url) as second:
-            assert "running already" in said(second, "running")
+            assert "already running" in said(second, "running")
             assert second.wait(PATIENCE_SECONDS) == 1
         deliver(live, inbox, "stuck")
         said(first, "Again in")
@@ -296,7 +296,7 @@ def test_an_event_that_fails_often_enough_is_put_aside_when_told_so(
     [path] = [Path(path) for path in report["aside"]]
     assert path == files.aside_folder(PROFILE) / f"{poison}.json"
     assert json.loads(path.read_text())["event_id"] == poison
-    assert "put aside" in shell.human("bridge", "status")
+    assert "set aside" in shell.human("bridge", "status")
 
 
 def test_a_stuck_event_is_skipped_by_hand(
@@ -313,7 +313,7 @@ def test_a_stuck_event_is_skipped_by_hand(
         [poison] = log_of(live, inbox, 1)
         assert "postroom bridge skip" in shell.human("bridge", "status")
         assert shell.json("bridge", "skip") == {"eventId": poison, "skipped": True, "profile": PROFILE}
-        assert poison in said(process, "put aside")
+        assert poison in said(process, "set aside")
         deliver(live, inbox, "wholesome")
         until(lambda: has_taken(taken, 1), "the event behind it was not taken")
     assert [path.stem for path in files.list_aside(PROFILE)] == [poison]
@@ -398,4 +398,4 @@ def test_a_bridge_without_one_clear_handler_is_a_usage_error(
 def test_a_handler_that_cannot_be_is_said_at_once(shell: Shell) -> None:
     result = shell.run("bridge", "run", "--forward-to", "ftp://example.com")
     assert result.exit_code == 1
-    assert "no http or https URL" in result.output
+    assert "not an http or https URL" in result.output

@@ -55,7 +55,7 @@ def test_a_systemd_unit_is_written_started_shown_and_removed(
     assert "hush-hush" not in repr(settings)
     assert stat.S_IMODE(files.settings_path("local").stat().st_mode) == 0o600
 
-    assert "There is no bridge" in shell.run("bridge", "uninstall", "--no-json").output
+    assert "is removed" in shell.run("bridge", "uninstall", "--no-json").output
     assert not unit.exists()
     assert files.find_settings("local") is None
     assert shell.json("bridge", "uninstall") == {"installed": False, "profile": "local"}

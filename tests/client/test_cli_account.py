@@ -36,7 +36,9 @@ def test_suppressions_are_added_listed_and_removed(shell: Shell) -> None:
     assert "one@example.com" in shell.human("suppressions", "list")
     assert shell.json("suppressions", "list")["total"] == 2
     assert shell.json("suppressions", "remove", "two@example.com")["deleted"]
-    assert "off the list" in shell.run("suppressions", "remove", "one@example.com", "--no-json").stderr
+    assert (
+        "removed from the list" in shell.run("suppressions", "remove", "one@example.com", "--no-json").stderr
+    )
     empty = shell.run("suppressions", "list", "--no-json")
     assert "postroom suppressions add" in empty.stderr
 
@@ -173,7 +175,7 @@ def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
     with http_peer(Answer(200, full)) as peer:
         found = findings(peer.url)
     assert found["disk"] == ("fail", "0.1 GB free")
-    assert found["queue"] == ("warn", "The oldest delivery waits 7200 s")
+    assert found["queue"] == ("warn", "The oldest delivery has waited 7200 s")
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_the_webhook_is_set_shown_tested_and_removed(live: LiveServer, shell: Sh
     with http_peer() as endpoint:
         made = shell.run("webhook", "set", f"{endpoint.url}/hook", "--no-json")
         assert "secret" in made.stdout
-        assert "keep it" in made.stderr
+        assert "save it" in made.stderr
         again = shell.json(
             "webhook", "set", endpoint.url, "--event-type", "message.received", "--secret", SECRET
         )

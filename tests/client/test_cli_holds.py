@@ -150,8 +150,8 @@ async def test_drafts_are_written_changed_and_sent(server: Server, person: Perso
     await person.human("drafts", "detach", made["id"], "note.txt")
     assert made["id"] in await person.human("drafts", "list", "--inbox-id", bob)
     sent = await person.human("drafts", "send", made["id"])
-    assert "somebody approves it" in sent
-    assert "No draft here" in await person.human("drafts", "list", "--inbox-id", bob)
+    assert "only after approval" in sent
+    assert "No drafts here" in await person.human("drafts", "list", "--inbox-id", bob)
     gone = await person.json("drafts", "create", "--inbox-id", bob)
     await person.human("drafts", "delete", gone["id"])
     assert (await person.run("drafts", "show", gone["id"])).exit_code == 1

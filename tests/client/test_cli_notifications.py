@@ -5,7 +5,7 @@ from tests.client.live import Shell
 
 def test_targets_are_added_changed_listed_and_removed(shell: Shell) -> None:
     nobody = shell.run("notifications", "list", "--no-json")
-    assert "Nobody is told" in nobody.stderr
+    assert "No targets yet" in nobody.stderr
     shell.json("notifications", "add", "email", "ann@example.org")
     url = "http://127.0.0.1:9/hook"
     shell.json("notifications", "add", "webhook", url, "--on", "paused", "--on", "suspicious")
@@ -16,10 +16,10 @@ def test_targets_are_added_changed_listed_and_removed(shell: Shell) -> None:
         ("email", "ann@example.org", ["domain_broken"]),
     ]
     shown = shell.run("notifications", "list", "--no-json")
-    assert "nothing told yet" in shown.stdout
+    assert "nothing sent yet" in shown.stdout
     assert shell.run("notifications", "add", "email", "ann@example.org", "--on", "never").exit_code == 1
     assert [each["kind"] for each in shell.json("notifications", "remove", url)["targets"]] == ["email"]
     gone = shell.run("notifications", "remove", url, "--no-json")
     assert gone.exit_code == 1
-    assert "is told nothing" in gone.stderr
+    assert "is not a target" in gone.stderr
     assert shell.json("notifications", "remove", "ann@example.org") == {"targets": []}

@@ -215,5 +215,5 @@ async def test_many_awaited_calls_share_a_client(live: LiveServer, inbox: Inbox)
 
 
 def test_a_key_with_other_than_ascii_is_a_clear_error() -> None:
-    with pytest.raises(errors.Unauthorized, match="characters that no key has"):
+    with pytest.raises(errors.Unauthorized, match="invalid characters"):
         Client(base_url="http://127.0.0.1:9", api_key="pr_schlüssel")

@@ -463,7 +463,7 @@ async def test_an_agent_sets_up_what_its_key_may(
     async with connect(live) as agent:
         made = await agent.call("create_key_for_inbox", inbox_id=inbox.id, name="helper")
         assert made["token"].startswith("pr_")
-        assert "is no domain of this account" in await agent.fail("check_domain", domain="nobody.example")
+        assert "is not a domain of this account" in await agent.fail("check_domain", domain="nobody.example")
 
 
 @transports

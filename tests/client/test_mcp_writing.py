@@ -69,7 +69,7 @@ async def test_a_scheduled_mail_can_be_cancelled_and_stays_so(server: Server) ->
     async with http_agent(live(server), server.token) as agent:
         sent = await agent.call("send_email", **order, send_at="2026-11-20T10:00:00Z")
         assert (sent["is_held"], sent["hold"]["state"]) == (False, "scheduled")
-        assert "It leaves at 2026-11-20T10:00:00" in sent["what_happens_next"]
+        assert "It is sent at 2026-11-20T10:00:00" in sent["what_happens_next"]
         cancelled = await agent.call("cancel_message", message_id=sent["message_id"])
         assert (cancelled["status"], cancelled["hold"]["state"]) == ("failed", "cancelled")
         assert "It will not be sent" in cancelled["what_happens_next"]

@@ -82,7 +82,7 @@ async def test_a_scenario_fails_where_nobody_answers_and_leaves_no_inbox(server:
 
     report = await asyncio.to_thread(work)
     assert [step.passed for step in report.steps] == [True, False]
-    assert report.steps[1].reason == "no answer to anna within 2 s"
+    assert report.steps[1].reason == "no reply to anna within 2 s"
     assert (await server.api.get("/v1/inboxes")).json()["total"] == 1
 
 

@@ -85,21 +85,21 @@ async def test_half_an_answer_is_waited_for_so_long_and_no_longer() -> None:
 async def test_endless_responses_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
     async with client_of(endless=b"* 1 EXISTS\r\n") as client:
-        with pytest.raises(ImapError, match="come to an end"):
+        with pytest.raises(ImapError, match="does not end"):
             await client.run("NOOP")
 
 
 async def test_a_server_that_asks_for_more_for_ever_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
     async with client_of(endless=b"+ go on\r\n") as client:
-        with pytest.raises(ImapError, match="come to an end"):
+        with pytest.raises(ImapError, match="does not end"):
             await client.run("NOOP")
 
 
 async def test_a_server_that_never_confirms_a_mail_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
     async with client_of(b"+ go on\r\n", endless=b"* 1 EXISTS\r\n") as client:
-        with pytest.raises(ImapError, match="come to an end"):
+        with pytest.raises(ImapError, match="does not end"):
             await client.append("Sent", b"a mail")
 
 
@@ -108,7 +108,7 @@ async def test_a_server_that_stops_reading_keeps_nobody_waiting(monkeypatch: pyt
     monkeypatch.setattr(imap_client, "FETCH_SECONDS", 0.05)
     async with deaf_server() as address:
         client = await open_client(address)
-        with pytest.raises(ImapError, match="did not take"):
+        with pytest.raises(ImapError, match="did not accept"):
             await client.append("Sent", b"x" * 40_000_000)
         client.close()
 

@@ -67,7 +67,7 @@ async def test_a_server_with_another_certificate_gets_nothing(
     site.publish(record.format(own=site.own, none="00" * 32))
     error = await failure_of(courier.deliver(mail_to("bob@there.example")))
     assert (error.permanent, error.enhanced) == (False, "4.7.5")
-    assert "none of those that its TLSA records" in error.reason
+    assert "does not match its TLSA records" in error.reason
     assert (site.peer.mails, site.peer.stages["EHLO"]) == ([], 1), "nothing is said to it inside TLS"
 
 

@@ -114,7 +114,7 @@ def test_the_limits_are_settings_and_zero_switches_one_off(tmp_path: Path) -> No
     assert find_fault(Reputation(49, 49, 49), usual) is None
     assert find_fault(Reputation(100, 10, 1), usual) is None, "up to the limit"
     assert "bounced" in (find_fault(Reputation(100, 11, 0), usual) or "")
-    assert "complained" in (find_fault(Reputation(100, 0, 2), usual) or "")
+    assert "reported as spam" in (find_fault(Reputation(100, 0, 2), usual) or "")
     off = settings(tmp_path, SUSPEND_BOUNCES="0", SUSPEND_COMPLAINTS="0.3")
     assert find_fault(Reputation(100, 100, 0), off) is None
     assert "0.3 %" in (find_fault(Reputation(100, 0, 1), off) or "")

@@ -245,7 +245,7 @@ def test_people_get_a_table_and_the_secret_once(operator: Operator) -> None:
     made = operator.run("accounts", "create", "--name", "shop", "--no-json")
     token = re.search(r"^key +(pr_\S+)$", made.stdout, re.MULTILINE)
     assert token is not None
-    assert "shown only now" in made.stderr
+    assert "shown only once" in made.stderr
     key = operator.run("keys", "create", "--account", "shop", "--name", "second", "--no-json")
     assert re.search(r"^key +pr_\S+$", key.stdout, re.MULTILINE)
     table = operator.run("accounts", "list", "--no-json").stdout.splitlines()
@@ -545,7 +545,7 @@ def test_a_backup_is_made_and_restored_by_command(operator: Operator, tmp_path: 
     operator.make_database()
     operator.run("accounts", "create", "--name", "first")
     path = tmp_path / "all.backup"
-    assert "all of it is there" in operator.run("backup", str(path)).stdout
+    assert "is complete" in operator.run("backup", str(path)).stdout
     assert operator.run("backup", str(path)).returncode == 2
     assert "empty data folder" in operator.run("restore", str(path)).stderr
     again = operator.run("restore", str(path), DATA_DIR=str(tmp_path / "again"))

@@ -165,7 +165,7 @@ async def test_what_was_changed_since_it_was_approved_does_not_leave(
     assert (await settled(sender, message["id"]))["status"] == "failed"
     assert peer.mails == []
     [told] = await events_of(sender, "message.failed")
-    assert "not what was approved" in told["reason"]
+    assert "was changed after it was approved" in told["reason"]
 
 
 @pytest.mark.sqlite_alone

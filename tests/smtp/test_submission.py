@@ -102,7 +102,7 @@ async def test_what_a_rule_refuses_is_refused_here_in_its_words(server: Server) 
         (mail(), "bob@example.com", OWN, "5.7.1 recipient_suppressed: "),
         (mail(**{"from": "boss@example.com"}), "c@example.com", OWN, "5.7.1 forbidden: From must be "),
         (mail(), "c@example.com", "boss@example.com", "5.7.1 forbidden: The sender of the envelope "),
-        (mail(x_smtpapi="{}"), "c@example.com", OWN, "5.7.1 bad_request: X-Smtpapi steers a relay"),
+        (mail(x_smtpapi="{}"), "c@example.com", OWN, "5.7.1 bad_request: X-Smtpapi controls a relay"),
     ):
         code, answer = await send(server, raw, recipient, sender=sender)
         assert code == 550

@@ -172,16 +172,16 @@ async def test_what_an_inbox_has_is_not_read_again_and_an_import_that_broke_goes
 
 @pytest.mark.sqlite_alone
 async def test_a_folder_that_is_no_export_is_refused_in_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
-    with pytest.raises(BadRequest, match="no export of an account"):
+    with pytest.raises(BadRequest, match="not an export of an account"):
         exported.list_inboxes(tmp_path)
     for address in ("../up", ".."):
         (tmp_path / "account.json").write_text(json.dumps({"inboxes": [{"address": address}]}))
-        with pytest.raises(BadRequest, match="is no address"):
+        with pytest.raises(BadRequest, match="is not an address"):
             exported.list_inboxes(tmp_path)
     (tmp_path / "one@x").mkdir()
     (tmp_path / "one@x" / "mail.mbox").write_bytes(mbox.to_mbox(numbered(1), "a@x.y", clock.now()))
     (tmp_path / "one@x" / "messages.jsonl").write_bytes(b"")
-    with pytest.raises(BadRequest, match="no whole export: 1 mails"):
+    with pytest.raises(BadRequest, match="not a complete export: 1 mails"):
         exported.list_mails(tmp_path, "one@x", clock.now())
 
 

@@ -152,7 +152,7 @@ async def test_a_server_that_is_killed_on_its_way_into_postgresql_is_there_as_it
     for rows in (total // 4, total // 2):
         kill_after(rows, folder, target)
         reached.append(rows_reached(target))
-        with pytest.raises(StorageError, match="not all of it is there yet"):
+        with pytest.raises(StorageError, match="is not finished yet"):
             await open_postgres(target, clock.now())
     assert 0 < reached[0] < reached[1] < total
     done = await asyncio.to_thread(move, folder, target)
@@ -225,7 +225,7 @@ async def test_what_cannot_be_moved_is_said_in_one_line_and_nothing_is_changed(
         assert "already runs on the data folder" in await asyncio.to_thread(refusal, folder, target)
     async with running_server(settings(other, DATABASE_URL=postgres_url), clock):
         told = await asyncio.to_thread(refusal, folder, postgres_url)
-        assert "holds accounts already. Move into an empty one." in told
+        assert "already has accounts. Move into an empty one." in told
     assert "no SQLite database" in refusal(tmp_path / "nothing", target)
     assert not (tmp_path / "nothing").exists()
     assert "postgresql://user" in refusal(folder, "mysql://127.0.0.1/x")

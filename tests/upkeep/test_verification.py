@@ -105,20 +105,20 @@ async def test_a_server_in_use_is_found_sound_and_its_counters_and_index_are_mad
 
 
 UNREADABLE = (
-    ("delete from raw_mails where message_id = :id", "its bytes are not there"),
+    ("delete from raw_mails where message_id = :id", "its bytes are missing"),
     (
         "update raw_mails set size_bytes = size_bytes + 1 where message_id = :id",
-        "its bytes are not as many",
+        "its size differs",
     ),
     ("update messages set document = :junk where id = :id", "its fields cannot be read"),
     ("update messages set document = :damaged where id = :id", "its fields cannot be read"),
     (
         "update raw_mails set content = :damaged, content_bytes = 9 where message_id = :id",
-        "its bytes are not as many",
+        "its size differs",
     ),
-    ("update messages set thread_id = 'thr_none' where id = :id", "its thread is not there"),
-    ("update messages set inbox_id = 'inb_none' where id = :id", "its inbox is not there"),
-    ("update messages set has_attachments = 1 where id = :id", "its attachments are not those"),
+    ("update messages set thread_id = 'thr_none' where id = :id", "its thread is missing"),
+    ("update messages set inbox_id = 'inb_none' where id = :id", "its inbox is missing"),
+    ("update messages set has_attachments = 1 where id = :id", "its attachments do not match"),
 )
 
 

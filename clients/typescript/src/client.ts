@@ -29,7 +29,7 @@ export class Client extends Operations {
   constructor(options: ClientOptions) {
     super();
     if (!/^[!-~]+$/.test(options.apiKey)) {
-      throw new Unauthorized("The API key holds characters that no key has. Copy it again.", {
+      throw new Unauthorized("The API key has invalid characters. Copy it again.", {
         code: "unauthorized",
         status: 401,
       });

@@ -8,7 +8,7 @@ export class BadRequest extends PostroomError {}
 /** Not a verified domain of the account, or not a name that can be added. */
 export class InvalidDomain extends PostroomError {}
 
-/** `mailboxName` is missing or against the rule. */
+/** `mailboxName` is missing or breaks the rule. */
 export class InvalidMailboxName extends PostroomError {}
 
 /** A send without `Idempotency-Key`. */
@@ -23,10 +23,10 @@ export class Unauthorized extends PostroomError {}
 /** On the free plan, `replyTo` outside the account. */
 export class FeatureRequiresPaidPlan extends PostroomError {}
 
-/** The key's reach or its permissions do not allow it. */
+/** The key's scope or permissions do not allow it. */
 export class Forbidden extends PostroomError {}
 
-/** An attachment's link has expired or was altered; a post of a mail service is not proved. */
+/** An attachment's link has expired or was altered; a post of a mail service has no valid signature. */
 export class InvalidSignature extends PostroomError {}
 
 /** A policy does not let the inbox write to `recipient`. */
@@ -53,25 +53,25 @@ export class ContentChanged extends PostroomError {}
 /** The default pod of an account cannot be deleted. */
 export class DefaultPod extends PostroomError {}
 
-/** The domain is verified or added already, or inboxes still use it. */
+/** The domain is already verified or added, or inboxes still use it. */
 export class DomainTaken extends PostroomError {}
 
-/** A draft is not at the version that was named, or was changed again and again while it was sent. */
+/** A draft is not at the given version, or kept changing while it was sent. */
 export class DraftChanged extends PostroomError {}
 
-/** The first account cannot be deleted (a command's answer, as accounts are made and deleted there). */
+/** The first account cannot be deleted (only the command answers this). */
 export class FirstAccountStays extends PostroomError {}
 
-/** The last key of the account that may `manage` stays. */
+/** The last key of the account that may `manage` cannot be removed. */
 export class LastKey extends PostroomError {}
 
-/** The last owner of the account who can sign in stays. */
+/** The last owner of the account who can sign in cannot be removed. */
 export class LastOwner extends PostroomError {}
 
 /** Another account has this name. */
 export class NameTaken extends PostroomError {}
 
-/** The message does not wait for a decision. */
+/** The message is not waiting for a decision. */
 export class NotHeld extends PostroomError {}
 
 /** No recipient of the message failed or waits; or an attempt is under way. */
@@ -107,22 +107,22 @@ export class DraftLimitReached extends PostroomError {}
 /** The same key with another request. */
 export class IdempotencyKeyReused extends PostroomError {}
 
-/** The host of a connection or a relay is none, or leads into a forbidden network. */
+/** The host of a connection or a relay is not valid, or leads into a forbidden network. */
 export class InvalidTarget extends PostroomError {}
 
 /** Not http or https, or it leads into a forbidden network. */
 export class InvalidWebhookUrl extends PostroomError {}
 
-/** No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn. */
+/** No preview of the attachment: it is not a PDF, JPEG, PNG, GIF or WebP, or cannot be drawn. */
 export class NoPreview extends PostroomError {}
 
 /** No text was found in the attachment; the message says why. */
 export class NoText extends PostroomError {}
 
-/** An answer to a message that brings no invitation. */
+/** An answer to a message without an invitation. */
 export class NotAnInvitation extends PostroomError {}
 
-/** A message that cannot be passed on as it came. */
+/** A message that cannot be redirected. */
 export class NotRedirectable extends PostroomError {}
 
 /** An address on the suppression list. */
@@ -131,7 +131,7 @@ export class RecipientSuppressed extends PostroomError {}
 /** An inbox has 100 templates. */
 export class TemplateLimitReached extends PostroomError {}
 
-/** A posted mail for nobody here; `recipients` are those that it named. */
+/** A posted mail without a recipient here; `recipients` are those it names. */
 export class UnknownRecipient extends PostroomError {}
 
 /** An account has 50 webhooks in its list. */
@@ -146,7 +146,7 @@ export class LoopDetected extends PostroomError {}
 /** 1,000 requests a minute, 10 sends a minute or 200 a day per inbox, 100 new inboxes a day. */
 export class RateLimitExceeded extends PostroomError {}
 
-/** A head above 64 kB, or a path and query above 16 kB. */
+/** Headers above 64 kB, or a path and query above 16 kB. */
 export class HeadersTooLarge extends PostroomError {}
 
 /** A bug; give the operator the `request_id`. */
@@ -158,7 +158,7 @@ export class WebhookFailed extends PostroomError {}
 /** The database or the disk cannot be used now; nothing was done. */
 export class Unavailable extends PostroomError {}
 
-/** The account has used up its storage: delete mail, or ask the operator for more. */
+/** The account's storage is full: delete mail, or ask the operator for more. */
 export class QuotaExceeded extends PostroomError {}
 
 export const BY_CODE: Record<string, typeof PostroomError> = {

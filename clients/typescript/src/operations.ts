@@ -61,7 +61,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete an inbox and all it holds. */
+  /** Delete an inbox and all its mail. */
   deleteInbox(inboxId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -81,7 +81,7 @@ export abstract class Operations {
     });
   }
 
-  /** Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours. */
+  /** Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours. */
   rotateInboxWebhookSecret(inboxId: string): Promise<InboxSecret> {
     return this.run({
       method: "POST",
@@ -91,7 +91,7 @@ export abstract class Operations {
     });
   }
 
-  /** Create a key that reaches this inbox alone. */
+  /** Create a key for this inbox only. */
   createApiKey(inboxId: string, body: NewKey = {}): Promise<ApiKey> {
     return this.run({
       method: "POST",
@@ -113,7 +113,7 @@ export abstract class Operations {
     });
   }
 
-  /** Revoke a key of an inbox, at once. */
+  /** Revoke a key of an inbox at once. */
   deleteApiKey(inboxId: string, keyId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -176,7 +176,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end. */
+  /** Change any key of the account: name, approval, limits, fewer permissions, an earlier end. */
   updateKey(keyId: string, body: KeyChange = {}): Promise<ApiKey> {
     return this.run({
       method: "PATCH",
@@ -187,7 +187,7 @@ export abstract class Operations {
     });
   }
 
-  /** Revoke any key of the account, at once. */
+  /** Revoke any key of the account at once. */
   deleteKey(keyId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -219,7 +219,7 @@ export abstract class Operations {
     });
   }
 
-  /** Get a pod, by its id or your own. */
+  /** Get a pod by its id or clientId. */
   getPod(podId: string): Promise<Pod> {
     return this.run({
       method: "GET",
@@ -240,7 +240,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a pod in which nothing lies; its keys go with it. */
+  /** Delete an empty pod and its keys. */
   deletePod(podId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -250,7 +250,7 @@ export abstract class Operations {
     });
   }
 
-  /** Create a key that reaches this pod alone. */
+  /** Create a key for this pod only. */
   createPodKey(podId: string, body: NewKey = {}): Promise<ApiKey> {
     return this.run({
       method: "POST",
@@ -272,7 +272,7 @@ export abstract class Operations {
     });
   }
 
-  /** Revoke a key of a pod, at once. */
+  /** Revoke a key of a pod at once. */
   deletePodKey(podId: string, keyId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -314,7 +314,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change a user's role, pods or name; who may do less from now on is signed out. */
+  /** Change a user's role, pods or name; a user who may now do less is signed out. */
   updateUser(userId: string, body: UserChange = {}): Promise<User> {
     return this.run({
       method: "PATCH",
@@ -325,7 +325,7 @@ export abstract class Operations {
     });
   }
 
-  /** Remove a user, with sessions, passkeys, and the keys and grants that the user allowed. */
+  /** Remove a user, with sessions, passkeys, and the keys and grants they allowed. */
   deleteUser(userId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -335,7 +335,7 @@ export abstract class Operations {
     });
   }
 
-  /** Send the invitation again; the earlier link ends. */
+  /** Send the invitation again; the earlier link stops working. */
   inviteUser(userId: string): Promise<User> {
     return this.run({
       method: "POST",
@@ -345,7 +345,7 @@ export abstract class Operations {
     });
   }
 
-  /** Get who is told outside of the pages, and whether that works. */
+  /** Get the notification targets, and whether they work. */
   getNotifications(): Promise<Notifications> {
     return this.run({
       method: "GET",
@@ -355,7 +355,7 @@ export abstract class Operations {
     });
   }
 
-  /** Set who is told outside of the pages; these replace the ones there. */
+  /** Set the notification targets; they replace the old ones. */
   setNotifications(body: NotificationsBody): Promise<Notifications> {
     return this.run({
       method: "PUT",
@@ -366,7 +366,7 @@ export abstract class Operations {
     });
   }
 
-  /** Tell whoever runs the server of a bug, of friction or of something that is missing. */
+  /** Report a bug, friction or something missing to the operator. */
   giveFeedback(body: NewFeedback): Promise<GivenFeedback> {
     return this.run({
       method: "POST",
@@ -399,7 +399,7 @@ export abstract class Operations {
     });
   }
 
-  /** List threads across inboxes, newest first; the total stops counting behind the page. */
+  /** List threads across inboxes, newest first; the total is not counted beyond the page. */
   listAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
@@ -421,7 +421,7 @@ export abstract class Operations {
     });
   }
 
-  /** What was received, sent and kept, by day, inbox or pod. */
+  /** What was received, sent and stored, by day, inbox or pod. */
   getUsage(query: { from?: string; to?: string; group_by?: "day" | "inbox" | "pod"; inboxId?: string; podId?: string } = {}): Promise<Usage> {
     return this.run({
       method: "GET",
@@ -453,7 +453,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a thread and its messages for good. */
+  /** Permanently delete a thread and its messages. */
   deleteThread(threadId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -463,7 +463,7 @@ export abstract class Operations {
     });
   }
 
-  /** List the messages of a thread, oldest first unless told otherwise. */
+  /** List the messages of a thread, oldest first by default. */
   listThreadMessages(threadId: string, query: { order?: "asc" | "desc"; limit?: number; offset?: number } = {}): Promise<ThreadMessages> {
     return this.run({
       method: "GET",
@@ -484,7 +484,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a message for good; what has not left does not leave any more. */
+  /** Permanently delete a message; unsent mail is no longer sent. */
   deleteMessage(messageId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -494,7 +494,7 @@ export abstract class Operations {
     });
   }
 
-  /** Add labels to a message and remove some, or give a scheduled one another moment. */
+  /** Add labels to a message and remove some, or reschedule it. */
   updateMessage(messageId: string, body: MessageChange = {}): Promise<Message> {
     return this.run({
       method: "PATCH",
@@ -538,7 +538,7 @@ export abstract class Operations {
     });
   }
 
-  /** Get a small picture of an attachment: PNG, at most 800 pixels wide and high. */
+  /** Get a preview image of an attachment: PNG, at most 800 pixels wide and high. */
   getAttachmentPreview(messageId: string, filename: string): Promise<Uint8Array> {
     return this.run({
       method: "GET",
@@ -549,7 +549,7 @@ export abstract class Operations {
     });
   }
 
-  /** Read the log of events, oldest first; with `wait`, hold on until there is one. */
+  /** Read the log of events, oldest first; with `wait`, wait until there is one. */
   listEvents(query: { after?: string; limit?: number; wait?: number; order?: "asc" | "desc"; inboxId?: string; podId?: string; inbox_ids?: string[]; event_types?: string[] } = {}): Promise<EventPage> {
     return this.run({
       method: "GET",
@@ -574,7 +574,7 @@ export abstract class Operations {
     });
   }
 
-  /** Begin a mail: any field of a send may still be missing. */
+  /** Create a draft: any field of a send may still be missing. */
   createDraft(inboxId: string, body: DraftBody = {}): Promise<Draft> {
     return this.run({
       method: "POST",
@@ -607,7 +607,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change a draft: what is not named stays, null clears, attachments stand in for those that were there. */
+  /** Change a draft: missing fields stay, null clears, attachments replace the old ones. */
   updateDraft(draftId: string, body: DraftChange = {}, options: VersionOptions = {}): Promise<Draft> {
     return this.run({
       method: "PATCH",
@@ -620,7 +620,7 @@ export abstract class Operations {
     });
   }
 
-  /** Throw a draft away. */
+  /** Delete a draft. */
   deleteDraft(draftId: string, options: VersionOptions = {}): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -644,7 +644,7 @@ export abstract class Operations {
     });
   }
 
-  /** Take a file off a draft. */
+  /** Remove a file from a draft. */
   deleteDraftFile(draftId: string, filename: string, options: VersionOptions = {}): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -655,7 +655,7 @@ export abstract class Operations {
     });
   }
 
-  /** Send a draft, which is gone once it is accepted. */
+  /** Send a draft; it is deleted once accepted. */
   sendDraft(draftId: string, options: SendOptions & VersionOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -699,7 +699,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change a template: what is not named stays, null clears. */
+  /** Change a template: missing fields stay, null clears. */
   updateTemplate(templateId: string, body: TemplateChange = {}): Promise<Template> {
     return this.run({
       method: "PATCH",
@@ -710,7 +710,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a template; drafts and mails that were written from it stay as they are. */
+  /** Delete a template; drafts and mails written from it stay as they are. */
   deleteTemplate(templateId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -720,7 +720,7 @@ export abstract class Operations {
     });
   }
 
-  /** Accept or decline the invitation that a message brought; its organizer is told by mail. */
+  /** Accept or decline a message's invitation; the organizer gets the answer by mail. */
   respondToInvitation(messageId: string, body: CalendarAnswerBody, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -732,7 +732,7 @@ export abstract class Operations {
     });
   }
 
-  /** Pass a mail on as it came, in the name of its author. */
+  /** Redirect a mail unchanged, still from its author. */
   redirectMessage(messageId: string, body: RedirectBody, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
@@ -754,7 +754,7 @@ export abstract class Operations {
     });
   }
 
-  /** Give up on the recipients that have not accepted yet, for good. */
+  /** Cancel delivery to the recipients that have not accepted yet. */
   cancelMessage(messageId: string): Promise<Message> {
     return this.run({
       method: "POST",
@@ -764,7 +764,7 @@ export abstract class Operations {
     });
   }
 
-  /** Let a held message go; contentHash says which content was seen. */
+  /** Approve a held message; contentHash says which content you saw. */
   approveMessage(messageId: string, body: Approve): Promise<Message> {
     return this.run({
       method: "POST",
@@ -775,7 +775,7 @@ export abstract class Operations {
     });
   }
 
-  /** Refuse a held message, for good. */
+  /** Reject a held message; it is never sent. */
   rejectMessage(messageId: string, body: Reject = {}): Promise<Message> {
     return this.run({
       method: "POST",
@@ -819,7 +819,7 @@ export abstract class Operations {
     });
   }
 
-  /** End the pause; what nothing else holds goes. */
+  /** End the pause; mail that nothing else holds is sent. */
   resume(query: { inboxId?: string; podId?: string } = {}): Promise<Pause> {
     return this.run({
       method: "DELETE",
@@ -862,7 +862,7 @@ export abstract class Operations {
     });
   }
 
-  /** Take an address off the suppression list. */
+  /** Remove an address from the suppression list. */
   deleteSuppression(address: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -872,7 +872,7 @@ export abstract class Operations {
     });
   }
 
-  /** List your domains, newest first; for keys of the account the server's own stands before them. */
+  /** List your domains, newest first; for keys of the account the server's own comes first. */
   listDomains(query: { limit?: number; offset?: number } = {}): Promise<Page<Domain>> {
     return this.run({
       method: "GET",
@@ -904,7 +904,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change the relay by which mail of a domain leaves (null: the server's own way), or its warm-up. */
+  /** Change the relay for mail of a domain (null: the server's default), or its warm-up. */
   updateDomain(domainId: string, body: DomainChange = {}): Promise<Domain> {
     return this.run({
       method: "PATCH",
@@ -925,7 +925,7 @@ export abstract class Operations {
     });
   }
 
-  /** Look at every record of a domain and at how the world reaches this server. */
+  /** Check every record of a domain and whether others reach this server. */
   getDomainHealth(domainId: string): Promise<DomainHealth> {
     return this.run({
       method: "GET",
@@ -936,7 +936,7 @@ export abstract class Operations {
     });
   }
 
-  /** What other servers reported: mail in the name of a domain by source, and encryption on the way to it. */
+  /** What other servers reported: mail from a domain by source, and encryption to it. */
   getDomainReports(domainId: string, query: { from?: string; to?: string } = {}): Promise<DomainReports> {
     return this.run({
       method: "GET",
@@ -958,7 +958,7 @@ export abstract class Operations {
     });
   }
 
-  /** Make new DKIM keys; they sign once their records are found, and the old ones stop then. */
+  /** Create new DKIM keys; they replace the old ones once their records are found. */
   rotateDkim(domainId: string): Promise<Domain> {
     return this.run({
       method: "POST",
@@ -969,7 +969,7 @@ export abstract class Operations {
     });
   }
 
-  /** What became of mail by receiving provider, which of them are slowed, and how far warm-ups are. */
+  /** How mail fared by receiving provider, which are slowed, and the progress of warm-ups. */
   getDeliverability(query: { days?: "1" | "30" | "7" } = {}): Promise<Deliverability> {
     return this.run({
       method: "GET",
@@ -1002,7 +1002,7 @@ export abstract class Operations {
     });
   }
 
-  /** Get a connection and how it is. */
+  /** Get a connection and its state. */
   getConnection(connectionId: string): Promise<Connection> {
     return this.run({
       method: "GET",
@@ -1012,7 +1012,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change a connection; it is tried anew. */
+  /** Change a connection; it is tried again. */
   updateConnection(connectionId: string, body: ConnectionChange = {}): Promise<Connection> {
     return this.run({
       method: "PATCH",
@@ -1023,7 +1023,7 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a connection; mail that came by it stays. */
+  /** Delete a connection; mail received through it stays. */
   deleteConnection(connectionId: string): Promise<void> {
     return this.run({
       method: "DELETE",
@@ -1097,7 +1097,7 @@ export abstract class Operations {
     });
   }
 
-  /** Make a new secret; the old one stays valid for 24 hours. */
+  /** Create a new secret; the old one stays valid for 24 hours. */
   rotateWebhookSecret(): Promise<WebhookSecret> {
     return this.run({
       method: "POST",
@@ -1170,7 +1170,7 @@ export abstract class Operations {
     });
   }
 
-  /** Make a new secret for a webhook of the list; the old one stays valid for 24 hours. */
+  /** Create a new secret for a webhook of the list; the old one stays valid for 24 hours. */
   rotateListedWebhookSecret(webhookId: string): Promise<WebhookSecret> {
     return this.run({
       method: "POST",
@@ -1191,7 +1191,7 @@ export abstract class Operations {
     });
   }
 
-  /** Send again all that failed since a moment. */
+  /** Send again all that failed since a time. */
   retryFailedWebhookDeliveries(body: RetryFailed): Promise<Retried> {
     return this.run({
       method: "POST",
@@ -1202,7 +1202,7 @@ export abstract class Operations {
     });
   }
 
-  /** Send a delivery again, whatever became of it. */
+  /** Send a delivery again, whatever its state. */
   retryWebhookDelivery(deliveryId: string): Promise<WebhookDelivery> {
     return this.run({
       method: "POST",
@@ -1212,7 +1212,7 @@ export abstract class Operations {
     });
   }
 
-  /** Let a message in that a policy stopped, as if it came now. */
+  /** Release a message that a policy stopped, as if it had just arrived. */
   releaseMessage(messageId: string): Promise<Message> {
     return this.run({
       method: "POST",
@@ -1222,7 +1222,7 @@ export abstract class Operations {
     });
   }
 
-  /** Get the policy of an inbox, of a pod, or of all that the key reaches. */
+  /** Get the policy of an inbox, a pod, or the key's whole scope. */
   getPolicy(query: { inboxId?: string; podId?: string } = {}): Promise<Policy> {
     return this.run({
       method: "GET",
@@ -1257,7 +1257,7 @@ export abstract class Operations {
     });
   }
 
-  /** Add a rule; one that is there already is answered as it is. */
+  /** Add a rule; an existing one is returned as it is. */
   addPolicyRule(body: NewRule, query: { inboxId?: string; podId?: string } = {}): Promise<PolicyRule> {
     return this.run({
       method: "POST",
@@ -1280,7 +1280,7 @@ export abstract class Operations {
     });
   }
 
-  /** List what policies stopped and what was let in after all, newest first. */
+  /** List what policies stopped and what was released, newest first. */
   listPolicyAudit(query: { inboxId?: string; podId?: string; action?: "blocked" | "refused" | "released"; direction?: "inbound" | "outbound"; since?: string; until?: string; limit?: number; offset?: number } = {}): Promise<Page<PolicyStop>> {
     return this.run({
       method: "GET",
@@ -1291,7 +1291,7 @@ export abstract class Operations {
     });
   }
 
-  /** List what was decided, and what keys tried and may not, newest first. */
+  /** List who changed what, and what was refused, newest first. */
   listAudit(query: { since?: string; until?: string; actor?: string; action?: string; limit?: number; offset?: number } = {}): Promise<Page<AuditEntry>> {
     return this.run({
       method: "GET",
@@ -1342,7 +1342,7 @@ export abstract class Operations {
     return pages((page) => this.listMessages(inboxId, page), query);
   }
 
-  /** List threads across inboxes, newest first; the total stops counting behind the page; each page is asked for when it is wanted. */
+  /** List threads across inboxes, newest first; the total is not counted beyond the page; each page is asked for when it is wanted. */
   iterAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }
@@ -1352,12 +1352,12 @@ export abstract class Operations {
     return pages((page) => this.searchPage(page), query);
   }
 
-  /** List the messages of a thread, oldest first unless told otherwise; each page is asked for when it is wanted. */
+  /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */
   iterThreadMessages(threadId: string, query: { order?: "asc" | "desc"; limit?: number; offset?: number } = {}): AsyncGenerator<Message> {
     return pages((page) => this.listThreadMessages(threadId, page), query);
   }
 
-  /** Read the log of events, oldest first; with `wait`, hold on until there is one; each page is asked for when it is wanted. */
+  /** Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked for when it is wanted. */
   iterEvents(query: { after?: string; limit?: number; wait?: number; order?: "asc" | "desc"; inboxId?: string; podId?: string; inbox_ids?: string[]; event_types?: string[] } = {}): AsyncGenerator<Event> {
     return pages((page) => this.listEvents(page), query);
   }
@@ -1382,7 +1382,7 @@ export abstract class Operations {
     return pages((page) => this.listSuppressions(page), query);
   }
 
-  /** List your domains, newest first; for keys of the account the server's own stands before them; each page is asked for when it is wanted. */
+  /** List your domains, newest first; for keys of the account the server's own comes first; each page is asked for when it is wanted. */
   iterDomains(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Domain> {
     return pages((page) => this.listDomains(page), query);
   }
@@ -1402,12 +1402,12 @@ export abstract class Operations {
     return pages((page) => this.listWebhookDeliveries(page), query);
   }
 
-  /** List what policies stopped and what was let in after all, newest first; each page is asked for when it is wanted. */
+  /** List what policies stopped and what was released, newest first; each page is asked for when it is wanted. */
   iterPolicyAudit(query: { inboxId?: string; podId?: string; action?: "blocked" | "refused" | "released"; direction?: "inbound" | "outbound"; since?: string; until?: string; limit?: number; offset?: number } = {}): AsyncGenerator<PolicyStop> {
     return pages((page) => this.listPolicyAudit(page), query);
   }
 
-  /** List what was decided, and what keys tried and may not, newest first; each page is asked for when it is wanted. */
+  /** List who changed what, and what was refused, newest first; each page is asked for when it is wanted. */
   iterAudit(query: { since?: string; until?: string; actor?: string; action?: string; limit?: number; offset?: number } = {}): AsyncGenerator<AuditEntry> {
     return pages((page) => this.listAudit(page), query);
   }

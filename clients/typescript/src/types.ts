@@ -7,7 +7,7 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
-/** A question to `/v1/search` that people come back to; the pages show it beside the mail. */
+/** A saved query for `/v1/search`; the dashboard shows it beside the mail. */
 export interface SavedSearch {
   /** What it is called. */
   name: string;
@@ -15,7 +15,7 @@ export interface SavedSearch {
   q: string;
 }
 
-/** What the operator allows an account; null: as much as it likes. */
+/** What the operator allows an account; null: no limit. */
 export interface AccountLimits {
   sendsPerMinute: number | null;
   sendsPerDay: number | null;
@@ -65,7 +65,7 @@ export interface Attachment {
   parsedText?: string;
   parsedTextTruncated?: boolean;
   extractionMethod?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  /** As it came, if it has invisible characters, which the other leaves out. */
   filenameRaw?: string;
 }
 
@@ -81,7 +81,7 @@ export interface AttachmentText {
   total: number;
 }
 
-/** By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS. */
+/** Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS. */
 export interface SmtpServer {
   host: string;
   port?: number;
@@ -93,13 +93,13 @@ export interface ConnectionTest {
   error?: string;
 }
 
-/** How much of today's mail from a domain to a provider is used up. */
+/** How much of today's limit from a domain to a provider is used. */
 export interface WarmUp {
   domain: string;
   provider: string;
-  /** The how manieth on which mail went there. */
+  /** Number of this day with mail, from 1. */
   day: number;
-  /** Of today; null when the warm-up is over. */
+  /** Today's limit; null when the warm-up is over. */
   limit: number | null;
   used: number;
 }
@@ -120,7 +120,7 @@ export interface DnsRecord {
   found: boolean | null;
 }
 
-/** A key that signs mail of a domain, will, or did. */
+/** A signing key of a domain: active, waiting or retired. */
 export interface DomainKey {
   selector: string;
   /** Of its TXT record. */
@@ -131,7 +131,7 @@ export interface DomainKey {
   createdAt: string | null;
   activeAt: string | null;
   retiredAt: string | null;
-  /** When the record of a retired key may go. */
+  /** When the record of a retired key can be removed. */
   removableAt: string | null;
 }
 
@@ -151,9 +151,9 @@ export interface ReportedDay {
   failed: number;
 }
 
-/** Mail in the name of the domain from one address, by what the receivers made of it. */
+/** Mail from the domain by one source address, and how receivers handled it. */
 export interface ReportedSource {
-  /** The address that it came from. */
+  /** The address it came from. */
   source: string;
   count: number;
   spf: "fail" | "pass" | (string & {});
@@ -162,7 +162,7 @@ export interface ReportedSource {
   disposition: string;
 }
 
-/** Connections to the servers of the domain, by what one reporter saw of encryption. */
+/** Connections to the domain's servers, by the encryption one reporter saw. */
 export interface ReportedTls {
   /** Who reports. */
   source: string;
@@ -173,7 +173,7 @@ export interface ReportedTls {
   result: string;
 }
 
-/** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
+/** Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled. */
 export interface InvitationBody {
   /** What it is about. */
   summary: string;
@@ -187,11 +187,11 @@ export interface InvitationBody {
   location?: string;
   /** Who is invited; by default To and Cc. */
   attendees?: string[];
-  /** Of the appointment that this changes or calls off. */
+  /** Of the appointment that this changes or cancels. */
   uid?: string;
   /** With uid: more than that of the last mail about it. */
   sequence?: number | null;
-  /** request invites, cancel calls it off. */
+  /** request invites, cancel cancels it. */
   method?: "cancel" | "request" | (string & {});
   /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
   recurrence?: string;
@@ -226,7 +226,7 @@ export interface EventOccurrence {
   status: string;
 }
 
-/** A rule that speaks against a mail: why, and by which words of it. */
+/** A warning about a mail: why, and which of its words caused it. */
 export interface Signal {
   name: string;
   weight: number;
@@ -268,7 +268,7 @@ export interface LinkDetail {
   purpose: "other" | "signin" | "unsubscribe" | "verify" | (string & {});
 }
 
-/** `secret` is there only when it was made just then. */
+/** `secret` is shown only when it was just created. */
 export interface ListedWebhook {
   id: string;
   clientId: string | null;
@@ -283,7 +283,7 @@ export interface ListedWebhook {
   secret?: string;
 }
 
-/** One recipient of a sent mail, and how far its delivery has come. */
+/** One recipient of a sent mail, and the state of its delivery. */
 export interface Recipient {
   address: string;
   /** pending, held, delivered, captured, failed, cancelled or bounced. */
@@ -296,7 +296,7 @@ export interface Recipient {
   tls: string | null;
 }
 
-/** `lastError` is why the last one could not be told; null since one was. */
+/** `lastError` is why the last notification failed; null after one succeeded. */
 export interface ShownTarget {
   kind: string;
   target: string;
@@ -306,7 +306,7 @@ export interface ShownTarget {
   toldAt: string | null;
 }
 
-/** What a policy stopped, or what was let in after all. */
+/** What a policy stopped, or what was released. */
 export interface PolicyStop {
   at: string;
   action: string;
@@ -317,9 +317,9 @@ export interface PolicyStop {
   messageId: string | null;
 }
 
-/** The provider asked for less (421, 451); each mail that it takes makes the wait shorter. */
+/** The provider asked for less mail (421, 451); each mail it accepts shortens the wait. */
 export interface ProviderPace {
-  /** Between two mails of this server. */
+  /** Seconds between two mails of this server. */
   secondsBetween: number;
   nextAt: string;
   slowedAt: string;
@@ -338,7 +338,7 @@ export interface Suppression {
   reason: string | null;
 }
 
-/** `fields` are the names in its texts: a mail from it gives a value for each. */
+/** `fields` are the names in its texts: a mail from it needs a value for each. */
 export interface Template {
   id: string;
   inboxId: string;
@@ -363,7 +363,7 @@ export interface Thread {
   relatedThreadIds: string[];
 }
 
-/** `group` is a day, or the id of an inbox or a pod; `storedBytes` is what was kept at its end. */
+/** `group` is a day, or the id of an inbox or a pod; `storedBytes` is what was stored at its end. */
 export interface UsageGroup {
   group: string;
   received: number;
@@ -376,7 +376,7 @@ export interface UsageGroup {
   storedBytes: number;
 }
 
-/** `invitationUrl` is there only where the server keeps mail instead of sending it. */
+/** `invitationUrl` is shown only where the server captures mail instead of sending it. */
 export interface User {
   id: string;
   email: string;
@@ -391,7 +391,7 @@ export interface User {
   invitationUrl?: string;
 }
 
-/** `secret` is there only when it was made just then. */
+/** `secret` is shown only when it was just created. */
 export interface Webhook {
   url: string;
   eventTypes: string[];
@@ -418,7 +418,7 @@ export interface WebhookTest {
   milliseconds: number;
 }
 
-/** `count` is more than one for what was refused again within the same minute. */
+/** `count` is above 1 for what was refused again within the same minute. */
 export interface AuditEntry {
   id: string;
   at: string;
@@ -435,7 +435,7 @@ export interface AuditEntry {
   inboxId: string | null;
 }
 
-/** What the interface shows of a hold. */
+/** A hold. */
 export interface Hold {
   state: string;
   reasons: string[];
@@ -487,13 +487,13 @@ export interface ApprovalRules {
   when?: (string | OverPerDay)[];
   /** How long it waits. */
   expiresHours?: number;
-  /** Addresses of people who are asked by mail. */
+  /** Addresses of reviewers, who are asked by mail. */
   reviewers?: string[];
   /** How many different people have to approve. */
   approvals?: number;
 }
 
-/** `url` is there once, when it was made; secrets are never shown. */
+/** `url` is shown once, when it was created; secrets are never shown. */
 export interface Connection {
   id: string;
   kind: "http" | "imap" | (string & {});
@@ -536,7 +536,7 @@ export interface Domain {
   dkim: DomainKey[];
   /** The server's own domain; it cannot be deleted. */
   system: boolean;
-  /** Its mail to each provider grows by the day. */
+  /** Its daily limit to each provider grows. */
   warmUp: boolean;
 }
 
@@ -573,7 +573,7 @@ export interface Draft {
   headers: Record<string, string>;
   metadata: Record<string, string>;
   sendAt: string | null;
-  /** It is sent by itself at `sendAt`. */
+  /** It is sent automatically at `sendAt`. */
   scheduled: boolean;
   undoSeconds: number;
   unsubscribe: boolean;
@@ -636,17 +636,17 @@ export interface Notifications {
   targets: ShownTarget[];
 }
 
-/** What became of mail to one organization. */
+/** How mail to one organization fared. */
 export interface ReceivingProvider {
   /** Domain of its mail servers, or of the relay. */
   provider: string;
   accepted: number;
-  /** Attempts that it put off. */
+  /** Attempts that it deferred. */
   deferred: number;
-  /** Refused for good, at once or later. */
+  /** Permanently refused, at once or later. */
   bounced: number;
   complained: number;
-  /** Of the accepted, those that went encrypted. */
+  /** Of the accepted, those sent encrypted. */
   tls: number;
   /** From the first attempt, on average; null without any. */
   secondsToAccept: number | null;
@@ -714,15 +714,15 @@ export interface Message {
   bcc?: string[];
   replyTo?: string | null;
   headers?: Record<string, string>;
-  /** The message that this one passes on as it came, in the name of its author. */
+  /** The message that this one redirects unchanged, still from its author. */
   redirectOf?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  /** As it came, if it has invisible characters, which the other leaves out. */
   subjectRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  /** As it came, if it has invisible characters, which the other leaves out. */
   fromAddrRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  /** As it came, if it has invisible characters, which the other leaves out. */
   headerToRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  /** As it came, if it has invisible characters, which the other leaves out. */
   ccRaw?: string[];
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
@@ -760,12 +760,12 @@ export interface ApiKey {
   lastUsedAt: string | null;
   approval: ApprovalRules | null;
   limits: Budget | null;
-  /** oauth: a program that a person let in. */
+  /** oauth: a program that a person allowed. */
   kind: "key" | "oauth" | (string & {});
   token?: string;
 }
 
-/** `webhookSecret` is there once: in the answer that set the inbox's own webhook. */
+/** `webhookSecret` is shown once: in the answer that set the inbox's own webhook. */
 export interface Inbox {
   id: string;
   address: string;
@@ -831,7 +831,7 @@ export interface Approval {
   hold: Hold;
 }
 
-/** A message that was found, the parts of it that matched, and a piece of the first of them. */
+/** A found message, the parts that matched, and a snippet of the first. */
 export interface SearchResult {
   message: Message;
   matched: string[];
@@ -846,7 +846,7 @@ export interface ThreadMessages {
   data: Message[];
   total: number;
   relatedThreadIds: string[];
-  /** Only when a page is cut short: the next begins behind it. */
+  /** Only when a page is cut short: the next one starts after it. */
   truncated?: boolean;
   /** What the agent of this inbox reads. */
   canary?: string;
@@ -876,7 +876,7 @@ export interface SearchPage {
 export interface EventPage {
   data: Event[];
   next: string | null;
-  /** Only when a page is cut short: the next begins behind it. */
+  /** Only when a page is cut short: the next one starts after it. */
   truncated?: boolean;
 }
 
@@ -889,15 +889,15 @@ export interface NewInbox {
   domain?: string | null;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
-  /** A webhook of the inbox's own, instead of the account's. */
+  /** The inbox's own webhook, instead of the account's. */
   webhookUrl?: string | null;
   approval?: ApprovalRules | null;
   limits?: Budget | null;
-  /** Kept and shown, never sent. Keys that are not named stay, null removes one. */
+  /** Stored and shown, never sent. Keys that are not given stay, null removes one. */
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
-  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
   /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
   allowReserved?: boolean;
@@ -906,24 +906,24 @@ export interface NewInbox {
 export interface InboxChange {
   /** The name that From shows. */
   displayName?: string | null;
-  /** A webhook of the inbox's own, instead of the account's. */
+  /** The inbox's own webhook, instead of the account's. */
   webhookUrl?: string | null;
   approval?: ApprovalRules | null;
   limits?: Budget | null;
-  /** Kept and shown, never sent. Keys that are not named stay, null removes one. */
+  /** Stored and shown, never sent. Keys that are not given stay, null removes one. */
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
-  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  /** Shows the agent a secret token; a send that contains it is held (canary). */
   canary?: boolean;
 }
 
 export interface NewKey {
   /** A name for people. */
   name?: string;
-  /** What the key may do; all that its maker may by default. */
+  /** What the key may do; by default all that its creator may. */
   permissions?: ("read" | "draft" | "send" | "approve" | "manage")[] | null;
-  /** When the key ends; never by default. */
+  /** When the key expires; never by default. */
   expiresAt?: string | null;
   approval?: ApprovalRules | null;
   limits?: Budget | null;
@@ -935,14 +935,14 @@ export interface AccountChange {
   approval?: ApprovalRules | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
-  /** Searches that are kept; a list replaces the one before. */
+  /** Saved searches; a list replaces the previous one. */
   savedSearches?: SavedSearch[];
 }
 
 export interface KeyChange {
   /** A name for people. */
   name?: string;
-  /** Fewer than it has. */
+  /** Some of those it has. */
   permissions?: ("read" | "draft" | "send" | "approve" | "manage")[];
   approval?: ApprovalRules | null;
   limits?: Budget | null;
@@ -951,31 +951,31 @@ export interface KeyChange {
 }
 
 export interface NewPod {
-  /** An id of your own, unique. */
+  /** Your own id, unique. */
   clientId?: string | null;
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
-  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
   outbound?: string | null;
 }
 
 export interface PodChange {
-  /** An id of your own, unique. */
+  /** Your own id, unique. */
   clientId?: string | null;
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
-  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
   outbound?: string | null;
 }
 
 export interface NewUser {
-  /** Where the person gets mail. */
+  /** The person's mail address. */
   email: string;
   /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
   role: "admin" | "approver" | "owner" | "viewer";
-  /** These pods alone; empty: the whole account. */
+  /** Only these pods; empty: the whole account. */
   podIds?: string[];
   /** A name for people. */
   name?: string;
@@ -984,7 +984,7 @@ export interface NewUser {
 export interface UserChange {
   /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
   role?: "admin" | "approver" | "owner" | "viewer";
-  /** These pods alone; empty: the whole account. */
+  /** Only these pods; empty: the whole account. */
   podIds?: string[];
   /** A name for people. */
   name?: string;
@@ -995,11 +995,11 @@ export interface NotificationsBody {
 }
 
 export interface TargetBody {
-  /** How the target is told. */
+  /** Kind of target. */
   kind: "discord" | "email" | "ntfy" | "slack" | "webhook";
   /** A URL, or for email an address. */
   target: string;
-  /** Of what it is told. */
+  /** What it is notified of. */
   on: ("domain_broken" | "held" | "paused" | "suspicious" | "webhook_disabled")[];
 }
 
@@ -1020,7 +1020,7 @@ export interface ThreadChange {
 }
 
 export interface MessageChange {
-  /** The new moment of a scheduled message, with its time zone. */
+  /** When to send a scheduled message instead, with time zone. */
   sendAt?: string;
   addLabels?: string[];
   removeLabels?: string[];
@@ -1034,42 +1034,42 @@ export interface SendBody {
   to?: string | string[];
   /** 1 to 998 characters; needed without threadId and forwardOf, ignored in a reply. */
   subject?: string | null;
-  /** An HTML form of its own, where it must differ from body. */
+  /** A separate HTML version, where it must differ from body. */
   bodyHtml?: string | null;
   /** Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last sender are added. */
   threadId?: string | null;
   /** false leaves the quoted copy of the last message out. */
   includeQuote?: boolean;
-  /** Where answers should go. */
+  /** Where replies should go. */
   replyTo?: string | null;
   /** Recipients of a copy. */
   cc?: string | string[];
-  /** Recipients of a copy whom nobody else sees. */
+  /** Recipients of a blind copy. */
   bcc?: string | string[];
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[];
-  /** No person wrote this: the mail says so in its field Auto-Submitted. */
+  /** Marks the mail as automated (Auto-Submitted). */
   automated?: boolean;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean;
-  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
-  /** Header fields of your own: names that begin with X-. */
+  /** Your own header fields: names that begin with X-. */
   headers?: Record<string, string>;
-  /** Kept with the message and shown in its events; never sent. */
+  /** Stored with the message and shown in its events; never sent. */
   metadata?: Record<string, string>;
-  /** Not before this moment, at most 30 days ahead, with its time zone. */
+  /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it leaves. */
+  /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number;
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
-  /** Name or id of a template of the inbox, that body and subject are made from. */
+  /** Name or id of a template of the inbox, for body and subject. */
   template?: string | null;
-  /** What goes into each field of the template, as text. */
+  /** The text for each field of the template. */
   fields?: Record<string, string>;
-  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean;
 }
 
@@ -1082,7 +1082,7 @@ export interface SentFile {
   contentType?: string;
 }
 
-/** In a change null clears, and attachments that are given stand in for all that were there. */
+/** In a change null clears, and given attachments replace the old ones. */
 export interface DraftBody {
   /** Recipients. */
   to?: string | string[] | null;
@@ -1090,46 +1090,46 @@ export interface DraftBody {
   body?: string | null;
   /** The subject. */
   subject?: string | null;
-  /** An HTML form of its own, where it must differ from body. */
+  /** A separate HTML version, where it must differ from body. */
   bodyHtml?: string | null;
   /** Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last sender are added. */
   threadId?: string | null;
   /** false leaves the quoted copy of the last message out. */
   includeQuote?: boolean | null;
-  /** Where answers should go. */
+  /** Where replies should go. */
   replyTo?: string | null;
   /** Recipients of a copy. */
   cc?: string | string[] | null;
-  /** Recipients of a copy whom nobody else sees. */
+  /** Recipients of a blind copy. */
   bcc?: string | string[] | null;
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[] | null;
-  /** No person wrote this: the mail says so in its field Auto-Submitted. */
+  /** Marks the mail as automated (Auto-Submitted). */
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
-  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
-  /** Header fields of your own: names that begin with X-. */
+  /** Your own header fields: names that begin with X-. */
   headers?: Record<string, string> | null;
-  /** Kept with the message and shown in its events; never sent. */
+  /** Stored with the message and shown in its events; never sent. */
   metadata?: Record<string, string> | null;
-  /** Not before this moment, at most 30 days ahead, with its time zone. */
+  /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it leaves. */
+  /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number | null;
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
-  /** Name or id of a template of the inbox, that body and subject are made from. */
+  /** Name or id of a template of the inbox, for body and subject. */
   template?: string | null;
-  /** What goes into each field of the template, as text. */
+  /** The text for each field of the template. */
   fields?: Record<string, string> | null;
-  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
 }
 
-/** `version` may stand in If-Match as well. */
+/** `version` may also be given in If-Match. */
 export interface DraftChange {
   /** Recipients. */
   to?: string | string[] | null;
@@ -1137,44 +1137,44 @@ export interface DraftChange {
   body?: string | null;
   /** The subject. */
   subject?: string | null;
-  /** An HTML form of its own, where it must differ from body. */
+  /** A separate HTML version, where it must differ from body. */
   bodyHtml?: string | null;
   /** Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last sender are added. */
   threadId?: string | null;
   /** false leaves the quoted copy of the last message out. */
   includeQuote?: boolean | null;
-  /** Where answers should go. */
+  /** Where replies should go. */
   replyTo?: string | null;
   /** Recipients of a copy. */
   cc?: string | string[] | null;
-  /** Recipients of a copy whom nobody else sees. */
+  /** Recipients of a blind copy. */
   bcc?: string | string[] | null;
   /** Files to attach, 25 MB in total. */
   attachments?: SentFile[] | null;
-  /** No person wrote this: the mail says so in its field Auto-Submitted. */
+  /** Marks the mail as automated (Auto-Submitted). */
   automated?: boolean | null;
   /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
   replyAll?: boolean | null;
-  /** Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  /** Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
   forwardOf?: string | null;
-  /** Header fields of your own: names that begin with X-. */
+  /** Your own header fields: names that begin with X-. */
   headers?: Record<string, string> | null;
-  /** Kept with the message and shown in its events; never sent. */
+  /** Stored with the message and shown in its events; never sent. */
   metadata?: Record<string, string> | null;
-  /** Not before this moment, at most 30 days ahead, with its time zone. */
+  /** When to send, at most 30 days ahead, with time zone. */
   sendAt?: string | null;
-  /** How long it can still be cancelled before it leaves. */
+  /** How long it can still be cancelled before it is sent. */
   undoSeconds?: number | null;
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
-  /** Name or id of a template of the inbox, that body and subject are made from. */
+  /** Name or id of a template of the inbox, for body and subject. */
   template?: string | null;
-  /** What goes into each field of the template, as text. */
+  /** The text for each field of the template. */
   fields?: Record<string, string> | null;
-  /** Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address. */
+  /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
-  /** The version that was seen: another one is 409 `draft_changed`. */
+  /** The version you saw: another one is 409 `draft_changed`. */
   version?: number;
 }
 
@@ -1185,53 +1185,53 @@ export interface NewFiles {
 export interface NewTemplate {
   /** The inbox whose mails are written from it. */
   inboxId: string;
-  /** By which a send names it, once in its inbox. */
+  /** Name used by sends, unique in its inbox. */
   name: string;
-  /** Plain text, or HTML, which is detected; `{{name}}` is where a field goes. */
+  /** Plain text, or HTML, which is detected; `{{name}}` is a field. */
   body: string;
-  /** Of mails that are written from it, unless they have one of their own. */
+  /** Subject of mails written from it, unless they give their own. */
   subject?: string | null;
-  /** An HTML form of its own; what fields hold is escaped in it. */
+  /** A separate HTML version; field values are escaped in it. */
   bodyHtml?: string | null;
 }
 
 export interface TemplateChange {
-  /** By which a send names it, once in its inbox. */
+  /** Name used by sends, unique in its inbox. */
   name?: string;
-  /** Plain text, or HTML, which is detected; `{{name}}` is where a field goes. */
+  /** Plain text, or HTML, which is detected; `{{name}}` is a field. */
   body?: string;
-  /** Of mails that are written from it, unless they have one of their own. */
+  /** Subject of mails written from it, unless they give their own. */
   subject?: string | null;
-  /** An HTML form of its own; what fields hold is escaped in it. */
+  /** A separate HTML version; field values are escaped in it. */
   bodyHtml?: string | null;
 }
 
 export interface CalendarAnswerBody {
-  /** What the organizer is told. */
+  /** The answer to the organizer. */
   status: "accepted" | "declined" | "tentative";
-  /** Words to the organizer. */
+  /** Message to the organizer. */
   comment?: string;
 }
 
 export interface RedirectBody {
-  /** Who gets the mail as it came; at most 50. */
+  /** Recipients of the unchanged mail; at most 50. */
   to: string | string[];
 }
 
 export interface Approve {
-  /** Of the content that was seen, from `hold`. */
+  /** Hash of the content you saw, from `hold`. */
   contentHash: string;
-  /** Why; kept, and shown in the event. */
+  /** Why; saved, and shown in the event. */
   note?: string | null;
 }
 
 export interface Reject {
-  /** Why; kept, and shown in the event. */
+  /** Why; saved, and shown in the event. */
   note?: string | null;
 }
 
 export interface NewSuppression {
-  /** The address that gets no mail any more. */
+  /** The address that gets no more mail. */
   address: string;
 }
 
@@ -1243,20 +1243,20 @@ export interface NewDomain {
 }
 
 export interface DomainChange {
-  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
   outbound?: string | null;
-  /** Begin with little mail to each provider, and let it grow by the day. */
+  /** Start with little mail to each provider and increase it daily. */
   warmUp?: boolean;
 }
 
 export interface NewConnection {
   kind: "http" | "imap";
-  /** Of the IMAP server. */
+  /** Host of the IMAP server. */
   host?: string | null;
   /** 993, the default, is TLS; others STARTTLS. */
   port?: number | null;
   username?: string | null;
-  /** Mostly an app password. */
+  /** Usually an app password. */
   password?: string | null;
   oauth?: OAuthGrant | null;
   /** Of the mailbox, if the username is none. */
@@ -1265,22 +1265,22 @@ export interface NewConnection {
   folder?: string | null;
   /** now (the default), or a date to begin with. */
   since?: string | null;
-  /** What becomes of a mail there: leave (the default), seen, or move:FOLDER. */
+  /** What happens to a mail there: leave (the default), seen, or move:FOLDER. */
   after?: string | null;
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string> | null;
   /** The service that posts. */
   provider?: "cloudflare" | "mailgun" | "postmark" | "raw" | "resend" | "sendgrid" | "ses" | null;
-  /** Where all its mail goes; else to whom it is addressed. */
+  /** The inbox for all its mail; otherwise the addressed one. */
   inboxId?: string | null;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
-  /** Proves each post. Without it the secret in the URL suffices. */
+  /** Verifies each post. Without it the secret in the URL is enough. */
   signingKey?: string | null;
-  /** Fetches mails of Resend, which posts ids alone. */
+  /** Fetches mails from Resend, which posts only ids. */
   apiKey?: string | null;
-  /** Another address of Resend's interface. */
+  /** Another URL of Resend's API. */
   apiUrl?: string | null;
 }
 
@@ -1296,15 +1296,15 @@ export interface ConnectionChange {
   password?: string;
   oauth?: OAuthGrant;
   folder?: string;
-  /** What becomes of a mail there: leave (the default), seen, or move:FOLDER. */
+  /** What happens to a mail there: leave (the default), seen, or move:FOLDER. */
   after?: string;
   smtp?: SmtpServer | null;
   /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
   plusAddresses?: Record<string, string>;
-  /** Proves each post. Without it the secret in the URL suffices. */
+  /** Verifies each post. Without it the secret in the URL is enough. */
   signingKey?: string | null;
   apiKey?: string;
-  /** Another address of Resend's interface. */
+  /** Another URL of Resend's API. */
   apiUrl?: string | null;
 }
 
@@ -1322,13 +1322,13 @@ export interface NewListedWebhook {
   url: string;
   /** Kinds of events to post; message.received by default. */
   eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
-  /** Of these inboxes. */
+  /** Only of these inboxes. */
   inboxIds?: string[];
-  /** Of these pods; neither: of all. */
+  /** Only of these pods; without pods and inboxes, all. */
   podIds?: string[];
-  /** Header fields to send along; shown as ***, and *** keeps what one is. */
+  /** Header fields to add; shown as ***, and *** keeps the value. */
   headers?: Record<string, string>;
-  /** An id of your own, unique. */
+  /** Your own id, unique. */
   clientId?: string | null;
 }
 
@@ -1337,18 +1337,18 @@ export interface ListedWebhookChange {
   url?: string;
   /** Kinds of events to post; message.received by default. */
   eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[];
-  /** Of these inboxes. */
+  /** Only of these inboxes. */
   inboxIds?: string[];
-  /** Of these pods; neither: of all. */
+  /** Only of these pods; without pods and inboxes, all. */
   podIds?: string[];
-  /** Header fields to send along; shown as ***, and *** keeps what one is. */
+  /** Header fields to add; shown as ***, and *** keeps the value. */
   headers?: Record<string, string>;
-  /** true: it begins anew. */
+  /** true: it is enabled again. */
   enabled?: boolean;
 }
 
 export interface RetryFailed {
-  /** Deliveries made since this moment. */
+  /** Deliveries since this time. */
   since: string;
 }
 
@@ -1358,27 +1358,27 @@ export interface PolicyChange {
 }
 
 export interface GivenPolicy {
-  /** allowlist: only whom a rule allows. */
+  /** allowlist: only what a rule allows. */
   mode?: "allowlist" | "inherit" | "none";
   rules?: GivenRule[];
 }
 
 export interface GivenRule {
-  /** An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links. */
+  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
   type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;
 }
 
 export interface ModeChange {
-  /** allowlist: only whom a rule allows. */
+  /** allowlist: only what a rule allows. */
   mode: "allowlist" | "inherit" | "none";
   /** Mail in, or mail out. */
   direction: "inbound" | "outbound";
 }
 
 export interface NewRule {
-  /** An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links. */
+  /** An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it. */
   type: "allow" | "block" | "trust";
   /** An address, a domain, or *.domain for the names below it. */
   value: string;

@@ -80,7 +80,7 @@ def list_waiting(tx: Tx, owner: str, domain: str) -> list[DkimKey]:
 
 def require_none_waiting(tx: Tx, owner: str, domain: str) -> None:
     if any(key.algorithm == dkim.RSA for key in list_waiting(tx, owner, domain)):
-        raise NothingToDo("New keys wait for their records already: publish those, then verify the domain.")
+        raise NothingToDo("New keys already wait for their records: publish those, then verify the domain.")
 
 
 def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:

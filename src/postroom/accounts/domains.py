@@ -60,9 +60,7 @@ def _signing_record(name: str, key: DkimKey) -> DnsRecord:
 
 def _purpose(key: DkimKey) -> str:
     if key.removable_at is not None:
-        return (
-            f"An old key: mail under way still needs it. The record may go after {to_iso(key.removable_at)}."
-        )
+        return f"An old key, for mail on its way. The record can be removed after {to_iso(key.removable_at)}."
     if key.state == "waiting":
         return "A new key: it signs once this record is found."
     return "Receivers verify our signature."
@@ -87,7 +85,7 @@ def add(
     pods.lock(tx, pod)  # it must not be deleted meanwhile
     domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now, pod)
     if not insert_new(tx, "domains", **structs.asdict(domain)):
-        raise DomainTaken(f"This account has added {name} already. Verify it or delete it.")
+        raise DomainTaken(f"This account has already added {name}. Verify it or delete it.")
     dkim_keys.add_first(tx, account_id, name, private_key, now)
     return domain
 
@@ -169,7 +167,7 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
     if tx.one(
         "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
     ):
-        raise DomainTaken(f"{domain.name} has been verified already.")
+        raise DomainTaken(f"{domain.name} is already verified.")
     update(tx, "domains", domain.id, verified_at=now)
     return replace(domain, verified_at=now)
 

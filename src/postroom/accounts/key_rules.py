@@ -19,7 +19,7 @@ from postroom.storage.database import Tx
 def require_may_bind(caller: Caller) -> None:
     """A key that is held or limited may not set rules or limits: they could be weaker."""
     if caller.is_bound:
-        raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
+        raise Forbidden("A key with rules or limits of its own cannot change those of any key.")
 
 
 def make(
@@ -34,7 +34,7 @@ def make(
 ) -> Key:
     """A key made by another may not do more, reach further or live longer."""
     if not caller.reach.includes(within):
-        raise Forbidden("A key makes no key that reaches further than itself.")
+        raise Forbidden("A key cannot create a key that reaches further than itself.")
     maker = keys.find(tx, caller.account_id, caller.key_id)
     if maker is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
@@ -43,7 +43,7 @@ def make(
     if asked is None:
         wanted = tuple(word for word in wanted if word in maker.permissions)
     if not wanted or not set(wanted) <= set(maker.permissions):
-        raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
+        raise Forbidden("A key cannot create a key that may do more than itself.", field="permissions")
     return keys.add(
         tx,
         caller.account_id,
@@ -63,7 +63,7 @@ def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
     if asked is not None and asked <= now:
         raise BadRequest("expiresAt must be in the future.", field="expiresAt")
     if asked is not None and makers is not None and asked > makers:
-        raise Forbidden("A key makes no key that lives longer than itself.", field="expiresAt")
+        raise Forbidden("A key cannot create a key that lives longer than itself.", field="expiresAt")
     return makers if asked is None else asked
 
 
@@ -94,4 +94,4 @@ def require_another_manager(tx: Tx, key: Key, now: int) -> None:
         now=now,
     )
     if not any(row["id"] != key.id and permissions.MANAGE in row["permissions"].split() for row in rows):
-        raise LastKey("This is the last key of the account that may manage. Make another one first.")
+        raise LastKey("This is the last key of the account that may manage. Create another one first.")

@@ -58,7 +58,7 @@ def require_client_id(client_id: str | None) -> None:
 
 def _require_free(tx: Tx, account_id: str, client_id: str | None) -> None:
     if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
-        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
+        raise ClientIdTaken(f"A pod of this account already has the clientId {client_id}.")
 
 
 def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
@@ -90,7 +90,7 @@ def choose(tx: Tx, reach: Reach, id_or_client_id: str | None) -> str:
         return reach.pod_id or default_pod(reach.account_id)
     pod = find(tx, reach, id_or_client_id)
     if pod is None:
-        raise BadRequest("podId names no pod that this key reaches.", field="podId")
+        raise BadRequest("podId is not a pod of this key.", field="podId")
     return pod.id
 
 

@@ -25,7 +25,7 @@ SIZE = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 
 AccountArgument = Annotated[str, typer.Argument(help="Id or name of the account.")]
 StorageOption = Annotated[
-    str | None, typer.Option("--storage", help="How much its mail may take: 500MB, 10GB, or none.")
+    str | None, typer.Option("--storage", help="Storage limit for its mail: 500MB, 10GB, or none.")
 ]
 Json = Annotated[
     bool | None,
@@ -39,7 +39,7 @@ Json = Annotated[
 
 @accounts_app.command("create")
 def create_account(
-    name: Annotated[str, typer.Option(help="What to call it.")],
+    name: Annotated[str, typer.Option(help="Name of the account.")],
     plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "free",
     storage: StorageOption = None,
     as_json: Json = None,
@@ -52,7 +52,7 @@ def create_account(
     limit_bytes = None if storage is None else parse_size(storage)
     account = decide(operator.create_account, name, require_plan(plan), limit_bytes, token)
     shown = {"id": account.id, "name": account.name, "plan": account.plan, "key": token}
-    output.print_record(shown, as_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, as_json, note="The key is shown only once: save it.")
 
 
 @accounts_app.command("list")
@@ -82,11 +82,11 @@ def list_accounts(as_json: Json = None) -> None:
 def rename_account(
     account: AccountArgument, name: Annotated[str, typer.Argument(help="The new name.")]
 ) -> None:
-    """Give an account another name, which no other has."""
+    """Rename an account; names are unique."""
     from postroom.operations import operator
 
     found = decide(operator.change_account, operator.AccountChange(name), account=account)
-    print(f"{found.id} is called '{name}' now.")
+    print(f"{found.id} is now called '{name}'.")
 
 
 @accounts_app.command("plan")
@@ -96,7 +96,7 @@ def change_plan(
     storage: StorageOption = None,
     as_json: Json = None,
 ) -> None:
-    """Show or change the plan of an account, and how much its mail may take."""
+    """Show or change the plan of an account and its storage limit."""
     from msgspec import UNSET
 
     from postroom.operations import operator
@@ -122,7 +122,7 @@ def change_limits(
     requests_per_minute: Annotated[str | None, typer.Option(help=f"All its keys: {LIMIT_FORM}.")] = None,
     as_json: Json = None,
 ) -> None:
-    """Give an account limits other than the server's, at once; without options, show those in force."""
+    """Set an account's own limits; without options, show those in force."""
     from postroom.accounts.rules import limits
     from postroom.operations import operator
 
@@ -161,7 +161,7 @@ def delete_account(
     account: AccountArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Delete an account with all its inboxes, mail and keys, for good."""
+    """Permanently delete an account with all its inboxes, mail and keys."""
     from postroom.operations import operator
 
     found = read(require_account, account)

@@ -21,13 +21,13 @@ Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
 @app.command("backup")
 def backup(file: Archive) -> None:
-    """Write database, files and certificate into one file, while the server runs (on its machine)."""
+    """Back up database, files and certificate into one file; the server may run (on its machine)."""
     if file.exists():
-        raise typer.BadParameter("is there already", param_hint="file")
+        raise typer.BadParameter("already exists", param_hint="file")
     manifest = with_resources(lambda resources: _back_up(resources, file))
-    print(f"{file} holds {len(manifest.hashes)} files and was read again: all of it is there.")
+    print(f"{file} holds {len(manifest.hashes)} files and is complete: it was read back.")
     for name in manifest.damaged:
-        print(f"postroom: the large mail {name} is damaged, and in the backup as it is", file=sys.stderr)
+        print(f"postroom: the large mail {name} is damaged, also in the backup", file=sys.stderr)
     if manifest.damaged:
         raise typer.Exit(1)
 
@@ -66,7 +66,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
 @app.command("restore")
 def restore(file: Archive) -> None:
-    """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
+    """Restore a backup into an empty data folder or PostgreSQL database; the server must not run."""
     from postroom.storage.data_folder import FolderLock, make_folder
     from postroom.transfer import backup_file
 
@@ -95,7 +95,7 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     try:
         if manifest.engine != database.engine:
             raise StorageError(
-                f"The backup is of {manifest.engine}, and the settings name {database.engine}."
+                f"The backup is from {manifest.engine}, but the settings use {database.engine}."
             )
         if manifest.schema < FIRST:
             raise StorageError(
@@ -104,12 +104,14 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
         if manifest.schema > all_migrations(database.engine)[-1].number:
             raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")
         if config.database_url and drop_unfinished(config.database_url):
-            print("postroom: a move into this database was never finished, and is dropped", file=sys.stderr)
+            print("postroom: an unfinished move into this database is dropped", file=sys.stderr)
         database.require_empty()
         if config.database_url:
             make_schema(config.database_url, SystemClock().now(), manifest.schema)
             if database.schema_version() != manifest.schema:
-                raise StorageError("The database has tables of another version. Restore into an empty one.")
+                raise StorageError(
+                    "The database has tables already, of another version. Restore into an empty one."
+                )
         with progress("files", sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes)) as tell:
             backup_file.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
     finally:

@@ -16,7 +16,9 @@ app.add_typer(blobs_app, name="blobs")
 
 @blobs_app.command("move")
 def move(
-    remove: Annotated[bool, typer.Option("--remove", help="Remove each file here once it is there.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove each file here once it is copied.")
+    ] = False,
     back: Annotated[bool, typer.Option("--back", help="From the store into the data folder.")] = False,
 ) -> None:
     """Copy the large mails of the data folder into the store that POSTROOM_BLOB_URL names."""
@@ -33,6 +35,6 @@ def move(
     moved = sum(1 for _ in one_store.move(source, target, remove, damaged.append))
     print(f"{moved} large mails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
     for name in damaged:
-        print(f"postroom: {name} is damaged and stays where it is", file=sys.stderr)
+        print(f"postroom: {name} is damaged and was not moved", file=sys.stderr)
     if damaged:
         raise typer.Exit(1)

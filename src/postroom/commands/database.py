@@ -20,7 +20,7 @@ def require_account(tx: "Tx", id_or_name: str) -> "Account":
 
     account = accounts.find(tx, id_or_name)
     if account is None:
-        raise NotFound(f"No single account is called '{id_or_name}'. See: postroom accounts list")
+        raise NotFound(f"There is not exactly one account called '{id_or_name}'. See: postroom accounts list")
     return account
 
 

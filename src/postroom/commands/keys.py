@@ -44,7 +44,7 @@ def create_key(context: CommandContext, account: str | None, **values: Any) -> N
     token = keys.new_token()
     key = decide(operator.create_key, values["name"] or "", token, account=account)
     shown = {"id": key.id, "name": key.name, "key": token}
-    output.print_record(shown, context.is_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, context.is_json, note="The key is shown only once: save it.")
 
 
 def list_keys(context: CommandContext, account: str | None, **values: Any) -> None:

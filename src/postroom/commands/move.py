@@ -22,13 +22,13 @@ def move(
         typer.Option("--to", envvar="POSTROOM_MOVE_TO", help="postgresql://user:password@host/database"),
     ],
 ) -> None:
-    """Copy a SQLite server into an empty PostgreSQL database, compare both, make the search index there."""
+    """Copy a SQLite server into an empty PostgreSQL database, compare both, build the search index there."""
     from postroom.storage.data_folder import DATABASE_NAME, FolderLock
     from postroom.storage.database import StorageError
 
     config = load(os.environ)
     if config.database_url:
-        raise ConfigError("POSTROOM_DATABASE_URL", "is set: this server is on PostgreSQL already")
+        raise ConfigError("POSTROOM_DATABASE_URL", "is set: this server already uses PostgreSQL")
     if not to.startswith(("postgresql://", "postgres://")):
         raise typer.BadParameter("must be like postgresql://user:password@host/database", param_hint="--to")
     if not (config.data_dir / DATABASE_NAME).is_file():
@@ -48,7 +48,7 @@ def _move_rows(config: Config, to: str) -> "Moved":
     from postroom.transfer.move_server import count_rows, move_rows
 
     path = config.data_dir / DATABASE_NAME
-    print("postroom: the rows are copied, and then compared", file=sys.stderr)
+    print("postroom: copying and comparing rows", file=sys.stderr)
     with progress("rows copied and compared", 2 * count_rows(path)) as tell:
         return move_rows(path, to, SystemClock().now(), tell)
 
@@ -57,7 +57,7 @@ def _look_at_files_and_index(config: Config, to: str) -> list[str]:
     """What is wrong with large mails, one line each."""
     from msgspec.structs import replace
 
-    print("postroom: large mails are read, and the search index is made", file=sys.stderr)
+    print("postroom: reading large mails and building the search index", file=sys.stderr)
     return with_resources(_finish, replace(config, database_url=to))
 
 
@@ -84,11 +84,9 @@ async def _finish(resources: "Resources") -> list[str]:
 
 
 def _tell(config: Config, moved: "Moved", faults: list[str]) -> None:
-    print(
-        f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the hashes that they have here."
-    )
+    print(f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the same hashes as here.")
     if moved.without_nul:
-        print(f"{moved.without_nul} texts held a NUL, which PostgreSQL cannot store: it is U+FFFD there.")
+        print(f"{moved.without_nul} texts contained NUL, which PostgreSQL cannot store: it is U+FFFD there.")
     print(
         f"Set POSTROOM_DATABASE_URL to that database, keep POSTROOM_DATA_DIR={config.data_dir} (large mails,"
         " journals and the certificate stay there), and start: postroom serve"

@@ -31,7 +31,7 @@ OneAccount = Annotated[str, typer.Option("--account", help="Id or name of the ac
 def login_link(
     account: OneAccount = "default",
     operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
-    user: Annotated[str, typer.Option("--user", help="Address of a user who lost every other way in.")] = "",
+    user: Annotated[str, typer.Option("--user", help="Address of a user who cannot sign in otherwise.")] = "",
 ) -> None:
     """Print a link that opens the pages of an account once (on the server's machine)."""
     from postroom.accounts import sessions

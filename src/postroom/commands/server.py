@@ -80,7 +80,10 @@ async def _say_if_it_is_no_key(resources: "Resources", api_key: str) -> None:
 
     with contextlib.suppress(Unavailable):
         if await resources.db.read(keys.find_caller, api_key, resources.now()) is None:
-            print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
+            print(
+                "postroom: POSTROOM_API_KEY is not a key of this server: only the first start uses it",
+                file=sys.stderr,
+            )
 
 
 def _say_which_profile(saved: "SavedProfile") -> None:

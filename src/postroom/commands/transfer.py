@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 import_app = group(
-    "Bring mail in from files or a mailbox, with its threads and dates (on the server's machine)."
+    "Import mail from files or a mailbox, with its threads and dates (on the server's machine)."
 )
 app.add_typer(import_app, name="import")
 
@@ -41,7 +41,7 @@ Source = Annotated[Path, typer.Argument(exists=True, help="Where the mail is.")]
 
 @import_app.command("mbox")
 def import_mbox(path: Source, inbox: Into) -> None:
-    """Import the mails of an mbox file; what the inbox has already is left out."""
+    """Import an mbox file; skips what the inbox already has."""
     from postroom.transfer import mbox
 
     _import([(_of_files(lambda now: mbox.list_mbox(path, now)), inbox)])
@@ -49,7 +49,7 @@ def import_mbox(path: Source, inbox: Into) -> None:
 
 @import_app.command("maildir")
 def import_maildir(path: Source, inbox: Into) -> None:
-    """Import the mails of a Maildir; what the inbox has already is left out."""
+    """Import a Maildir; skips what the inbox already has."""
     from postroom.transfer import mbox
 
     _import([(_of_files(lambda now: mbox.list_maildir(path, now)), inbox)])
@@ -63,7 +63,7 @@ def import_export(
         typer.Option("--inbox", help="Address or id of one inbox for all; else those of the same address."),
     ] = "",
 ) -> None:
-    """Import what `postroom accounts export` wrote, with its dates and labels; what is there is left out."""
+    """Import what `postroom accounts export` wrote, with dates and labels; skips what is there."""
     from functools import partial
 
     from postroom.transfer import exported
@@ -82,7 +82,7 @@ def import_imap(
     url: Annotated[str, typer.Argument(help="imap://user:password@host/FOLDER; 993 is TLS, else STARTTLS.")],
     inbox: Into,
 ) -> None:
-    """Import a folder of a mailbox elsewhere; nothing changes there. The password may be asked for."""
+    """Import a folder of a mailbox elsewhere, unchanged there. Asks for the password if none is given."""
     from msgspec.structs import replace
 
     from postroom.connections.imap_wire import ImapError
@@ -106,14 +106,14 @@ def import_imap(
 
 @import_app.command("agentmail")
 def import_agentmail(
-    address: Annotated[str, typer.Argument(help="The inbox there: its address.")],
+    address: Annotated[str, typer.Argument(help="Address of the inbox there.")],
     inbox: Into,
     key: Annotated[
-        str, typer.Option(envvar="AGENTMAIL_API_KEY", prompt=True, hide_input=True, help="A key of theirs.")
+        str, typer.Option(envvar="AGENTMAIL_API_KEY", prompt=True, hide_input=True, help="Their API key.")
     ],
     url: Annotated[str, typer.Option(help="Where their interface is.")] = "https://api.agentmail.to",
 ) -> None:
-    """Import the mails of an inbox at AgentMail; what the inbox here has already is left out."""
+    """Import an inbox from AgentMail; skips what the inbox here already has."""
     from tempfile import TemporaryDirectory
 
     from postroom.clock import SystemClock
@@ -128,14 +128,14 @@ def import_agentmail(
 @accounts_app.command("export")
 def export_account(
     account: AccountArgument,
-    folder: Annotated[Path, typer.Argument(help="A new folder, made for you alone.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder, readable only by you.")],
 ) -> None:
     """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
     from postroom.inward.journal import places
     from postroom.transfer.export_mail import export_account
 
     if folder.exists():
-        raise typer.BadParameter("is there already", param_hint="folder")
+        raise typer.BadParameter("already exists", param_hint="folder")
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(require_account, account)
@@ -147,7 +147,7 @@ def export_account(
     count, waiting = with_resources(work)
     print(f"{count} messages are in {folder}.")
     if waiting:
-        print(f"{waiting} mails wait in the journal. A running server stores them: export again then.")
+        print(f"{waiting} mails wait in the journal until the server runs: export again after that.")
 
 
 def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
@@ -181,7 +181,7 @@ def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
         return imported, left_out
 
     imported, left_out = with_resources(work)
-    print(f"{imported} messages were imported; {left_out} were there already or cannot be mail.")
+    print(f"{imported} messages were imported; {left_out} were already there or are not mail.")
 
 
 async def _import_into(
@@ -207,7 +207,7 @@ def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
 
     found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
     if found is None:
-        raise NotFound(f"No inbox is called '{address_or_id}'. Make it: postroom inbox create NAME")
+        raise NotFound(f"No inbox is called '{address_or_id}'. Create it: postroom inbox create NAME")
     return found
 
 

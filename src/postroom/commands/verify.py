@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 @app.command("verify")
 def verify(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make anew what is derived: counters and the search index.")
+        bool, typer.Option("--repair", help="Rebuild derived data: counters and the search index.")
     ] = False,
     rebuild_index: Annotated[
-        bool, typer.Option("--rebuild-index", help="Empty the search index; the server makes it anew.")
+        bool, typer.Option("--rebuild-index", help="Empty the search index; the server rebuilds it.")
     ] = False,
     as_json: Annotated[bool | None, typer.Option("--json/--no-json", help="Print JSON.")] = None,
 ) -> None:
-    """Look at everything stored: rows, large mails, search index, counters; the server may run."""
+    """Check everything stored: rows, large mails, search index, counters; the server may run."""
     if rebuild_index:
         with_resources(_empty_index)
-        print("The search index is empty. The running server makes it anew, newest mail first.")
+        print("The search index is empty. The running server rebuilds it, newest mail first.")
         return
     verified = with_resources(lambda resources: _verify(resources, repair))
     shown = [
         {"part": each.part, "id": each.id, "what": each.what, "repaired": each in verified.repaired}
         for each in verified.findings
     ]
-    print_table(shown, as_json, f"{verified.looked_at} rows and files are as they should be.")
+    print_table(shown, as_json, f"{verified.looked_at} rows and files are correct.")
     if verified.left:
         _say_what_to_do(verified, is_for_programs(as_json))
         raise typer.Exit(1)
@@ -58,6 +58,6 @@ def _say_what_to_do(verified: "Verified", is_quiet: bool) -> None:
     if is_quiet:
         return
     if any(each.is_derived for each in verified.left):
-        print("postroom: what is derived can be made anew: postroom verify --repair", file=sys.stderr)
+        print("postroom: derived data can be rebuilt: postroom verify --repair", file=sys.stderr)
     if not all(each.is_derived for each in verified.left):
-        print("postroom: the rest can only come back from a backup", file=sys.stderr)
+        print("postroom: the rest can only be restored from a backup", file=sys.stderr)

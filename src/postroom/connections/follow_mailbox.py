@@ -172,7 +172,7 @@ async def take_mail(follower: Follower, connection: Connection, uid: int, raw: b
     try:
         await receive_mail(resources, follower.reader, arrival)
     except TooManyHops:
-        log.get().info("a mail goes in circles", connection=connection.id, uid=uid)
+        log.get().info("a mail loops", connection=connection.id, uid=uid)
         return False
     return True
 

@@ -72,7 +72,7 @@ class ImapClient:
         """STARTTLS unless the connection has TLS already; in the clear only on this machine."""
         greeting = await self._wire.read(CONNECT_SECONDS)
         if greeting.tag != b"*" or greeting.status != "OK":
-            raise ImapError("The server did not greet as an IMAP server does.")
+            raise ImapError("The server did not greet like an IMAP server.")
         await self._ask_features()
         if address.port == TLS_PORT or (address.is_loopback and not self.offers("STARTTLS")):
             return
@@ -166,7 +166,7 @@ class ImapClient:
             await self.run(f"UID MOVE {moved} ".encode() + quoted(folder))
             return
         if not self.offers("UIDPLUS"):
-            raise ImapError("The server can move no mail. Choose after: seen, or leave.", is_refused=True)
+            raise ImapError("The server cannot move mail. Choose after: seen, or leave.", is_refused=True)
         await self.run(f"UID COPY {moved} ".encode() + quoted(folder))
         await self.run(f"UID STORE {moved} +FLAGS.SILENT (\\Deleted)")
         await self.run(f"UID EXPUNGE {moved}")
@@ -238,7 +238,7 @@ class ImapClient:
     async def _hear(self, seconds: float, literal_bytes: int = LITERAL_BYTES) -> ImapResponse:
         self._heard += 1
         if self._heard > RESPONSES:
-            raise ImapError("The server does not come to an end.")
+            raise ImapError("The server's answer does not end.")
         found = await self._wire.read(seconds, literal_bytes)
         self._note_size(found.text)
         return found
@@ -297,7 +297,7 @@ def _moment(written: bytes) -> int:
 
 def quoted(text: str) -> bytes:
     if any(character in text for character in "\r\n\0"):
-        raise ImapError("A name or a password must not hold a line break.", is_refused=True)
+        raise ImapError("A name or a password must not contain a line break.", is_refused=True)
     return b'"' + text.replace("\\", "\\\\").replace('"', '\\"').encode() + b'"'
 
 

@@ -45,7 +45,7 @@ class ImapWire:
                 self._writer.write(data)
                 await self._writer.drain()
         except TimeoutError:
-            raise ImapError(f"The server did not take what was sent within {seconds:g} seconds.") from None
+            raise ImapError(f"The server did not accept data within {seconds:g} seconds.") from None
         except OSError as error:
             raise ImapError(f"The connection broke: {error}.") from None
 
@@ -75,7 +75,7 @@ class ImapWire:
                 break
             length = int(found[1])
             if length > left:
-                raise ImapError(f"The server announced {length} bytes, more than are taken.")
+                raise ImapError(f"The server announced {length} bytes, more than allowed.")
             left -= length
             texts.append(line[: found.start()] + b"{}")
             literals.append(await self._reader.readexactly(length))

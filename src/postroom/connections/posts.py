@@ -74,7 +74,7 @@ class PostIntake:
         certificate = key.encode() or await self._certificate(certificate_url(post))
         posted = await pools.READING.run(read_ses, post, certificate)
         if connection.settings.get("topic", posted.topic) != posted.topic:
-            raise ForgedPost("The post is of another topic than the one that was confirmed.")
+            raise ForgedPost("The post is from another topic than the confirmed one.")
         return posted
 
     async def _certificate(self, url: str) -> bytes:
@@ -96,7 +96,7 @@ class PostIntake:
     async def _is_known(self, connection: Connection, posted: Posted, post: Post) -> bool:
         known = await self._resources.db.read(find_post, connection.id, posted.post_id)
         if known not in (None, post.content_hash):
-            raise InvalidSignature("This post was used before, with another content. Sign each post anew.")
+            raise InvalidSignature("This post was already used with other content. Sign each post again.")
         return known is not None
 
     async def _follow(self, connection: Connection, posted: Posted) -> None:
@@ -143,7 +143,7 @@ class PostIntake:
         try:
             await receive_mail(resources, self._reader, arrival)
         except TooManyHops:
-            raise BadRequest("The mail has passed too many servers: it goes in circles.") from None
+            raise BadRequest("The mail has passed too many servers: it loops.") from None
         log.get().info("mail received", connection=connection.id, size=len(mail.raw), inboxes=len(found))
         await resources.db.write(connections.note_mail, connection.id, resources.now())
 
@@ -171,7 +171,7 @@ def find_destinations(
             found[destination] = None
     if not found:
         raise UnknownRecipient(
-            "No inbox has one of these addresses. Make it, or give the connection an inboxId.",
+            "No inbox has one of these addresses. Create one, or give the connection an inboxId.",
             recipients=[address[:320] for address in named[:10]],
         )
     return tuple(found)

@@ -65,7 +65,7 @@ class Dialer(Struct, frozen=True):
         await self._upgrade(session, context, need)
         with _aborting(session):
             if not session.has_tls:
-                reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
+                reason = f"{hop.host} offers no STARTTLS, which the domain's policy requires"
                 raise TlsFailed(reason, "starttls-not-supported")
         return session
 
@@ -177,7 +177,7 @@ class RestingSessions:
 def _require_met(need: DaneNeed | None, session: SmtpSession) -> None:
     """Checked before anything confidential is sent."""
     if need is not None and need.usable and not need.is_met_by(session.certificates()):
-        reason = f"the certificate of {session.host} is none of those that its TLSA records (DANE) name"
+        reason = f"the certificate of {session.host} does not match its TLSA records (DANE)"
         raise TlsFailed(reason)
 
 

@@ -38,7 +38,7 @@ def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
         parameters += " BODY=8BITMIME"
     if not (sender + recipient).isascii():
         if "SMTPUTF8" not in features:
-            reason = f"{host} takes no addresses outside ASCII"
+            reason = f"{host} accepts only ASCII addresses"
             raise DeliveryError(reason, permanent=True, enhanced="5.6.7")
         parameters += " SMTPUTF8"
     mail_line = f"MAIL FROM:<{sender}>{parameters}\r\n".encode(errors="replace")
@@ -50,7 +50,7 @@ def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
     if not limit.isascii() or not limit.isdigit() or len(limit) > 20 or int(limit) == 0:
         return  # absent, unreadable or "no fixed limit" (RFC 1870 section 4)
     if len(mail.raw) > int(limit):
-        reason = f"the mail has {len(mail.raw)} bytes, {host} takes at most {limit}"
+        reason = f"the mail has {len(mail.raw)} bytes, {host} accepts at most {limit}"
         raise DeliveryError(reason, permanent=True, enhanced="5.3.4")
 
 

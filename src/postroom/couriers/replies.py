@@ -55,7 +55,7 @@ class ReplyLines:
         """Returns the reply that ends with this line, if any. The code of its last line counts."""
         match = _LINE.fullmatch(line)
         if match is None:
-            raise BadReply("sent something that is no SMTP reply")
+            raise BadReply("sent something that is not an SMTP reply")
         self._lines.append(_printable(match[3] or b""))
         if match[2] != b"-":
             lines, self._lines = tuple(self._lines), []

@@ -305,7 +305,7 @@ class SmtpSession:
 
     def _refusal(self, reply: Reply, name: str) -> DeliveryError:
         if not reply.is_refusing:
-            return self._fault(name, f"gave an answer out of place: {reply.code} {reply.text}")
+            return self._fault(name, f"gave an unexpected answer: {reply.code} {reply.text}")
         return DeliveryError(
             f"{self.host} said after {name}: {reply.code} {reply.text}",
             permanent=reply.is_permanent,

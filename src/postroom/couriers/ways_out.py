@@ -36,7 +36,7 @@ class WaysOut:
             try:
                 return await courier.deliver(mail)
             except RelayAway as error:
-                log.get().seldom("a relay is away, the next one is tried", reason=error.reason)
+                log.get().seldom("a relay does not answer, trying the next one", reason=error.reason)
         return await ways[-1].deliver(mail)
 
     async def _named(self, outbound: str) -> list[MailCourier]:
@@ -75,7 +75,7 @@ class CapturingCourier:
     async def deliver(self, mail: OutgoingMail) -> Receipt:
         """Refuses mail that could be given to no server, as the SMTP courier does."""
         require_sendable(mail)
-        return Receipt(250, "2.0.0 Captured: kept here, not sent.", captured=mail.raw[: mail.signature_bytes])
+        return Receipt(250, "2.0.0 Captured, not sent.", captured=mail.raw[: mail.signature_bytes])
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -20,7 +20,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 PAUSE = 10 * MINUTE  # between two answers to one address
-SUBJECT = "What became of your letter"
+SUBJECT = "Result of your test mail"
 
 
 async def answer_check(resources: Resources, lookup: Lookup, received: ReceivedReport) -> None:
@@ -55,9 +55,9 @@ async def describe_peer(resolver: Resolver, peer_ip: str) -> str:
 
 
 def write_answer(received: ReceivedReport, verdicts: Verdicts, reverse: str) -> str:
-    encrypted = "yes" if received.has_tls else "no: everybody on the way can read it"
+    encrypted = "yes" if received.has_tls else "no: it can be read on the way"
     return (
-        f"Your letter to check@{received.domain} arrived. This is what was seen of it:\n\n"
+        f"Your mail to check@{received.domain} arrived. This is what the server saw:\n\n"
         f"From address: {received.peer_ip}\n"
         f"Reverse name: {reverse}\n"
         f"TLS: {encrypted}\n"
@@ -65,8 +65,8 @@ def write_answer(received: ReceivedReport, verdicts: Verdicts, reverse: str) -> 
         f"DKIM: {verdicts.dkim}\n"
         f"DMARC: {verdicts.dmarc}\n"
         f"ARC: {verdicts.arc or 'none'}\n\n"
-        "pass is good; none means that the domain has no such record or signature; all else keeps mail from "
-        "arriving.\nThe answer comes once in ten minutes, to senders who are proved alone.\n"
+        "pass is good; none means that the domain has no such record or signature; anything else may keep "
+        "mail from arriving.\nThis answer comes at most once in ten minutes, only to verified senders.\n"
     )
 
 

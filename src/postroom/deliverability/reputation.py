@@ -95,7 +95,7 @@ def find_fault(found: Reputation, config: Config) -> str | None:
         return None
     shares = (
         (found.bounced, config.suspend_bounce_percent, "bounced"),
-        (found.complained, config.suspend_complaint_percent, "were complained about"),
+        (found.complained, config.suspend_complaint_percent, "were reported as spam"),
     )
     for number, percent, what in shares:
         if percent and number * 100 > percent * found.tried:

@@ -46,7 +46,7 @@ async def leads_back(resolver: Resolver, address: str, names: tuple[str, ...]) -
 
 
 async def check_port_in(host: str, addresses: tuple[str, ...], port: int = SMTP_PORT) -> HealthCheck:
-    why = "Other servers deliver at port 25. Asked from this machine: a firewall outside is not seen."
+    why = "Other servers deliver at port 25. Checked from this machine: a firewall outside is not noticed."
     wanted = shown([f"{address} answers at port 25 with STARTTLS" for address in addresses])
     if not addresses:
         return HealthCheck("port 25 in", "unknown", "", "", f"{host} has no address yet.")
@@ -66,26 +66,26 @@ def _told(answer: ProbeResult) -> str:
 
 def check_port_out(leaves_by_mx: bool, answers: OutsideAnswers) -> HealthCheck:
     """Judged by results of real mail: no other server is contacted just for this."""
-    why = "Many networks close port 25 to the outside; then mail leaves through a relay (POSTROOM_OUTBOUND)."
+    why = "Many networks block outgoing port 25; mail then needs a relay (POSTROOM_OUTBOUND)."
     if not leaves_by_mx:
-        return HealthCheck("port 25 out", "ok", "", "", "Mail does not leave by port 25 of this server.")
-    wanted = "Servers outside take connections."
+        return HealthCheck("port 25 out", "ok", "", "", "This server does not send mail through port 25.")
+    wanted = "Servers outside accept connections."
     found = f"{answers.taken} mails taken, {answers.unreached} without a connection, in the last 7 days"
     if not answers.taken and not answers.unreached:
-        return HealthCheck("port 25 out", "unknown", wanted, "", "No mail has left for outside yet.")
+        return HealthCheck("port 25 out", "unknown", wanted, "", "No mail was sent outside yet.")
     return HealthCheck("port 25 out", "ok" if answers.taken else "wrong", wanted, found, why)
 
 
 async def check_block_list(resolver: Resolver, zone: str, addresses: tuple[str, ...]) -> HealthCheck:
     name = f"block list {zone}"
-    why = "Who is on a list is refused by those who ask it. The list's own page says how to get off."
+    why = "Servers that use this list refuse those on it. The list's own page says how to get off."
     if not addresses:
         return HealthCheck(name, "unknown", "not listed", "", "This server's address is not known yet.")
     listed = {address: await resolver.ipv4(listed_name(address, zone)) for address in addresses}
     found = shown([f"{address} {' '.join(said)}" for address, said in listed.items() if said])
     answers = [answer for said in listed.values() for answer in said]
     if any(answer.startswith(REFUSALS) or not answer.startswith("127.") for answer in answers):
-        refused = "The list does not answer this resolver. Ask it by a resolver of your own, or leave it out."
+        refused = "The list does not answer this resolver. Use your own resolver, or remove the list."
         return HealthCheck(name, "unknown", "not listed", found, refused)
     return HealthCheck(name, "wrong" if answers else "ok", "not listed", found, why)
 
@@ -98,5 +98,5 @@ def listed_name(address: str, zone: str) -> str:
 
 
 NO_LISTS = HealthCheck(
-    "block lists", "unknown", "", "", "No list is asked. POSTROOM_BLOCK_LISTS names those that you may ask."
+    "block lists", "unknown", "", "", "No list is queried. Set POSTROOM_BLOCK_LISTS to those you may query."
 )

@@ -19,7 +19,7 @@ REASON = "unsubscribed by the link in a mail"
 def find_wish(tx: Tx, token: str) -> Unsubscription:
     wish = unsubscribe_link.decode(secret_values.get(tx, secret_values.RETURN_PATH), token)
     if wish is None or accounts.find(tx, wish.account_id) is None:
-        raise NotFound("This link leads nowhere: it is not complete, or whoever sent it is gone.")
+        raise NotFound("This link is not valid: it is incomplete, or its sender is gone.")
     return wish
 
 

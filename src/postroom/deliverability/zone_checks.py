@@ -16,7 +16,7 @@ from postroom.processes import pools
 
 LOOK_SECONDS = 8.0
 POLICIES = ("none", "quarantine", "reject")
-NO_ANSWER = "The DNS gave no answer. Look again later."
+NO_ANSWER = "The DNS gave no answer. Check again later."
 
 
 class WantedRecords(Struct, frozen=True):
@@ -50,7 +50,7 @@ async def check_mx(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     found = await ask.resolver.mx(wanted.domain)
     lines = shown([f"{preference} {host or '.'}" for preference, host in found])
     if not wanted.comes_by_mx:
-        why = "Mail of this account comes by a service that posts it here; the MX is that service's."
+        why = "A service posts this account's mail here; the MX is that service's."
         return HealthCheck("MX", "ok" if found else "missing", "", lines, why)
     is_ours = wanted.host in [host.rstrip(".").lower() for _, host in found]
     state: State = "ok" if is_ours else ("wrong" if found else "missing")
@@ -61,7 +61,7 @@ async def check_mx(wanted: WantedRecords, ask: Questions) -> HealthCheck:
 async def check_dkim(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     why = "Receivers verify our signature with this key: without it mail counts as unsigned."
     if not wanted.dkim:
-        return HealthCheck("DKIM", "unknown", "", "", "The key is being made. Look again in a moment.")
+        return HealthCheck("DKIM", "unknown", "", "", "The key is being created. Check again in a moment.")
     found = [texts(await ask.resolver.txt(name)) for name, _ in wanted.dkim]
     states = [_judge_key(value, each) for (_, value), each in zip(wanted.dkim, found, strict=True)]
     state: State = next((each for each in states if each != "ok"), "ok")
@@ -99,9 +99,9 @@ async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
     if len(found) > 1:
         return "wrong", "Two SPF records make both void (RFC 7208 section 4.5): merge them into one."
     if not wanted.leaves_by_mx:
-        return "ok", "Mail leaves through a relay: what the relay tells you to include must stand here too."
+        return "ok", "Mail is sent through a relay: include what the relay tells you to."
     if not ask.addresses:
-        return "unknown", f"{wanted.host} has no address yet, so nobody can say whether it may send."
+        return "unknown", f"{wanted.host} has no address yet, so SPF cannot be checked."
     sender = f"postmaster@{wanted.domain}"
     asked = [partial(spf.check_spf, each, wanted.host, sender, ask.timed()) for each in ask.addresses]
     verdicts = [await pools.DNS.run(question) for question in asked]
@@ -114,7 +114,7 @@ async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) ->
 
 async def check_dmarc(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     name = f"_dmarc.{wanted.domain}"
-    why = "DMARC says what becomes of mail that only claims to be yours; large receivers ask for it."
+    why = "DMARC says what to do with mail that only claims to be yours; large receivers require it."
     own = [text for text in texts(await ask.resolver.txt(name)) if text.lower().startswith("v=dmarc1")]
     paste = zone_line(name, "TXT", wanted.dmarc)
     if len(own) > 1:
@@ -125,7 +125,7 @@ async def check_dmarc(wanted: WantedRecords, ask: Questions) -> HealthCheck:
         return HealthCheck("DMARC", "missing", wanted.dmarc, shown(own), why, paste)
     policy = records[0].tags.get("p", "").lower()
     if policy not in POLICIES:
-        why = "The policy p= must be none, quarantine or reject: as it stands the record says nothing."
+        why = "The policy p= must be none, quarantine or reject: this record has no effect."
         return HealthCheck("DMARC", "wrong", wanted.dmarc, shown(own), why, paste)
     found = shown(own) or f"p={policy}, by the record of {records[0].domain}"
     return HealthCheck("DMARC", "ok", wanted.dmarc, found, why, paste)
@@ -137,7 +137,7 @@ async def check_mta_sts(wanted: WantedRecords, ask: Questions) -> HealthCheck:
     state: State = "ok" if len(found) == 1 and is_sts(found[0]) else ("wrong" if found else "missing")
     why = (
         "MTA-STS keeps others from reading mail on its way here. This server gives the policy at"
-        f" https://mta-sts.{wanted.domain}/.well-known/mta-sts.txt; the certificate must hold that name."
+        f" https://mta-sts.{wanted.domain}/.well-known/mta-sts.txt; the certificate must have that name."
     )
     alias = zone_line(f"mta-sts.{wanted.domain}", "CNAME", f"{wanted.host}.")
     return HealthCheck(

@@ -53,5 +53,5 @@ def require_known(asked: Iterable[str], field: str) -> None:
     for kind in asked:
         if kind not in KINDS:
             raise BadRequest(
-                f"'{kind[:50]}' is no kind of event. The kinds are {', '.join(KINDS)}.", field=field
+                f"'{kind[:50]}' is not an event type. The types are {', '.join(KINDS)}.", field=field
             )

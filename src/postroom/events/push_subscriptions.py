@@ -33,7 +33,7 @@ def add(tx: Tx, user: User, endpoint: str, p256dh: str, auth: str, name: str, no
     """Replaces the subscription of this browser, also one of another user."""
     tx.run("delete from push_subscriptions where endpoint = :endpoint", endpoint=endpoint)
     if len(list_of_user(tx, user.id)) >= DEVICES_OF_A_USER:
-        raise BadRequest(f"A user has at most {DEVICES_OF_A_USER} devices that ring. Remove one first.")
+        raise BadRequest(f"A user has at most {DEVICES_OF_A_USER} devices. Remove one first.")
     made = PushSubscription(
         ids.new(ids.PUSH, now),
         user.account_id,

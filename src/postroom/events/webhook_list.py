@@ -27,12 +27,12 @@ OURS = frozenset(
 
 def require_headers(headers: Mapping[str, str]) -> None:
     if len(headers) > HEADERS_LIMIT:
-        raise BadRequest(f"headers has at most {HEADERS_LIMIT} of them.", field="headers")
+        raise BadRequest(f"headers has at most {HEADERS_LIMIT} entries.", field="headers")
     for name, value in headers.items():
         if name.lower() in OURS:
-            raise BadRequest(f"{name} is a header that is set here, and cannot be replaced.", field="headers")
+            raise BadRequest(f"{name} is set by the server and cannot be replaced.", field="headers")
         if not NAME.fullmatch(name) or not VALUE.fullmatch(value) or len(value) > VALUE_CHARACTERS:
-            raise BadRequest("headers holds a name or a value that HTTP does not allow.", field="headers")
+            raise BadRequest("headers has a name or a value that HTTP does not allow.", field="headers")
 
 
 def add(tx: Tx, webhook: Webhook) -> None:

@@ -34,7 +34,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     assert client.mail is not None, "the mail came before the command was whole"
     raw = await pools.FILES.run(client.mail.read)
     if not raw.strip():
-        raise FolderRefused("CANNOT", "An empty mail is none.")
+        raise FolderRefused("CANNOT", "The mail is empty.")
     if folder == places.DRAFTS:
         uid = await _draft(client, request, raw)
     else:
@@ -48,7 +48,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
 
 def _require_possible(folder: str, request: AppendMail) -> None:
     if folder == places.JUNK:
-        raise FolderRefused("CANNOT", "Nothing is put into this folder.")
+        raise FolderRefused("CANNOT", "Nothing can be put into this folder.")
     mails.read_flags(request.flags)
 
 

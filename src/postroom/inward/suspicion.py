@@ -99,7 +99,7 @@ def with_opinion(document: Document, verdict: Verdict, reason: str) -> Document 
     """Adds a judge's opinion. None if it has one already."""
     if any(signal.name == JUDGE for signal in document.signals):
         return None
-    signal = Signal(JUDGE, WEIGHTS[verdict], reason or "A judge speaks against it.", "")
+    signal = Signal(JUDGE, WEIGHTS[verdict], reason or "The judge warns about it.", "")
     worse = max(document.verdict or "clean", verdict, key=list(WEIGHTS).index)
     return judged(document, Suspicion(worse, [*document.signals, signal]))
 

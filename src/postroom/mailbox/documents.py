@@ -15,8 +15,8 @@ from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 from postroom.storage.packed import packing
 
-AS_GIVEN = "As it came, where that holds characters which show nothing; they are left out of the other."
-AS_IT_CAME = "The message that this one passes on as it came, in the name of its author."
+AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
+AS_IT_CAME = "The message that this one redirects unchanged, still from its author."
 COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
 SIZE = "coalesce(document_bytes, length(document))"  # of the document as JSON, in SQL
@@ -41,7 +41,7 @@ class Verdicts(Struct, frozen=True):
 
 
 class Signal(Struct, frozen=True):
-    """A rule that speaks against a mail: why, and by which words of it."""
+    """A warning about a mail: why, and which of its words caused it."""
 
     name: str
     weight: int

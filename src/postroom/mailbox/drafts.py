@@ -125,7 +125,7 @@ def get_for_change(
 def require_version(version: int, seen_version: int | None) -> None:
     if seen_version is not None and seen_version != version:
         raise DraftChanged(
-            f"The draft is at version {version} now, not {seen_version}. Look at it again.", version=version
+            f"The draft is at version {version} now, not {seen_version}. Check it again.", version=version
         )
 
 

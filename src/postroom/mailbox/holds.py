@@ -102,7 +102,7 @@ COLUMNS = ", ".join(Hold.__struct_fields__)
 
 
 class ShownHold(Struct, rename="camel", frozen=True):
-    """What the interface shows of a hold."""
+    """A hold."""
 
     state: str
     reasons: list[str]

@@ -29,7 +29,7 @@ from postroom.storage.pages import PAGE_BYTES
 AT_ONCE = 20  # messages whose files are read by one query
 
 
-GOES_ON = "true: the text goes on, and `GET …/text?offset=` has it."
+GOES_ON = "true: there is more text, which `GET …/text?offset=` returns."
 
 # The end of most messages: only their status.
 _PLAIN = {

@@ -51,13 +51,13 @@ def require_relays(value: str | None) -> str | None:
     if value is None:
         return None
     if MASK in value:
-        raise BadRequest("The password is not shown again: give all of outbound.", field="outbound")
+        raise BadRequest("The stored password is not shown: give the whole outbound again.", field="outbound")
     try:
         relays = parse_ways(value)
     except ValueError as error:
         raise BadRequest(f"outbound {error}.", field="outbound") from None
     if None in relays or len(relays) > MOST_RELAYS:
-        raise BadRequest(f"outbound names 1 to {MOST_RELAYS} relays, and not mx.", field="outbound")
+        raise BadRequest(f"outbound takes 1 to {MOST_RELAYS} relays, not mx.", field="outbound")
     return " ".join(value.split())
 
 
@@ -123,13 +123,13 @@ def _mailgun(username: str, password: str, place: str) -> Relay:
 def _postmark(token: str, password: str, place: str) -> Relay:
     """It has no port with implicit TLS."""
     if password or place:
-        raise ValueError("postmark:// needs the server's token alone: postmark://token@")
+        raise ValueError("postmark:// needs only the server's token: postmark://token@")
     return Relay("smtp.postmarkapp.com", _SUBMISSION_PORT, token, token)
 
 
 def _resend(key: str, password: str, place: str) -> Relay:
     if password or place:
-        raise ValueError("resend:// needs the key alone: resend://re_key@")
+        raise ValueError("resend:// needs only the key: resend://re_key@")
     return Relay("smtp.resend.com", 465, "resend", key, implicit_tls=True)
 
 
@@ -159,5 +159,5 @@ def _credentials(url: SplitResult) -> tuple[str, str]:
     if bool(username) != bool(password):
         raise ValueError("the user name and the password must be given together, as user:password@")
     if "\0" in username + password:
-        raise ValueError("the user name and the password must not hold a NUL")
+        raise ValueError("the user name and the password must not contain NUL")
     return username, password

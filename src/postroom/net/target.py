@@ -73,7 +73,7 @@ def _parse(url: str, allow_private: bool) -> "httpx2.URL":
     if len(url) > _MAX_URL_CHARACTERS:
         raise ForbiddenTarget(f"the URL is longer than {_MAX_URL_CHARACTERS} characters")
     if any(character.isspace() or not character.isprintable() or character == "\\" for character in url):
-        raise ForbiddenTarget("the URL holds a space, a backslash or a control character")
+        raise ForbiddenTarget("the URL has a space, a backslash or a control character")
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
@@ -86,7 +86,7 @@ def _require_plain(url: "httpx2.URL", allow_private: bool) -> None:
     if url.scheme not in _DEFAULT_PORTS or not url.raw_host:
         raise ForbiddenTarget("the URL must start with http:// or https:// and name a host")
     if url.userinfo:
-        raise ForbiddenTarget("the URL must not hold a user name or a password")
+        raise ForbiddenTarget("the URL must not have a user name or a password")
     port = url.port if url.port is not None else _DEFAULT_PORTS[url.scheme]
     if not 1 <= port <= 65535:
         raise ForbiddenTarget("the port must be 1 to 65535")

@@ -27,7 +27,7 @@ class AuditQuery(Struct, frozen=True):
 
 
 class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is more than one for what was refused again within the same minute."""
+    """`count` is above 1 for what was refused again within the same minute."""
 
     id: str
     at: Timestamp
@@ -53,7 +53,7 @@ class AuditPage(Struct, rename="camel", frozen=True):
 
 
 def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
-    """List what was decided, and what keys tried and may not, newest first"""
+    """List who changed what, and what was refused, newest first"""
     found, total = audit.list_within(
         tx,
         caller.reach,

@@ -37,7 +37,7 @@ class DomainChange(Struct, rename="camel", frozen=True):
     outbound: Outbound | UnsetType | None = UNSET
     warm_up: Annotated[
         bool | UnsetType,
-        Meta(description="Begin with little mail to each provider, and let it grow by the day."),
+        Meta(description="Start with little mail to each provider and increase it daily."),
     ] = UNSET
 
 
@@ -51,7 +51,7 @@ class ShownRecord(Struct, rename="camel", frozen=True):
 
 
 class DomainKey(Struct, rename="camel", frozen=True):
-    """A key that signs mail of a domain, will, or did."""
+    """A signing key of a domain: active, waiting or retired."""
 
     selector: str
     name: Annotated[str, Meta(description="Of its TXT record.")]
@@ -63,7 +63,9 @@ class DomainKey(Struct, rename="camel", frozen=True):
     created_at: Timestamp | None
     active_at: Timestamp | None
     retired_at: Timestamp | None
-    removable_at: Annotated[Timestamp | None, Meta(description="When the record of a retired key may go.")]
+    removable_at: Annotated[
+        Timestamp | None, Meta(description="When the record of a retired key can be removed.")
+    ]
 
     @classmethod
     def of(cls, key: DkimKey, domain: str) -> "DomainKey":
@@ -82,7 +84,7 @@ class Domain(Struct, rename="camel", frozen=True):
     records: list[ShownRecord]
     dkim: list[DomainKey]
     system: Annotated[bool, Meta(description="The server's own domain; it cannot be deleted.")] = False
-    warm_up: Annotated[bool, Meta(description="Its mail to each provider grows by the day.")] = False
+    warm_up: Annotated[bool, Meta(description="Its daily limit to each provider grows.")] = False
 
     @classmethod
     def of(
@@ -138,7 +140,7 @@ def read_name(body: NewDomain, config: Config) -> str:
 
 
 def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config, now: int) -> DomainPage:
-    """List your domains, newest first; for keys of the account the server's own stands before them"""
+    """List your domains, newest first; for keys of the account the server's own comes first"""
     own = [domains.of_service(tx, config.domain)] if caller.reach.is_account else []
     first = own[query.offset : query.offset + query.limit]
     limit, offset = query.limit - len(first), max(0, query.offset - len(own))
@@ -160,7 +162,7 @@ def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domai
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: DomainChange, config: Config, now: int
 ) -> Domain:
-    """Change the relay by which mail of a domain leaves (null: the server's own way), or its warm-up"""
+    """Change the relay for mail of a domain (null: the server's default), or its warm-up"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)
@@ -169,7 +171,7 @@ def change_domain(
     if body.outbound is not UNSET:
         if domain.id == domains.SERVICE_ID:
             raise BadRequest(
-                "POSTROOM_OUTBOUND sets how mail of the server's own domain leaves.", field="outbound"
+                "POSTROOM_OUTBOUND sets how mail of the server's own domain is sent.", field="outbound"
             )
         domain = domains.set_outbound(tx, domain, relay.require_relays(body.outbound))
         record(tx, caller, "domain.changed", domain, now)
@@ -209,7 +211,7 @@ def rotate_dkim(
 def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
     """Delete a domain that no inbox uses"""
     if domain_id == domains.SERVICE_ID and caller.reach.is_account:
-        raise DomainTaken("This is the server's own domain: it stays.")
+        raise DomainTaken("The server's own domain cannot be deleted.")
     domain = domains.remove(tx, caller.reach, domain_id)
     domain_reports.remove_all(tx, domain.account_id, domain.name)
     warm_ups.end(tx, domain.account_id, domain.name)

@@ -26,7 +26,7 @@ from postroom.outward.holding.decide import Ruling
 from postroom.storage.database import Tx
 
 Note = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
+    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; saved, and shown in the event.")
 ]
 
 
@@ -35,14 +35,14 @@ class ApprovalQuery(Struct, rename="camel", frozen=True):
         Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"],
         Meta(description="Those in this state."),
     ] = "held"
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+    inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = None
+    pod_id: Annotated[str, Meta(description="Only of this pod: its id or clientId.")] | None = None
     limit: Limit = 50
     offset: Offset = 0
 
 
 class Approve(Struct, rename="camel", frozen=True):
-    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
+    content_hash: Annotated[str, Meta(description="Hash of the content you saw, from `hold`.")]
     note: Note | None = None
 
 
@@ -114,7 +114,7 @@ def show(tx: Tx, found: list[holds.Hold], links: Links) -> list[HeldMessage]:
 def approve_message(
     tx: Tx, caller: Caller, message_id: str, body: Approve, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Let a held message go; contentHash says which content was seen"""
+    """Approve a held message; contentHash says which content you saw"""
     ruling = Ruling.of(caller, config.base_url, now, body.note)
     decide.approve(tx, caller.reach, caller, message_id, body.content_hash, ruling)
     return show_message(tx, caller.reach, message_id, links)
@@ -123,7 +123,7 @@ def approve_message(
 def reject_message(
     tx: Tx, caller: Caller, message_id: str, body: Reject, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Refuse a held message, for good"""
+    """Reject a held message; it is never sent"""
     ruling = Ruling.of(caller, config.base_url, now, body.note)
     decide.reject(tx, caller.reach, caller, message_id, ruling)
     return show_message(tx, caller.reach, message_id, links)
@@ -149,7 +149,7 @@ def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -
 
 
 def delete_pause(tx: Tx, caller: Caller, within: Reach, now: int) -> Paused:
-    """End the pause; what nothing else holds goes"""
+    """End the pause; mail that nothing else holds is sent"""
     ended = pauses.find(tx, pauses.scope_of(within))
     stop.end_pause(tx, within, now)
     if ended is not None and ended.reason is not None and within.inbox_id is not None:

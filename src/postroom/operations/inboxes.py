@@ -46,13 +46,13 @@ Metadata = Annotated[
     dict[str, str | int | float | bool | None],
     Meta(
         max_length=METADATA_LIMIT,
-        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+        description="Stored and shown, never sent. Keys that are not given stay, null removes one.",
     ),
 ]
 
 WithCanary = Annotated[
     bool,
-    Meta(description="Its agent reads a token that has no reason to leave; a send with it is held (canary)."),
+    Meta(description="Shows the agent a secret token; a send that contains it is held (canary)."),
 ]
 
 AllowReserved = Annotated[
@@ -94,7 +94,7 @@ class InboxQuery(Struct, frozen=True):
 
 
 class Inbox(Struct, rename="camel", frozen=True):
-    """`webhookSecret` is there once: in the answer that set the inbox's own webhook."""
+    """`webhookSecret` is shown once: in the answer that set the inbox's own webhook."""
 
     id: str
     address: str
@@ -253,7 +253,7 @@ def change_webhook(
 
 
 def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
-    """Delete an inbox and all it holds"""
+    """Delete an inbox and all its mail"""
     inbox = inboxes.remove(tx, caller.reach, inbox_id, now)
     connections.remove_of_inbox(tx, inbox.id)
     audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.reach, before=Inbox.of(inbox))

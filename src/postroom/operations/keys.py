@@ -28,11 +28,11 @@ class NewKey(Struct, rename="camel", frozen=True):
     permissions: (
         Annotated[
             list[Permission],
-            Meta(min_length=1, description="What the key may do; all that its maker may by default."),
+            Meta(min_length=1, description="What the key may do; by default all that its creator may."),
         ]
         | None
     ) = None
-    expires_at: Annotated[Moment, Meta(description="When the key ends; never by default.")] | None = None
+    expires_at: Annotated[Moment, Meta(description="When the key expires; never by default.")] | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
 
@@ -40,7 +40,7 @@ class NewKey(Struct, rename="camel", frozen=True):
 class KeyChange(Struct, rename="camel", frozen=True):
     name: Name | UnsetType = UNSET
     permissions: (
-        Annotated[list[Permission], Meta(min_length=1, description="Fewer than it has.")] | UnsetType
+        Annotated[list[Permission], Meta(min_length=1, description="Some of those it has.")] | UnsetType
     ) = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
@@ -61,7 +61,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
     last_used_at: Timestamp | None
     approval: Approval | None
     limits: Budget | None
-    kind: Annotated[Literal["key", "oauth"], Meta(description="oauth: a program that a person let in.")]
+    kind: Annotated[Literal["key", "oauth"], Meta(description="oauth: a program that a person allowed.")]
 
     @classmethod
     def of(cls, key: keys.Key) -> "ApiKey":
@@ -158,7 +158,7 @@ def list_api_keys(tx: Tx, caller: Caller, query: KeyQuery) -> ApiKeyPage:
 def create_pod_key(
     tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
 ) -> CreatedApiKey:
-    """Create a key that reaches this pod alone"""
+    """Create a key for this pod only"""
     return create(tx, caller, within, body, config, now)
 
 
@@ -168,14 +168,14 @@ def list_pod_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
 
 
 def delete_pod_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
-    """Revoke a key of a pod, at once"""
+    """Revoke a key of a pod at once"""
     revoke(tx, caller, keys.get_of(tx, within, key_id), now)
 
 
 def create_inbox_key(
     tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
 ) -> CreatedApiKey:
-    """Create a key that reaches this inbox alone"""
+    """Create a key for this inbox only"""
     return create(tx, caller, within, body, config, now)
 
 
@@ -185,12 +185,12 @@ def list_inbox_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
 
 
 def delete_inbox_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
-    """Revoke a key of an inbox, at once"""
+    """Revoke a key of an inbox at once"""
     revoke(tx, caller, keys.get_of(tx, within, key_id), now)
 
 
 def delete_api_key(tx: Tx, caller: Caller, key_id: str, now: int) -> None:
-    """Revoke any key of the account, at once"""
+    """Revoke any key of the account at once"""
     revoke(tx, caller, keys.get(tx, caller.account_id, key_id), now)
 
 
@@ -200,7 +200,7 @@ def get_api_key(tx: Tx, caller: Caller, key_id: str) -> ApiKey:
 
 
 def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, config: Config, now: int) -> ApiKey:
-    """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
+    """Change any key of the account: name, approval, limits, fewer permissions, an earlier end"""
     accounts.lock(tx, caller.account_id)
     key = keys.get(tx, caller.account_id, key_id)
     if binds(body):
@@ -233,15 +233,17 @@ def binds(body: KeyChange | NewKey) -> bool:
 def fewer(key: Key, asked: Sequence[str]) -> tuple[str, ...]:
     wanted = permissions.read(asked, key.inbox_id is not None)
     if not set(wanted) <= set(key.permissions):
-        raise BadRequest("permissions can only become fewer. Make a new key for more.", field="permissions")
+        raise BadRequest("permissions can only be removed. Create a new key for more.", field="permissions")
     return wanted
 
 
 def sooner(key: Key, ends_at: int | None, now: int) -> int:
     if ends_at is None or ends_at <= now:
-        raise BadRequest("expiresAt must lie in the future. To end a key now, revoke it.", field="expiresAt")
+        raise BadRequest("expiresAt must be in the future. To end a key now, revoke it.", field="expiresAt")
     if key.expires_at is not None and ends_at > key.expires_at:
-        raise BadRequest("A key can only end sooner. Make a new one that lives longer.", field="expiresAt")
+        raise BadRequest(
+            "A key can only expire sooner. Create a new one that lasts longer.", field="expiresAt"
+        )
     return ends_at
 
 

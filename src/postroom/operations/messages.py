@@ -46,7 +46,7 @@ class MessageQuery(Struct, frozen=True):
 
 
 class ShownRecipient(Struct, rename="camel", frozen=True):
-    """One recipient of a sent mail, and how far its delivery has come."""
+    """One recipient of a sent mail, and the state of its delivery."""
 
     address: str
     state: Annotated[
@@ -92,7 +92,7 @@ NewLabels = Annotated[
 ]
 RawMessage = Annotated[Raw, Message]
 RawMessages = list[RawMessage]
-Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next begins behind it.")]
+Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next one starts after it.")]
 
 
 class MessagePage(Struct, rename="camel", frozen=True):
@@ -150,7 +150,7 @@ class MessageChange(Struct, rename="camel", frozen=True):
         Annotated[
             str,
             Meta(
-                description="The new moment of a scheduled message, with its time zone.",
+                description="When to send a scheduled message instead, with time zone.",
                 examples=["2026-11-14T10:05:00Z"],
                 extra_json_schema={"format": "date-time"},
             ),
@@ -164,7 +164,7 @@ class MessageChange(Struct, rename="camel", frozen=True):
 def change_message(
     tx: Tx, caller: Caller, message_id: str, body: MessageChange, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Add labels to a message and remove some, or give a scheduled one another moment"""
+    """Add labels to a message and remove some, or reschedule it"""
     if body.send_at is not UNSET:
         require_any(caller.permissions, SENDING)
     message = messages.get(tx, caller.reach, message_id)
@@ -220,7 +220,7 @@ def get_attachment_text(
 
 
 def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
-    """Delete a message for good; what has not left does not leave any more"""
+    """Permanently delete a message; unsent mail is no longer sent"""
     message = messages.get(tx, caller.reach, message_id)
     where = inboxes.get(tx, caller.reach, message.inbox_id).reach
     audit.record_by(tx, caller, "message.deleted", message.id, now, within=where)
@@ -230,12 +230,12 @@ def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[st
 def release_message(
     tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Let a message in that a policy stopped, as if it came now"""
+    """Release a message that a policy stopped, as if it had just arrived"""
     inbox_id = messages.get(tx, caller.reach, message_id).inbox_id
     inbox = inboxes.lock(tx, inbox_id)  # of two at the same moment the second sees the first
     message = messages.get(tx, caller.reach, message_id)
     if not message.is_blocked or examine.is_waiting(tx, message.id):
-        raise NothingToDo("No policy has stopped this message.")
+        raise NothingToDo("No policy stopped this message.")
     audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
     admit.release(tx, inbox, message, config.base_url, now)
     return show_message(tx, caller.reach, message.id, links)
@@ -253,6 +253,6 @@ def retry_message(tx: Tx, caller: Caller, message_id: str, links: Links, now: in
 def cancel_message(
     tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
 ) -> RawMessage:
-    """Give up on the recipients that have not accepted yet, for good"""
+    """Cancel delivery to the recipients that have not accepted yet"""
     decide.cancel(tx, caller.reach, message_id, Ruling.of(caller, config.base_url, now))
     return show_message(tx, caller.reach, message_id, links)

@@ -46,7 +46,7 @@ def is_operator(tx: Tx, caller: Caller) -> bool:
 
 def require_operator(tx: Tx, caller: Caller) -> None:
     if not is_operator(tx, caller):
-        raise Forbidden("This is for who runs the server: postroom login-link --operator opens it.")
+        raise Forbidden("This is for the operator: postroom login-link --operator opens it.")
 
 
 def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, target: str = "") -> None:

@@ -22,14 +22,14 @@ from postroom.storage.database import Tx
 
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 ClientId = Annotated[
-    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
+    str, Meta(description="Your own id, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
 ]
 # What would restrict is never ignored: a pod has no limits, and says so.
 NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
 
 
 class SavedSearch(Struct, frozen=True):
-    """A question to `/v1/search` that people come back to; the pages show it beside the mail."""
+    """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
 
     name: Annotated[str, Meta(min_length=1, max_length=50, pattern=PLAIN, description="What it is called.")]
     q: Annotated[
@@ -39,7 +39,7 @@ class SavedSearch(Struct, frozen=True):
 
 SavedSearches = Annotated[
     list[SavedSearch],
-    Meta(max_length=50, description="Searches that are kept; a list replaces the one before."),
+    Meta(max_length=50, description="Saved searches; a list replaces the previous one."),
 ]
 
 
@@ -115,7 +115,7 @@ def encode_searches(wanted: list[SavedSearch]) -> str:
     for each in wanted:
         message_search.parse(each.q, "savedSearches")
     if len({each.name for each in wanted}) < len(wanted):
-        raise BadRequest("Each saved search has a name of its own.", field="savedSearches")
+        raise BadRequest("Names of saved searches must be unique.", field="savedSearches")
     return msgspec.json.encode(wanted).decode()
 
 
@@ -134,7 +134,7 @@ def list_pods(tx: Tx, caller: Caller, query: PageQuery) -> PodPage:
 
 
 def get_pod(tx: Tx, caller: Caller, pod_id: str) -> Pod:
-    """Get a pod, by its id or your own"""
+    """Get a pod by its id or clientId"""
     return Pod.of(pods.get(tx, caller.reach, pod_id))
 
 
@@ -161,7 +161,7 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
 
 
 def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
-    """Delete a pod in which nothing lies; its keys go with it"""
+    """Delete an empty pod and its keys"""
     pod = pods.remove(tx, caller.reach, pod_id)
     audit.record_by(tx, caller, "pod.deleted", pod.id, now, within=reach_of(caller, pod), before=Pod.of(pod))
 

@@ -24,13 +24,13 @@ from postroom.storage.database import Tx
 
 Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Mail in, or mail out.")]
 Mode = Annotated[
-    Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only whom a rule allows.")
+    Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only what a rule allows.")
 ]
 RuleType = Annotated[
     Literal["allow", "block", "trust"],
     Meta(
-        description="An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is"
-        " for nobody but whom such rules name is held by no always, strangers, attachments or links."
+        description="An allow rule counts where the mode is allowlist. A trust rule is for outbound"
+        " mail: if all recipients match such rules, always, strangers, attachments and links do not hold it."
     ),
 ]
 RuleValue = Annotated[
@@ -108,7 +108,7 @@ class ShownPolicy(Struct, frozen=True):
 
 
 class PolicyStop(Struct, rename="camel", frozen=True):
-    """What a policy stopped, or what was let in after all."""
+    """What a policy stopped, or what was released."""
 
     at: Timestamp
     action: str
@@ -129,7 +129,7 @@ class PolicyStopPage(Struct, rename="camel", frozen=True):
 
 
 def get_policy(tx: Tx, within: Reach) -> ShownPolicy:
-    """Get the policy of an inbox, of a pod, or of all that the key reaches"""
+    """Get the policy of an inbox, a pod, or the key's whole scope"""
     return show(tx, within)
 
 
@@ -155,7 +155,7 @@ def put_policy_mode(tx: Tx, caller: Caller, within: Reach, body: ModeChange, now
 
 
 def add_policy_rule(tx: Tx, caller: Caller, within: Reach, body: NewRule, now: int) -> ShownRule:
-    """Add a rule; one that is there already is answered as it is"""
+    """Add a rule; an existing one is returned as it is"""
     require_may_trust(caller, [body.type])
     shown = ShownRule.of(policy.add_rule(tx, within, body.direction, body.type, body.value, now))
     target = policy.scope_of(within)
@@ -179,7 +179,7 @@ def delete_policy_rule(tx: Tx, caller: Caller, within: Reach, rule_id: str, now:
 
 
 def list_policy_audit(tx: Tx, within: Reach, query: PolicyAuditQuery) -> PolicyStopPage:
-    """List what policies stopped and what was let in after all, newest first"""
+    """List what policies stopped and what was released, newest first"""
     found, total = policy.list_stops(
         tx,
         within,

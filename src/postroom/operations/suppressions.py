@@ -17,7 +17,7 @@ from postroom.storage.database import Tx
 
 class NewSuppression(Struct, frozen=True):
     address: Annotated[
-        str, Meta(description="The address that gets no mail any more.", examples=["someone@example.com"])
+        str, Meta(description="The address that gets no more mail.", examples=["someone@example.com"])
     ]
 
 
@@ -62,7 +62,7 @@ def add_suppressions(tx: Tx, caller: Caller, addresses: Sequence[str], now: int)
 
 
 def delete_suppression(tx: Tx, caller: Caller, address: str, now: int) -> None:
-    """Take an address off the suppression list"""
+    """Remove an address from the suppression list"""
     if CONTROL.search(address):
         raise NotFound("This address is not suppressed.")
     suppressions.remove(tx, caller.account_id, normalize(address))

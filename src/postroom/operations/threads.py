@@ -126,7 +126,7 @@ def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
 
 
 def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
-    """List threads across inboxes, newest first; the total stops counting behind the page"""
+    """List threads across inboxes, newest first; the total is not counted beyond the page"""
     reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
     return ThreadPage([], 0) if reach is None else list_page(tx, reach, query)
 
@@ -163,7 +163,7 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
 def list_thread_messages(
     tx: Tx, caller: Caller, thread_id: str, query: ThreadMessageQuery, links: Links
 ) -> ThreadMessages:
-    """List the messages of a thread, oldest first unless told otherwise"""
+    """List the messages of a thread, oldest first by default"""
     thread = threads.get(tx, caller.reach, thread_id)
     found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
     shown, is_cut = message_json.to_page(tx, found, links)

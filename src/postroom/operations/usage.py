@@ -43,7 +43,7 @@ class UsageQuery(Struct, frozen=True):
         last = now // clock.DAY if self.last is None else _day(self.last, "to")
         first = last - USAGE_DAYS + 1 if self.first is None else _day(self.first, "from")
         if not 0 <= last - first < USAGE_MAX_DAYS:
-            raise BadRequest(f"from is a day up to {USAGE_MAX_DAYS} days before to.", field="from")
+            raise BadRequest(f"from must be a day up to {USAGE_MAX_DAYS} days before to.", field="from")
         return first, last
 
 
@@ -51,11 +51,11 @@ def _day(value: str, name: str) -> int:
     try:
         return date.fromisoformat(value).toordinal() - FIRST_DAY
     except ValueError:
-        raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
+        raise BadRequest(f"{name} must be a day such as 2026-01-31.", field=name) from None
 
 
 class ShownUsage(Struct, rename="camel", frozen=True):
-    """`group` is a day, or the id of an inbox or a pod; `storedBytes` is what was kept at its end."""
+    """`group` is a day, or the id of an inbox or a pod; `storedBytes` is what was stored at its end."""
 
     group: str
     received: int
@@ -75,7 +75,7 @@ class Usage(Struct, rename="camel", frozen=True):
 
 
 def get_usage(tx: Tx, caller: Caller, query: UsageQuery, now: int) -> Usage:
-    """What was received, sent and kept, by day, inbox or pod"""
+    """What was received, sent and stored, by day, inbox or pod"""
     first, last = query.days(now)
     reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
     found = [] if reach is None else usage.list_groups(tx, reach, query.group_by, first, last)

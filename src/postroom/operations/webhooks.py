@@ -53,11 +53,11 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
 
 
 class RetryFailed(Struct, frozen=True):
-    since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
+    since: Annotated[datetime, Meta(tz=True, description="Deliveries since this time.")]
 
 
 class Webhook(Struct, rename="camel", frozen=True):
-    """`secret` is there only when it was made just then."""
+    """`secret` is shown only when it was just created."""
 
     url: str
     event_types: list[str]
@@ -151,13 +151,13 @@ def delete_webhook(tx: Tx, caller: Caller, now: int) -> None:
 
 
 def rotate_webhook_secret(tx: Tx, caller: Caller, now: int) -> WebhookSecret:
-    """Make a new secret; the old one stays valid for 24 hours"""
+    """Create a new secret; the old one stays valid for 24 hours"""
     audit.record_by(tx, caller, "webhook.secret_rotated", caller.account_id, now)
     return WebhookSecret(webhooks.rotate_secret(tx, caller.account_id, now).secret)
 
 
 def rotate_inbox_secret(tx: Tx, caller: Caller, inbox: Inbox, now: int) -> InboxWebhookSecret:
-    """Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours"""
+    """Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours"""
     require_set(webhooks.find(tx, inbox.id))
     audit.record_by(tx, caller, "webhook.secret_rotated", inbox.id, now, within=inbox.reach)
     return InboxWebhookSecret(webhooks.rotate_secret(tx, inbox.id, now).secret)
@@ -184,7 +184,7 @@ def show_delivery(tx: Tx, caller: Caller, delivery_id: str) -> WebhookDelivery:
 
 
 def retry_webhook_delivery(tx: Tx, caller: Caller, delivery_id: str, now: int) -> WebhookDelivery:
-    """Send a delivery again, whatever became of it"""
+    """Send a delivery again, whatever its state"""
     webhook_log.send_again(tx, caller.account_id, delivery_id, now)
     audit.record_by(tx, caller, "webhook.sent_again", delivery_id, now)
     tx.ring(deliveries.WEBHOOK_BELL)

@@ -95,7 +95,7 @@ def require_answerable(message: Message, invited: Invited | None) -> Address:
             raise ValueError("no invitation")
         return Address("", validate(invited.organizer))
     except ValueError:
-        raise NotAnInvitation("This message brings no invitation that can be answered by mail.") from None
+        raise NotAnInvitation("This message has no invitation that can be answered by mail.") from None
 
 
 def attendee_of(invited: Invited, inbox: Inbox) -> str:

@@ -30,7 +30,7 @@ async def from_mail(resources: Resources, order: Order, around: Context) -> Orde
 async def to_all(resources: Resources, order: Order, around: Context) -> Order:
     answered = around.last_inbound
     if answered is None:
-        raise BadRequest("Nothing has come in here that replyAll could answer.", field="replyAll")
+        raise BadRequest("There is no received message that replyAll could answer.", field="replyAll")
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
     reply_to = await pools.READING.run(read_reply_to, raw)
     return add_everybody(order, answered, reply_to, mailbox_of(around.inbox.known_as))
@@ -44,7 +44,7 @@ async def to_one(resources: Resources, order: Order, around: Context) -> Order:
     reply_to = await pools.READING.run(read_reply_to, raw)
     to = who_answers(answered, reply_to, mailbox_of(around.inbox.known_as))
     if not to:
-        raise BadRequest("This message names nobody who could be answered.", field="to")
+        raise BadRequest("This message has nobody to reply to.", field="to")
     return structs.replace(order, to=tuple(to))
 
 
@@ -59,10 +59,10 @@ def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address
     others = writable(", ".join((answered.header_to, *answered.cc)))
     cc = (*unknown(order.cc, known), *unknown(others, known))
     if not to:
-        raise BadRequest("The last message names nobody who could be answered.", field="replyAll")
+        raise BadRequest("The last message has nobody to reply to.", field="replyAll")
     if len(to) + len(cc) + len(order.bcc) > RECIPIENTS_LIMIT:
         raise BadRequest(
-            f"A mail can have {RECIPIENTS_LIMIT} recipients, and the last message names more.",
+            f"A mail can have {RECIPIENTS_LIMIT} recipients, and the last message has more.",
             field="replyAll",
         )
     return structs.replace(order, to=to, cc=cc)

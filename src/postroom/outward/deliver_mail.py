@@ -165,7 +165,7 @@ async def require_unchanged(job: MailJob, raw: bytes) -> None:
     if hold is None or not hold.content_hash:
         return
     if await pools.COMPOSING.run(content_hash, raw, hold.bcc) != hold.content_hash:
-        reason = "5.7.0 The mail is not what was approved: it was changed since."
+        reason = "5.7.0 The mail was changed after it was approved."
         raise DeliveryError(reason, permanent=True, enhanced="5.7.0")
 
 
@@ -213,9 +213,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
     if found is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
     if found.is_full:
-        raise DeliveryError(
-            "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
-        )
+        raise DeliveryError("4.2.2 The mailbox is full.", permanent=False, code=452, enhanced="4.2.2")
     arrival = Arrival(
         origin=Origin(
             destinations=(found.destination,),

@@ -53,7 +53,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
-    deliveries.finish(tx, delivery, FAILED, None, "There is no enabled webhook for it any more.", now)
+    deliveries.finish(tx, delivery, FAILED, None, "There is no longer an enabled webhook for it.", now)
 
 
 async def try_to_post(

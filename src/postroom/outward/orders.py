@@ -180,7 +180,7 @@ def parse_moment(value: str) -> int:
         return from_iso(value.upper())
     except (ValueError, OverflowError):
         raise BadRequest(
-            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
+            "sendAt must be a time with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
         ) from None
 
 
@@ -194,7 +194,7 @@ def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None
     for header in headers:
         if is_steering(header, allowed):
             raise BadRequest(
-                f"{header} steers a relay, and is not sent. Who runs the server can allow it by"
+                f"{header} controls a relay and is not sent. The operator can allow it with"
                 " POSTROOM_ALLOWED_HEADERS.",
                 field="headers",
             )
@@ -203,4 +203,4 @@ def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None
 def require_ahead(send_at: int, now: int) -> None:
     """A time in the past is refused, not taken as now."""
     if not now < send_at <= now + SEND_AHEAD:
-        raise BadRequest("sendAt must lie in the future, at most 30 days ahead.", field="sendAt")
+        raise BadRequest("sendAt must be in the future, at most 30 days ahead.", field="sendAt")

@@ -63,7 +63,7 @@ def find_review(tx: Tx, token: str) -> Review:
     path = review_path.decode(secret_values.get(tx, REVIEW), token)
     review = None if path is None else _look_up(tx, path)
     if review is None:
-        raise NotFound("There is nothing to decide behind this link.")
+        raise NotFound("There is nothing to decide with this link.")
     return review
 
 
@@ -134,7 +134,7 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
         return
     handing_over = write_and_hand_over(resources, outbound, job, resources.now())
     message_id = job.review.message.id
-    outcome = await attempt(resources, handing_over, "a reviewer could not be told", message=message_id)
+    outcome = await attempt(resources, handing_over, "a reviewer could not be notified", message=message_id)
     tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: write_tried(resources, tried), has_left=not job.is_local)
 
@@ -191,8 +191,8 @@ def notice_text(review: Review, shown: ContentView, link: str) -> str:
     return (
         f"A mail waits for you to decide. Why it waits: {', '.join(hold.reasons)}.\n{until}\n"
         f"{content_view.to_text(shown, SHOWN_TEXT_CHARACTERS)}\n\n"
-        "The whole mail is attached. To decide, answer this mail with one word in its first line,\n"
-        "approve or reject (with a reason behind it, if you like), or open this page, which only shows\n"
+        "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
+        "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"
     )
 

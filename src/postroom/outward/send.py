@@ -112,7 +112,7 @@ async def require_seen(order: Order, letter: Letter) -> None:
         return
     bcc = tuple(map(str, order.bcc))
     if await pools.COMPOSING.run(hash_again, letter.raw, bcc) != order.seen_hash:
-        raise DraftChanged("What would leave now is not what was shown. Look at it again.")
+        raise DraftChanged("What would be sent now is not what was shown. Check it again.")
 
 
 def hash_again(raw: bytes, bcc: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ async def simulate(
     path = BouncePath(message.id, delivery.position, resources.now() // DAY)
     arrivals = [to_arrival(resources, message.inbox_id, path, answer) for answer in reaction.answers]
     answers = [await read(resources, reader, arrival) for arrival in arrivals]
-    return Receipt(250, "2.0.0 Taken by the simulator.", answers=tuple(answers))
+    return Receipt(250, "2.0.0 Accepted by the simulator.", answers=tuple(answers))
 
 
 async def read(resources: Resources, reader: Reader, arrival: Arrival) -> AcceptedMail:

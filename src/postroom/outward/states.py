@@ -84,5 +84,5 @@ def require(move: Move, state: State) -> None:
     if may(move, state):
         return
     if move in (Move.APPROVE, Move.REJECT):
-        raise NotHeld(f"This message is {state}: it does not wait for a decision.")
+        raise NotHeld(f"This message is {state}: it is not waiting for a decision.")
     raise NothingToDo(f"This message is {state}: there is nothing to {move}.")

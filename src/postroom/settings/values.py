@@ -53,7 +53,7 @@ def folder(name: str, value: str) -> Path:
     try:
         return Path(value).expanduser()
     except RuntimeError as error:
-        raise ConfigError(name, f"'{value}' names no home folder: {error}") from error
+        raise ConfigError(name, f"'{value}' has no home folder: {error}") from error
 
 
 def file(name: str, value: str) -> Path | None:
@@ -181,7 +181,7 @@ def header_names(name: str, value: str) -> frozenset[str]:
     found = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
     for header in found:
         if not _OWN_HEADER.fullmatch(header):
-            raise ConfigError(name, f"must be names of headers such as X-SMTPAPI, not '{header}'")
+            raise ConfigError(name, f"must be header names such as X-SMTPAPI, not '{header}'")
     return found
 
 

@@ -73,7 +73,7 @@ def make_folder(folder: Path) -> None:
             for each in new:
                 sync_folder(each.parent)
     except OSError as error:
-        raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be made: {error.strerror}.") from error
+        raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be created: {error.strerror}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be written.")
 

@@ -85,7 +85,7 @@ class SqliteCopy:
 
     def require_empty(self) -> None:
         if self._path.exists():
-            raise StorageError(f"{self._path} is there already. Restore into an empty data folder.")
+            raise StorageError(f"{self._path} already exists. Restore into an empty data folder.")
 
     def put(self, files: Sequence[Path]) -> None:
         (self._restored,) = files
@@ -147,7 +147,7 @@ class PostgresCopy:
     def require_empty(self) -> None:
         with suppress(psycopg.errors.UndefinedTable):
             if self._connection.execute("select 1 from accounts limit 1").fetchone() is not None:
-                raise StorageError("The database holds accounts already. Restore into an empty one.")
+                raise StorageError("The database already has accounts. Restore into an empty one.")
         self._connection.rollback()
 
     def put(self, files: Sequence[Path]) -> None:
@@ -240,7 +240,7 @@ def in_order(tables: Sequence[str], names: set[tuple[str, str]]) -> list[str]:
     while rest := [table for table in tables if table not in ordered]:
         free = [each for each in rest if not any((each, other) in names for other in rest if other != each)]
         if not free:
-            raise StorageError("The tables name each other in a circle.")
+            raise StorageError("The tables reference each other in a circle.")
         ordered += free
     return ordered
 

@@ -113,7 +113,7 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: T
         except FileNotFoundError:
             if source.is_named_now(name):
                 raise StorageError(
-                    f"The file {name} is missing, and mail still names it. See: postroom verify"
+                    f"The file {name} is missing, but mail still refers to it. See: postroom verify"
                 ) from None
             manifest.gone.append(name)
             continue
@@ -171,7 +171,7 @@ def read_manifest(path: Path) -> Manifest:
         said = {name: value for name, value in json.loads(written[-1]).items() if name in known}
         manifest = Manifest(**said)
     except (IndexError, ValueError, TypeError, AttributeError) as error:
-        raise StorageError(f"{path} is not a whole backup.") from error
+        raise StorageError(f"{path} is not a complete backup.") from error
     if manifest.format > FORMAT:
         raise StorageError(f"The backup {path} was written by a newer Postroom.")
     return manifest
@@ -183,7 +183,9 @@ def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         for entry in tar:
             file = tar.extractfile(entry) if entry.isreg() else None
             if file is None or not _is_known(entry.name):
-                raise StorageError(f"The backup {path} holds '{entry.name[:100]}', which is none of it.")
+                raise StorageError(
+                    f"The backup {path} holds '{entry.name[:100]}', which does not belong there."
+                )
             yield entry.name, file
 
 

@@ -18,9 +18,9 @@ def list_inboxes(folder: Path) -> list[str]:
         described = json.loads((folder / "account.json").read_bytes())
         found = [str(inbox["address"]) for inbox in described["inboxes"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadRequest(f"{folder} is no export of an account: account.json: {error}.") from None
+        raise BadRequest(f"{folder} is not an export of an account: account.json: {error}.") from None
     if wrong := [address for address in found if "/" in address or address.startswith(".")]:
-        raise BadRequest(f"{folder} is no export of an account: '{wrong[0]}' is no address.")
+        raise BadRequest(f"{folder} is not an export of an account: '{wrong[0]}' is not an address.")
     return found
 
 
@@ -32,7 +32,7 @@ def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
         described = [json.loads(line) for line in lines]
     if len(mails) != len(described):
         raise BadRequest(
-            f"{place} is no whole export: {len(mails)} mails, and {len(described)} in messages.jsonl."
+            f"{place} is not a complete export: {len(mails)} mails, and {len(described)} in messages.jsonl."
         )
     found = [
         _described(mail, message, now)

@@ -131,7 +131,7 @@ def open_target(url: str, setting: str = "--to") -> PostgresRows:
     row = target.execute("select pg_try_advisory_lock(%s)", (MOVE_LOCK,)).fetchone()
     if row is None or not row[0]:
         target.close()
-        raise StorageError(f"{setting}: another move into this database runs. Wait for its end.")
+        raise StorageError(f"{setting}: another move into this database is running. Wait until it ends.")
     target.execute("set synchronous_commit = off")  # the last commit, which counts, waits for all before it
     return target
 
@@ -172,9 +172,9 @@ def require_room(target: PostgresRows) -> None:
     if UNFINISHED_MOVE in tables or not tables:
         return
     if "accounts" not in tables:
-        raise StorageError(f"--to: the database holds other tables ({tables[0]}). Move into an empty one.")
+        raise StorageError(f"--to: the database has other tables ({tables[0]}). Move into an empty one.")
     if target.execute("select 1 from accounts limit 1").fetchone() is not None:
-        raise StorageError("--to: the database holds accounts already. Move into an empty one.")
+        raise StorageError("--to: the database already has accounts. Move into an empty one.")
 
 
 def is_moved(table: str) -> bool:
@@ -185,7 +185,7 @@ def describe(move: ServerMove, name: str) -> Table:
     columns = columns_of(move.target, name)
     here = {row[1] for row in move.source.execute(f'pragma table_info("{name}")')}
     if here != {column for column, _ in columns}:
-        raise StorageError(f"--to: the table {name} is not the one of this version. Move into an empty one.")
+        raise StorageError(f"--to: the table {name} is of another version. Move into an empty one.")
     return Table(name, [column for column, _ in columns], [kind for _, kind in columns])
 
 
@@ -287,7 +287,7 @@ def compare_table(move: ServerMove, table: Table) -> None:
         move.target.execute(f"update {UNFINISHED_MOVE} set origin = ''")
         raise StorageError(
             f"--to: the table {table.name} is not there as it is here ({there.count} rows of {here.count})."
-            " Something else has written into the database. Run the command again: it begins anew."
+            " Something else has written into the database. Run the command again: it starts over."
         )
     move.tell(here.count)
 
@@ -313,7 +313,7 @@ def told_in_one_line() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise StorageError(
-            f"--to: {in_one_line(error)}. Run the command again: it goes on where it stood."
+            f"--to: {in_one_line(error)}. Run the command again: it continues where it stopped."
         ) from error
     except sqlite3.Error as error:
         raise StorageError(f"POSTROOM_DATA_DIR: the database cannot be read: {error}.") from error

@@ -32,7 +32,7 @@ def require_taken(named: Iterable[str], query: type[Struct] | None) -> None:
         if name not in NAMES:
             continue
         if name not in taken_by(query):
-            raise BadRequest(f"{name} is no filter here. It would not narrow anything.", field=name)
+            raise BadRequest(f"{name} is not a filter of this request.", field=name)
         if name in found:
-            raise BadRequest(f"{name} stands here more than once.", field=name)
+            raise BadRequest(f"{name} is given more than once.", field=name)
         found.add(name)

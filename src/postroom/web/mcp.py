@@ -183,7 +183,7 @@ def require_post(request: Request) -> None:
     """There is no stream to GET and no session to DELETE (MCP, Streamable HTTP)."""
     if request.method != "POST":
         raise MethodNotAllowed(
-            f"{request.scope['path']} takes POST, not {request.method[:20]}.", allow=["POST"]
+            f"{request.scope['path']} accepts POST, not {request.method[:20]}.", allow=["POST"]
         )
 
 

@@ -19,25 +19,25 @@ from postroom.resources import WorkerCounts
 # Gauges, read on request.
 GAUGES = {
     "postroom_disk_free_bytes": "Free space for the data folder.",
-    "postroom_queue_oldest_seconds": "How long the oldest delivery waits.",
+    "postroom_queue_oldest_seconds": "How long the oldest delivery has waited.",
     "postroom_worker_restarts": "Workers replaced since the start.",
     "postroom_streams": "Open event streams of this process.",
     "postroom_smtp_sessions": "SMTP clients connected now.",
     "postroom_imap_sessions": "Mail programs connected now.",
     "postroom_submission_sessions": "Mail programs connected now to send.",
-    "postroom_journal_bytes": "Of mail that is in the journal: some is waiting, some is stored already.",
+    "postroom_journal_bytes": "Mail in the journal: some is waiting, some is already stored.",
     "postroom_journal_set_aside": "Mails that could not be stored and were set aside.",
-    "postroom_certificate_expiry_timestamp_seconds": "When the certificate ends, in Unix time.",
+    "postroom_certificate_expiry_timestamp_seconds": "When the certificate expires, in Unix time.",
 }
 # And those with a label.
 LABELLED = {
-    "postroom_loops_down": ("Loops of this process that do not work now.", "loop"),
+    "postroom_loops_down": ("Loops of this process that are failing now.", "loop"),
     "postroom_loop_failures": ("How often loops of this process failed since its start.", "loop"),
     "postroom_workers": ("Processes that take mail in.", "state"),
     "postroom_queue_depth": ("What waits, by kind; counted up to 10,000.", "kind"),
     "postroom_queue_age_seconds": ("How long the first of each kind has been due.", "kind"),
-    "postroom_pool_jobs": ("Jobs of a pool of threads, with those that wait.", "pool"),
-    "postroom_pool_threads": ("Threads that a pool may have.", "pool"),
+    "postroom_pool_jobs": ("Jobs of a thread pool, including waiting ones.", "pool"),
+    "postroom_pool_threads": ("Maximum threads of a pool.", "pool"),
 }
 
 

@@ -57,14 +57,14 @@ async def health(site: Site) -> server_shapes.Health:
 
 
 async def ready(site: Site) -> server_shapes.Readiness:
-    """Can it do its work: what is stored is kept, mail is taken in, and every loop goes on"""
+    """Can it work: storage is writable, mail is taken in, and every loop runs"""
     if site.resources.draining.is_set():
         raise Unavailable("The server is about to stop.", retry_after=5)
     await site.readiness.require()
     found = await site.resources.db.read(indexing.progress)
     workers = site.resources.workers
     if workers.expected and not workers.running:
-        raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
+        raise Unavailable("No worker can take mail in. One is being started.", retry_after=5)
     return server_shapes.Readiness(
         server_shapes.Workers(workers.expected, workers.running, workers.restarts),
         server_shapes.SearchProgress(found.waiting, found.earlier_percent),
@@ -80,18 +80,18 @@ async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:
 
 
 async def describe_mcp_below(site: Site) -> server_shapes.ProtectedResource:
-    """The same, at the address that RFC 9728 makes from that of the resource"""
+    """The same, at the resource's own RFC 9728 address"""
     return await describe_mcp(site)
 
 
 async def mta_sts_policy(site: Site) -> Response:
-    """By which domains whose mail comes here ask for TLS (RFC 8461), whatever the host in the URL"""
+    """The MTA-STS policy of domains whose mail comes here (RFC 8461), for any host in the URL"""
     policy = check_domain.own_policy(site.resources.config)
     return Response(policy, media_type="text/plain; charset=utf-8")
 
 
 async def autoconfig(site: Site) -> Response:
-    """What a mail program has to know to open an inbox of this server"""
+    """What a mail program needs to open an inbox of this server"""
     config = site.resources.config
     if config.imap is None:
         raise NotFound("This server has no IMAP.")
@@ -125,7 +125,7 @@ async def openapi(site: Site) -> Response:
 
 
 async def llms(site: Site) -> Response:
-    """The interface on one page, for agents"""
+    """The API on one page, for agents"""
     text = files("postroom.web").joinpath("llms.txt").read_text(encoding="utf-8")
     content = text.replace("{base_url}", site.resources.config.base_url)
     return Response(content, media_type="text/plain; charset=utf-8")

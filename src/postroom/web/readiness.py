@@ -43,7 +43,7 @@ class Readiness:
 
     async def _find_fault(self) -> str | None:
         if self._resources.damage.found:
-            return "The database file is damaged. Its operator can see where: postroom verify"
+            return "The database file is damaged. To see where: postroom verify"
         if stuck := self._resources.loops.stuck():
             return f"These loops do not work: {', '.join(stuck)}."
         return await self._try("The database", self._store_a_row) or await self._try(
@@ -57,7 +57,7 @@ class Readiness:
                 await store()
         except Exception as error:
             self._reason = _reason(error)
-            return f"{what} takes nothing now. The log says why."
+            return f"{what} accepts nothing now. The log says why."
         return None
 
     async def _store_a_row(self) -> None:

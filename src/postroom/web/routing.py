@@ -131,7 +131,7 @@ class Router:
                     return route, {name: segments[place] for place, name in route.named}
                 allowed.append(route.method)
         if allowed:
-            reason = f"{path} takes {', '.join(allowed)}, not {method[:20]}."
+            reason = f"{path} accepts {', '.join(allowed)}, not {method[:20]}."
             return MethodNotAllowed(reason, allow=allowed)
         return NotFound("No such path. /docs lists them all.")
 

@@ -105,7 +105,9 @@ class Bridge:
             return
         self._place = found
         if not self._is_kept():
-            self._note("The server no longer keeps the last event that was handled: on with the oldest one.")
+            self._note(
+                "The server no longer keeps the last event that was handled: continuing with the oldest one."
+            )
             self._move(replace(found, last_event_id=None))
 
     def _find_end(self) -> str | None:
@@ -137,7 +139,7 @@ class Bridge:
         subscription = Subscription(
             self._wanted.inbox_ids, self._wanted.event_types, self._place.last_event_id
         )
-        self._note(f"Going on behind {self._place.last_event_id}.")
+        self._note(f"Continuing after {self._place.last_event_id}.")
         yield from frames(self._client.base_url, self._client.api_key, subscription, self._note_pause)
 
     def _first(self) -> Iterator[Frame]:
@@ -161,7 +163,7 @@ class Bridge:
             pause = backoff(attempts, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
             self._note(f"{frame.event_id}: {reason}. Again in {pause:.1f} s.")
             if self._gives_up(frame, attempts, pause):
-                outcome = f"put aside, {files.put_aside(self._profile, frame.event_id, frame.text)}"
+                outcome = f"set aside, {files.put_aside(self._profile, frame.event_id, frame.text)}"
                 break
         self._move(Place(self._place.account_id, frame.event_id, datetime.now(UTC)))
         files.skip_path(self._profile).unlink(missing_ok=True)

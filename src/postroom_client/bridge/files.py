@@ -133,7 +133,7 @@ def locked(profile: str) -> Iterator[None]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+b") as file:
         if not _take_lock(file.fileno()):
-            raise BridgeFault(f"A bridge for the profile '{profile}' is running already.")
+            raise BridgeFault(f"A bridge for the profile '{profile}' is already running.")
         file.truncate(0)
         file.write(f"{os.getpid()}\n".encode())
         file.flush()

@@ -21,7 +21,7 @@ def make_handler(settings: BridgeSettings) -> Handler:
         return Endpoint(settings.forward_to, settings.token, settings.timeout_seconds)
     if settings.command:
         return Command(settings.command, settings.timeout_seconds)
-    raise BridgeFault("Say where events go: --forward-to URL or --command COMMAND.")
+    raise BridgeFault("Say where to send events: --forward-to URL or --command COMMAND.")
 
 
 class Endpoint:
@@ -29,7 +29,7 @@ class Endpoint:
 
     def __init__(self, url: str, token: str | None, timeout_seconds: float) -> None:
         if not url.startswith(("http://", "https://")):
-            raise BridgeFault(f"{url} is no http or https URL.")
+            raise BridgeFault(f"{url} is not an http or https URL.")
         headers = {"Content-Type": "application/json", "User-Agent": "postroom-bridge"}
         if token:
             headers["Authorization"] = f"Bearer {token}"

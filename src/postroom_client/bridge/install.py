@@ -36,7 +36,9 @@ def supervisor(profile: str, platform: str = sys.platform) -> Supervisor:
         return Launchd(profile)
     if platform.startswith("linux"):
         return Systemd(profile)
-    raise BridgeFault("There is no installer for this system. Have `postroom bridge run` started by yours.")
+    raise BridgeFault(
+        "There is no installer for this system. Start `postroom bridge run` with your own service manager."
+    )
 
 
 def bridge_command(profile: str) -> list[str]:
@@ -178,7 +180,7 @@ def call(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     found = shutil.which(program)
     if found is None:
         raise BridgeFault(
-            f"There is no {program} here. Have `postroom bridge run` started by your own means."
+            f"There is no {program} here. Start `postroom bridge run` with your own service manager."
         )
     return subprocess.run(  # noqa: S603 (a fixed program with arguments of our delimiters)
         [found, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_SECONDS, check=False

@@ -59,7 +59,7 @@ def moment(value: datetime | str | UnsetType | None) -> str | UnsetType | None:
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
-        raise ValueError("a moment needs a time zone: datetime.now(UTC) + …")
+        raise ValueError("a time needs a time zone: datetime.now(UTC) + …")
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

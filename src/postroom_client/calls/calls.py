@@ -159,7 +159,7 @@ def update_inbox(
 
 
 def delete_inbox(inbox_id: str) -> Call[None]:
-    """Delete an inbox and all it holds."""
+    """Delete an inbox and all its mail."""
     return Call("DELETE", path("v1", "inboxes", inbox_id), nothing)
 
 
@@ -171,7 +171,7 @@ def test_inbox_webhook(inbox_id: str) -> Call[WebhookTest]:
 
 
 def rotate_inbox_webhook_secret(inbox_id: str) -> Call[InboxSecret]:
-    """Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
+    """Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "webhook", "rotate-secret"),
@@ -189,7 +189,7 @@ def create_api_key(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
-    """Create a key that reaches this inbox alone."""
+    """Create a key for this inbox only."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "api-keys"),
@@ -211,7 +211,7 @@ def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Pa
 
 
 def delete_api_key(inbox_id: str, key_id: str) -> Call[None]:
-    """Revoke a key of an inbox, at once."""
+    """Revoke a key of an inbox at once."""
     return Call("DELETE", path("v1", "inboxes", inbox_id, "api-keys", key_id), nothing)
 
 
@@ -282,9 +282,7 @@ def update_key(
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     expires_at: datetime | str | None = None,
 ) -> Call[ApiKey]:
-    """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner
-    end.
-    """
+    """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
     return Call(
         "PATCH",
         path("v1", "api-keys", key_id),
@@ -295,7 +293,7 @@ def update_key(
 
 
 def delete_key(key_id: str) -> Call[None]:
-    """Revoke any key of the account, at once."""
+    """Revoke any key of the account at once."""
     return Call("DELETE", path("v1", "api-keys", key_id), nothing)
 
 
@@ -327,7 +325,7 @@ def list_pods(*, limit: int = 50, offset: int = 0) -> Call[Page[Pod]]:
 
 
 def get_pod(pod_id: str) -> Call[Pod]:
-    """Get a pod, by its id or your own."""
+    """Get a pod by its id or client_id."""
     return Call("GET", path("v1", "pods", pod_id), decoded(Pod))
 
 
@@ -349,7 +347,7 @@ def update_pod(
 
 
 def delete_pod(pod_id: str) -> Call[None]:
-    """Delete a pod in which nothing lies; its keys go with it."""
+    """Delete an empty pod and its keys."""
     return Call("DELETE", path("v1", "pods", pod_id), nothing)
 
 
@@ -362,7 +360,7 @@ def create_pod_key(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
-    """Create a key that reaches this pod alone."""
+    """Create a key for this pod only."""
     return Call(
         "POST",
         path("v1", "pods", pod_id, "api-keys"),
@@ -384,7 +382,7 @@ def list_pod_keys(pod_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page
 
 
 def delete_pod_key(pod_id: str, key_id: str) -> Call[None]:
-    """Revoke a key of a pod, at once."""
+    """Revoke a key of a pod at once."""
     return Call("DELETE", path("v1", "pods", pod_id, "api-keys", key_id), nothing)
 
 
@@ -427,7 +425,7 @@ def update_user(
     pod_ids: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Call[User]:
-    """Change a user's role, pods or name; who may do less from now on is signed out."""
+    """Change a user's role, pods or name; a user who may now do less is signed out."""
     return Call(
         "PATCH",
         path("v1", "users", user_id),
@@ -437,22 +435,22 @@ def update_user(
 
 
 def delete_user(user_id: str) -> Call[None]:
-    """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+    """Remove a user, with sessions, passkeys, and the keys and grants they allowed."""
     return Call("DELETE", path("v1", "users", user_id), nothing)
 
 
 def invite_user(user_id: str) -> Call[User]:
-    """Send the invitation again; the earlier link ends."""
+    """Send the invitation again; the earlier link stops working."""
     return Call("POST", path("v1", "users", user_id, "invite"), decoded(User), is_repeatable=False)
 
 
 def get_notifications() -> Call[Notifications]:
-    """Get who is told outside of the pages, and whether that works."""
+    """Get the notification targets, and whether they work."""
     return Call("GET", "/v1/notifications", decoded(Notifications))
 
 
 def set_notifications(targets: Sequence[Mapping[str, Any]]) -> Call[Notifications]:
-    """Set who is told outside of the pages; these replace the ones there."""
+    """Set the notification targets; they replace the old ones."""
     return Call("PUT", "/v1/notifications", decoded(Notifications), json=given(targets=repeated(targets)))
 
 
@@ -462,7 +460,7 @@ def give_feedback(
     *,
     context: Mapping[str, Any] | None = None,
 ) -> Call[GivenFeedback]:
-    """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+    """Report a bug, friction or something missing to the operator."""
     return Call(
         "POST",
         "/v1/feedback",
@@ -519,7 +517,7 @@ def list_all_threads(
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[Thread]]:
-    """List threads across inboxes, newest first; the total stops counting behind the page."""
+    """List threads across inboxes, newest first; the total is not counted beyond the page."""
     return Call(
         "GET",
         "/v1/threads",
@@ -572,7 +570,7 @@ def get_usage(
     inbox_id: str | None = None,
     pod_id: str | None = None,
 ) -> Call[Usage]:
-    """What was received, sent and kept, by day, inbox or pod."""
+    """What was received, sent and stored, by day, inbox or pod."""
     return Call(
         "GET",
         "/v1/usage",
@@ -615,14 +613,14 @@ def update_thread(
 
 
 def delete_thread(thread_id: str) -> Call[None]:
-    """Delete a thread and its messages for good."""
+    """Permanently delete a thread and its messages."""
     return Call("DELETE", path("v1", "threads", thread_id), nothing)
 
 
 def list_thread_messages(
     thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
 ) -> Call[ThreadMessages]:
-    """List the messages of a thread, oldest first unless told otherwise."""
+    """List the messages of a thread, oldest first by default."""
     return Call(
         "GET",
         path("v1", "threads", thread_id, "messages"),
@@ -639,7 +637,7 @@ def get_message(message_id: str) -> Call[Message]:
 
 
 def delete_message(message_id: str) -> Call[None]:
-    """Delete a message for good; what has not left does not leave any more."""
+    """Permanently delete a message; unsent mail is no longer sent."""
     return Call("DELETE", path("v1", "messages", message_id), nothing)
 
 
@@ -650,7 +648,7 @@ def update_message(
     add_labels: Sequence[str] = (),
     remove_labels: Sequence[str] = (),
 ) -> Call[Message]:
-    """Add labels to a message and remove some, or give a scheduled one another moment."""
+    """Add labels to a message and remove some, or reschedule it."""
     return Call(
         "PATCH",
         path("v1", "messages", message_id),
@@ -690,7 +688,7 @@ def get_attachment_text(message_id: str, filename: str, *, offset: int = 0) -> C
 
 
 def get_attachment_preview(message_id: str, filename: str) -> Call[bytes]:
-    """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+    """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
     return Call(
         "GET", path("v1", "attachments", message_id, filename, "preview"), content, timeout_seconds=60
     )
@@ -707,7 +705,7 @@ def list_events(
     inbox_ids: Sequence[str] = (),
     event_types: Sequence[str] = (),
 ) -> Call[EventPage]:
-    """Read the log of events, oldest first; with `wait`, hold on until there is one."""
+    """Read the log of events, oldest first; with `wait`, wait until there is one."""
     return Call(
         "GET",
         "/v1/events",
@@ -818,7 +816,7 @@ def create_draft(
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
 ) -> Call[Draft]:
-    """Begin a mail: any field of a send may still be missing."""
+    """Create a draft: any field of a send may still be missing."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "drafts"),
@@ -894,9 +892,7 @@ def update_draft(
     unsubscribe: bool | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
-    """Change a draft: what is not named stays, None clears, attachments stand in for those that were
-    there.
-    """
+    """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
     return Call(
         "PATCH",
         path("v1", "drafts", draft_id),
@@ -931,7 +927,7 @@ def update_draft(
 
 
 def delete_draft(draft_id: str, *, version: int | None = None) -> Call[None]:
-    """Throw a draft away."""
+    """Delete a draft."""
     return Call("DELETE", path("v1", "drafts", draft_id), nothing, headers=if_match(version))
 
 
@@ -952,7 +948,7 @@ def add_draft_files(
 
 
 def delete_draft_file(draft_id: str, filename: str, *, version: int | None = None) -> Call[None]:
-    """Take a file off a draft."""
+    """Remove a file from a draft."""
     return Call(
         "DELETE", path("v1", "drafts", draft_id, "attachments", filename), nothing, headers=if_match(version)
     )
@@ -961,7 +957,7 @@ def delete_draft_file(draft_id: str, filename: str, *, version: int | None = Non
 def send_draft(
     draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
 ) -> Call[Sent]:
-    """Send a draft, which is gone once it is accepted."""
+    """Send a draft; it is deleted once accepted."""
     return Call(
         "POST",
         path("v1", "drafts", draft_id, "send"),
@@ -1010,7 +1006,7 @@ def update_template(
     subject: str | UnsetType | None = UNSET,
     body_html: str | UnsetType | None = UNSET,
 ) -> Call[Template]:
-    """Change a template: what is not named stays, None clears."""
+    """Change a template: missing fields stay, None clears."""
     return Call(
         "PATCH",
         path("v1", "templates", template_id),
@@ -1020,7 +1016,7 @@ def update_template(
 
 
 def delete_template(template_id: str) -> Call[None]:
-    """Delete a template; drafts and mails that were written from it stay as they are."""
+    """Delete a template; drafts and mails written from it stay as they are."""
     return Call("DELETE", path("v1", "templates", template_id), nothing)
 
 
@@ -1031,7 +1027,7 @@ def respond_to_invitation(
     comment: str = "",
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
-    """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+    """Accept or decline a message's invitation; the organizer gets the answer by mail."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "calendar", "respond"),
@@ -1042,7 +1038,7 @@ def respond_to_invitation(
 
 
 def redirect_message(message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Call[Sent]:
-    """Pass a mail on as it came, in the name of its author."""
+    """Redirect a mail unchanged, still from its author."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "redirect"),
@@ -1058,12 +1054,12 @@ def retry_message(message_id: str) -> Call[Message]:
 
 
 def cancel_message(message_id: str) -> Call[Message]:
-    """Give up on the recipients that have not accepted yet, for good."""
+    """Cancel delivery to the recipients that have not accepted yet."""
     return Call("POST", path("v1", "messages", message_id, "cancel"), decoded(Message), is_repeatable=False)
 
 
 def approve_message(message_id: str, content_hash: str, *, note: str | None = None) -> Call[Message]:
-    """Let a held message go; content_hash says which content was seen."""
+    """Approve a held message; content_hash says which content you saw."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "approve"),
@@ -1074,7 +1070,7 @@ def approve_message(message_id: str, content_hash: str, *, note: str | None = No
 
 
 def reject_message(message_id: str, *, note: str | None = None) -> Call[Message]:
-    """Refuse a held message, for good."""
+    """Reject a held message; it is never sent."""
     return Call(
         "POST",
         path("v1", "messages", message_id, "reject"),
@@ -1120,7 +1116,7 @@ def pause(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pau
 
 
 def resume(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pause]:
-    """End the pause; what nothing else holds goes."""
+    """End the pause; mail that nothing else holds is sent."""
     return Call("DELETE", "/v1/pause", decoded(Pause), query=present({"inboxId": inbox_id, "podId": pod_id}))
 
 
@@ -1145,12 +1141,12 @@ def add_suppression(address: str) -> Call[Suppression]:
 
 
 def delete_suppression(address: str) -> Call[None]:
-    """Take an address off the suppression list."""
+    """Remove an address from the suppression list."""
     return Call("DELETE", path("v1", "suppressions", address), nothing)
 
 
 def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
-    """List your domains, newest first; for keys of the account the server's own stands before them."""
+    """List your domains, newest first; for keys of the account the server's own comes first."""
     return Call(
         "GET",
         "/v1/domains",
@@ -1174,7 +1170,7 @@ def get_domain(domain_id: str) -> Call[Domain]:
 def update_domain(
     domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
 ) -> Call[Domain]:
-    """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+    """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
     return Call(
         "PATCH",
         path("v1", "domains", domain_id),
@@ -1189,16 +1185,14 @@ def delete_domain(domain_id: str) -> Call[None]:
 
 
 def get_domain_health(domain_id: str) -> Call[DomainHealth]:
-    """Look at every record of a domain and at how the world reaches this server."""
+    """Check every record of a domain and whether others reach this server."""
     return Call("GET", path("v1", "domains", domain_id, "health"), decoded(DomainHealth), timeout_seconds=60)
 
 
 def get_domain_reports(
     domain_id: str, *, first: date | str | None = None, last: date | str | None = None
 ) -> Call[DomainReports]:
-    """What other servers reported: mail in the name of a domain by source, and encryption on the way
-    to it.
-    """
+    """What other servers reported: mail from a domain by source, and encryption to it."""
     return Call(
         "GET",
         path("v1", "domains", domain_id, "reports"),
@@ -1213,7 +1207,7 @@ def verify_domain(domain_id: str) -> Call[Domain]:
 
 
 def rotate_dkim(domain_id: str) -> Call[Domain]:
-    """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+    """Create new DKIM keys; they replace the old ones once their records are found."""
     return Call(
         "POST",
         path("v1", "domains", domain_id, "rotate-dkim"),
@@ -1224,7 +1218,7 @@ def rotate_dkim(domain_id: str) -> Call[Domain]:
 
 
 def get_deliverability(*, days: Literal["1", "30", "7"] = "1") -> Call[Deliverability]:
-    """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+    """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
     return Call(
         "GET", "/v1/deliverability", decoded(Deliverability), query=present({"days": unless(days, "1")})
     )
@@ -1291,7 +1285,7 @@ def create_connection(
 
 
 def get_connection(connection_id: str) -> Call[Connection]:
-    """Get a connection and how it is."""
+    """Get a connection and its state."""
     return Call("GET", path("v1", "connections", connection_id), decoded(Connection))
 
 
@@ -1308,7 +1302,7 @@ def update_connection(
     api_key: str | None = None,
     api_url: str | UnsetType | None = UNSET,
 ) -> Call[Connection]:
-    """Change a connection; it is tried anew."""
+    """Change a connection; it is tried again."""
     return Call(
         "PATCH",
         path("v1", "connections", connection_id),
@@ -1326,7 +1320,7 @@ def update_connection(
 
 
 def delete_connection(connection_id: str) -> Call[None]:
-    """Delete a connection; mail that came by it stays."""
+    """Delete a connection; mail received through it stays."""
     return Call("DELETE", path("v1", "connections", connection_id), nothing)
 
 
@@ -1369,7 +1363,7 @@ def test_webhook() -> Call[WebhookTest]:
 
 
 def rotate_webhook_secret() -> Call[WebhookSecret]:
-    """Make a new secret; the old one stays valid for 24 hours."""
+    """Create a new secret; the old one stays valid for 24 hours."""
     return Call("POST", "/v1/webhook/rotate-secret", decoded(WebhookSecret), is_repeatable=False)
 
 
@@ -1451,7 +1445,7 @@ def test_listed_webhook(webhook_id: str) -> Call[WebhookTest]:
 
 
 def rotate_listed_webhook_secret(webhook_id: str) -> Call[WebhookSecret]:
-    """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+    """Create a new secret for a webhook of the list; the old one stays valid for 24 hours."""
     return Call(
         "POST",
         path("v1", "webhooks", webhook_id, "rotate-secret"),
@@ -1473,7 +1467,7 @@ def list_webhook_deliveries(
 
 
 def retry_failed_webhook_deliveries(since: datetime | str) -> Call[Retried]:
-    """Send again all that failed since a moment."""
+    """Send again all that failed since a time."""
     return Call(
         "POST",
         "/v1/webhook/deliveries/retry",
@@ -1484,7 +1478,7 @@ def retry_failed_webhook_deliveries(since: datetime | str) -> Call[Retried]:
 
 
 def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
-    """Send a delivery again, whatever became of it."""
+    """Send a delivery again, whatever its state."""
     return Call(
         "POST",
         path("v1", "webhook", "deliveries", delivery_id, "retry"),
@@ -1494,12 +1488,12 @@ def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
 
 
 def release_message(message_id: str) -> Call[Message]:
-    """Let a message in that a policy stopped, as if it came now."""
+    """Release a message that a policy stopped, as if it had just arrived."""
     return Call("POST", path("v1", "messages", message_id, "release"), decoded(Message), is_repeatable=False)
 
 
 def get_policy(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Policy]:
-    """Get the policy of an inbox, of a pod, or of all that the key reaches."""
+    """Get the policy of an inbox, a pod, or the key's whole scope."""
     return Call("GET", "/v1/policy", decoded(Policy), query=present({"inboxId": inbox_id, "podId": pod_id}))
 
 
@@ -1545,7 +1539,7 @@ def add_policy_rule(
     inbox_id: str | None = None,
     pod_id: str | None = None,
 ) -> Call[PolicyRule]:
-    """Add a rule; one that is there already is answered as it is."""
+    """Add a rule; an existing one is returned as it is."""
     return Call(
         "POST",
         "/v1/policy/rules",
@@ -1577,7 +1571,7 @@ def list_policy_audit(
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[PolicyStop]]:
-    """List what policies stopped and what was let in after all, newest first."""
+    """List what policies stopped and what was released, newest first."""
     return Call(
         "GET",
         "/v1/policy/audit",
@@ -1606,7 +1600,7 @@ def list_audit(
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[AuditEntry]]:
-    """List what was decided, and what keys tried and may not, newest first."""
+    """List who changed what, and what was refused, newest first."""
     return Call(
         "GET",
         "/v1/audit",

@@ -147,7 +147,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_inbox(self, inbox_id: str) -> None:
-        """Delete an inbox and all it holds."""
+        """Delete an inbox and all its mail."""
         return self.run(calls.delete_inbox(inbox_id))
 
     def test_inbox_webhook(self, inbox_id: str) -> WebhookTest:
@@ -155,7 +155,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.test_inbox_webhook(inbox_id))
 
     def rotate_inbox_webhook_secret(self, inbox_id: str) -> InboxSecret:
-        """Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
+        """Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
         return self.run(calls.rotate_inbox_webhook_secret(inbox_id))
 
     def create_api_key(
@@ -168,7 +168,7 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key that reaches this inbox alone."""
+        """Create a key for this inbox only."""
         return self.run(
             calls.create_api_key(
                 inbox_id,
@@ -189,7 +189,7 @@ class BlockingMethods(Protocol):
         return paging.each(self.run, calls.list_api_keys, (inbox_id,), {"limit": limit, "offset": offset})
 
     def delete_api_key(self, inbox_id: str, key_id: str) -> None:
-        """Revoke a key of an inbox, at once."""
+        """Revoke a key of an inbox at once."""
         return self.run(calls.delete_api_key(inbox_id, key_id))
 
     def get_account(self) -> Account:
@@ -258,9 +258,7 @@ class BlockingMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         expires_at: datetime | str | None = None,
     ) -> ApiKey:
-        """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner
-        end.
-        """
+        """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
         return self.run(
             calls.update_key(
                 key_id,
@@ -273,7 +271,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_key(self, key_id: str) -> None:
-        """Revoke any key of the account, at once."""
+        """Revoke any key of the account at once."""
         return self.run(calls.delete_key(key_id))
 
     def create_pod(
@@ -298,7 +296,7 @@ class BlockingMethods(Protocol):
         return paging.each(self.run, calls.list_pods, (), {"limit": limit, "offset": offset})
 
     def get_pod(self, pod_id: str) -> Pod:
-        """Get a pod, by its id or your own."""
+        """Get a pod by its id or client_id."""
         return self.run(calls.get_pod(pod_id))
 
     def update_pod(
@@ -316,7 +314,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_pod(self, pod_id: str) -> None:
-        """Delete a pod in which nothing lies; its keys go with it."""
+        """Delete an empty pod and its keys."""
         return self.run(calls.delete_pod(pod_id))
 
     def create_pod_key(
@@ -329,7 +327,7 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key that reaches this pod alone."""
+        """Create a key for this pod only."""
         return self.run(
             calls.create_pod_key(
                 pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
@@ -345,7 +343,7 @@ class BlockingMethods(Protocol):
         return paging.each(self.run, calls.list_pod_keys, (pod_id,), {"limit": limit, "offset": offset})
 
     def delete_pod_key(self, pod_id: str, key_id: str) -> None:
-        """Revoke a key of a pod, at once."""
+        """Revoke a key of a pod at once."""
         return self.run(calls.delete_pod_key(pod_id, key_id))
 
     def create_user(
@@ -379,23 +377,23 @@ class BlockingMethods(Protocol):
         pod_ids: Sequence[str] | None = None,
         name: str | None = None,
     ) -> User:
-        """Change a user's role, pods or name; who may do less from now on is signed out."""
+        """Change a user's role, pods or name; a user who may now do less is signed out."""
         return self.run(calls.update_user(user_id, role=role, pod_ids=pod_ids, name=name))
 
     def delete_user(self, user_id: str) -> None:
-        """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+        """Remove a user, with sessions, passkeys, and the keys and grants they allowed."""
         return self.run(calls.delete_user(user_id))
 
     def invite_user(self, user_id: str) -> User:
-        """Send the invitation again; the earlier link ends."""
+        """Send the invitation again; the earlier link stops working."""
         return self.run(calls.invite_user(user_id))
 
     def get_notifications(self) -> Notifications:
-        """Get who is told outside of the pages, and whether that works."""
+        """Get the notification targets, and whether they work."""
         return self.run(calls.get_notifications())
 
     def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
-        """Set who is told outside of the pages; these replace the ones there."""
+        """Set the notification targets; they replace the old ones."""
         return self.run(calls.set_notifications(targets))
 
     def give_feedback(
@@ -405,7 +403,7 @@ class BlockingMethods(Protocol):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> GivenFeedback:
-        """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+        """Report a bug, friction or something missing to the operator."""
         return self.run(calls.give_feedback(type, message, context=context))
 
     def list_threads(
@@ -482,7 +480,7 @@ class BlockingMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
-        """List threads across inboxes, newest first; the total stops counting behind the page."""
+        """List threads across inboxes, newest first; the total is not counted beyond the page."""
         return self.run(
             calls.list_all_threads(
                 inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
@@ -499,7 +497,7 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Thread]:
-        """List threads across inboxes, newest first; the total stops counting behind the page; each page
+        """List threads across inboxes, newest first; the total is not counted beyond the page; each page
         is asked for when it is wanted.
         """
         return paging.each(
@@ -568,7 +566,7 @@ class BlockingMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> Usage:
-        """What was received, sent and kept, by day, inbox or pod."""
+        """What was received, sent and stored, by day, inbox or pod."""
         return self.run(
             calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
         )
@@ -593,20 +591,20 @@ class BlockingMethods(Protocol):
         )
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread and its messages for good."""
+        """Permanently delete a thread and its messages."""
         return self.run(calls.delete_thread(thread_id))
 
     def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
     ) -> ThreadMessages:
-        """List the messages of a thread, oldest first unless told otherwise."""
+        """List the messages of a thread, oldest first by default."""
         return self.run(calls.list_thread_messages(thread_id, order=order, limit=limit, offset=offset))
 
     def iter_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 100, offset: int = 0
     ) -> Iterator[Message]:
-        """List the messages of a thread, oldest first unless told otherwise; each page is asked for when
-        it is wanted.
+        """List the messages of a thread, oldest first by default; each page is asked for when it is
+        wanted.
         """
         return paging.each(
             self.run,
@@ -620,7 +618,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.get_message(message_id))
 
     def delete_message(self, message_id: str) -> None:
-        """Delete a message for good; what has not left does not leave any more."""
+        """Permanently delete a message; unsent mail is no longer sent."""
         return self.run(calls.delete_message(message_id))
 
     def update_message(
@@ -631,7 +629,7 @@ class BlockingMethods(Protocol):
         add_labels: Sequence[str] = (),
         remove_labels: Sequence[str] = (),
     ) -> Message:
-        """Add labels to a message and remove some, or give a scheduled one another moment."""
+        """Add labels to a message and remove some, or reschedule it."""
         return self.run(
             calls.update_message(
                 message_id, send_at=send_at, add_labels=add_labels, remove_labels=remove_labels
@@ -651,7 +649,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
     def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
-        """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+        """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return self.run(calls.get_attachment_preview(message_id, filename))
 
     def list_events(
@@ -666,7 +664,7 @@ class BlockingMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> EventPage:
-        """Read the log of events, oldest first; with `wait`, hold on until there is one."""
+        """Read the log of events, oldest first; with `wait`, wait until there is one."""
         return self.run(
             calls.list_events(
                 after=after,
@@ -692,8 +690,8 @@ class BlockingMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> Iterator[Event]:
-        """Read the log of events, oldest first; with `wait`, hold on until there is one; each page is
-        asked for when it is wanted.
+        """Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked
+        for when it is wanted.
         """
         return paging.each(
             self.run,
@@ -796,7 +794,7 @@ class BlockingMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
     ) -> Draft:
-        """Begin a mail: any field of a send may still be missing."""
+        """Create a draft: any field of a send may still be missing."""
         return self.run(
             calls.create_draft(
                 inbox_id,
@@ -865,9 +863,7 @@ class BlockingMethods(Protocol):
         unsubscribe: bool | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
-        """Change a draft: what is not named stays, None clears, attachments stand in for those that were
-        there.
-        """
+        """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
         return self.run(
             calls.update_draft(
                 draft_id,
@@ -898,7 +894,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_draft(self, draft_id: str, *, version: int | None = None) -> None:
-        """Throw a draft away."""
+        """Delete a draft."""
         return self.run(calls.delete_draft(draft_id, version=version))
 
     def add_draft_files(
@@ -908,13 +904,13 @@ class BlockingMethods(Protocol):
         return self.run(calls.add_draft_files(draft_id, attachments, version=version))
 
     def delete_draft_file(self, draft_id: str, filename: str, *, version: int | None = None) -> None:
-        """Take a file off a draft."""
+        """Remove a file from a draft."""
         return self.run(calls.delete_draft_file(draft_id, filename, version=version))
 
     def send_draft(
         self, draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
     ) -> Sent:
-        """Send a draft, which is gone once it is accepted."""
+        """Send a draft; it is deleted once accepted."""
         return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     def create_template(
@@ -953,13 +949,13 @@ class BlockingMethods(Protocol):
         subject: str | UnsetType | None = UNSET,
         body_html: str | UnsetType | None = UNSET,
     ) -> Template:
-        """Change a template: what is not named stays, None clears."""
+        """Change a template: missing fields stay, None clears."""
         return self.run(
             calls.update_template(template_id, name=name, body=body, subject=subject, body_html=body_html)
         )
 
     def delete_template(self, template_id: str) -> None:
-        """Delete a template; drafts and mails that were written from it stay as they are."""
+        """Delete a template; drafts and mails written from it stay as they are."""
         return self.run(calls.delete_template(template_id))
 
     def respond_to_invitation(
@@ -970,13 +966,13 @@ class BlockingMethods(Protocol):
         comment: str = "",
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+        """Accept or decline a message's invitation; the organizer gets the answer by mail."""
         return self.run(
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
 
     def redirect_message(self, message_id: str, to: Addresses, *, idempotency_key: str | None = None) -> Sent:
-        """Pass a mail on as it came, in the name of its author."""
+        """Redirect a mail unchanged, still from its author."""
         return self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
 
     def retry_message(self, message_id: str) -> Message:
@@ -984,15 +980,15 @@ class BlockingMethods(Protocol):
         return self.run(calls.retry_message(message_id))
 
     def cancel_message(self, message_id: str) -> Message:
-        """Give up on the recipients that have not accepted yet, for good."""
+        """Cancel delivery to the recipients that have not accepted yet."""
         return self.run(calls.cancel_message(message_id))
 
     def approve_message(self, message_id: str, content_hash: str, *, note: str | None = None) -> Message:
-        """Let a held message go; content_hash says which content was seen."""
+        """Approve a held message; content_hash says which content you saw."""
         return self.run(calls.approve_message(message_id, content_hash, note=note))
 
     def reject_message(self, message_id: str, *, note: str | None = None) -> Message:
-        """Refuse a held message, for good."""
+        """Reject a held message; it is never sent."""
         return self.run(calls.reject_message(message_id, note=note))
 
     def list_approvals(
@@ -1041,7 +1037,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.pause(inbox_id=inbox_id, pod_id=pod_id))
 
     def resume(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """End the pause; what nothing else holds goes."""
+        """End the pause; mail that nothing else holds is sent."""
         return self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
@@ -1061,16 +1057,16 @@ class BlockingMethods(Protocol):
         return self.run(calls.add_suppression(address))
 
     def delete_suppression(self, address: str) -> None:
-        """Take an address off the suppression list."""
+        """Remove an address from the suppression list."""
         return self.run(calls.delete_suppression(address))
 
     def list_domains(self, *, limit: int = 50, offset: int = 0) -> Page[Domain]:
-        """List your domains, newest first; for keys of the account the server's own stands before them."""
+        """List your domains, newest first; for keys of the account the server's own comes first."""
         return self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> Iterator[Domain]:
-        """List your domains, newest first; for keys of the account the server's own stands before them;
-        each page is asked for when it is wanted.
+        """List your domains, newest first; for keys of the account the server's own comes first; each
+        page is asked for when it is wanted.
         """
         return paging.each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
@@ -1085,7 +1081,7 @@ class BlockingMethods(Protocol):
     def update_domain(
         self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
     ) -> Domain:
-        """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+        """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
         return self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     def delete_domain(self, domain_id: str) -> None:
@@ -1093,15 +1089,13 @@ class BlockingMethods(Protocol):
         return self.run(calls.delete_domain(domain_id))
 
     def get_domain_health(self, domain_id: str) -> DomainHealth:
-        """Look at every record of a domain and at how the world reaches this server."""
+        """Check every record of a domain and whether others reach this server."""
         return self.run(calls.get_domain_health(domain_id))
 
     def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail in the name of a domain by source, and encryption on the way
-        to it.
-        """
+        """What other servers reported: mail from a domain by source, and encryption to it."""
         return self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     def verify_domain(self, domain_id: str) -> Domain:
@@ -1109,11 +1103,11 @@ class BlockingMethods(Protocol):
         return self.run(calls.verify_domain(domain_id))
 
     def rotate_dkim(self, domain_id: str) -> Domain:
-        """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+        """Create new DKIM keys; they replace the old ones once their records are found."""
         return self.run(calls.rotate_dkim(domain_id))
 
     def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+        """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
         return self.run(calls.get_deliverability(days=days))
 
     def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -1172,7 +1166,7 @@ class BlockingMethods(Protocol):
         )
 
     def get_connection(self, connection_id: str) -> Connection:
-        """Get a connection and how it is."""
+        """Get a connection and its state."""
         return self.run(calls.get_connection(connection_id))
 
     def update_connection(
@@ -1189,7 +1183,7 @@ class BlockingMethods(Protocol):
         api_key: str | None = None,
         api_url: str | UnsetType | None = UNSET,
     ) -> Connection:
-        """Change a connection; it is tried anew."""
+        """Change a connection; it is tried again."""
         return self.run(
             calls.update_connection(
                 connection_id,
@@ -1206,7 +1200,7 @@ class BlockingMethods(Protocol):
         )
 
     def delete_connection(self, connection_id: str) -> None:
-        """Delete a connection; mail that came by it stays."""
+        """Delete a connection; mail received through it stays."""
         return self.run(calls.delete_connection(connection_id))
 
     def test_connection(self, connection_id: str) -> ConnectionTest:
@@ -1232,7 +1226,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.test_webhook())
 
     def rotate_webhook_secret(self) -> WebhookSecret:
-        """Make a new secret; the old one stays valid for 24 hours."""
+        """Create a new secret; the old one stays valid for 24 hours."""
         return self.run(calls.rotate_webhook_secret())
 
     def create_webhook(
@@ -1302,7 +1296,7 @@ class BlockingMethods(Protocol):
         return self.run(calls.test_listed_webhook(webhook_id))
 
     def rotate_listed_webhook_secret(self, webhook_id: str) -> WebhookSecret:
-        """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+        """Create a new secret for a webhook of the list; the old one stays valid for 24 hours."""
         return self.run(calls.rotate_listed_webhook_secret(webhook_id))
 
     def list_webhook_deliveries(
@@ -1330,19 +1324,19 @@ class BlockingMethods(Protocol):
         )
 
     def retry_failed_webhook_deliveries(self, since: datetime | str) -> Retried:
-        """Send again all that failed since a moment."""
+        """Send again all that failed since a time."""
         return self.run(calls.retry_failed_webhook_deliveries(since))
 
     def retry_webhook_delivery(self, delivery_id: str) -> WebhookDelivery:
-        """Send a delivery again, whatever became of it."""
+        """Send a delivery again, whatever its state."""
         return self.run(calls.retry_webhook_delivery(delivery_id))
 
     def release_message(self, message_id: str) -> Message:
-        """Let a message in that a policy stopped, as if it came now."""
+        """Release a message that a policy stopped, as if it had just arrived."""
         return self.run(calls.release_message(message_id))
 
     def get_policy(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Policy:
-        """Get the policy of an inbox, of a pod, or of all that the key reaches."""
+        """Get the policy of an inbox, a pod, or the key's whole scope."""
         return self.run(calls.get_policy(inbox_id=inbox_id, pod_id=pod_id))
 
     def set_policy(
@@ -1378,7 +1372,7 @@ class BlockingMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> PolicyRule:
-        """Add a rule; one that is there already is answered as it is."""
+        """Add a rule; an existing one is returned as it is."""
         return self.run(calls.add_policy_rule(direction, type, value, inbox_id=inbox_id, pod_id=pod_id))
 
     def delete_policy_rule(
@@ -1399,7 +1393,7 @@ class BlockingMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[PolicyStop]:
-        """List what policies stopped and what was let in after all, newest first."""
+        """List what policies stopped and what was released, newest first."""
         return self.run(
             calls.list_policy_audit(
                 inbox_id=inbox_id,
@@ -1425,8 +1419,8 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[PolicyStop]:
-        """List what policies stopped and what was let in after all, newest first; each page is asked for
-        when it is wanted.
+        """List what policies stopped and what was released, newest first; each page is asked for when it
+        is wanted.
         """
         return paging.each(
             self.run,
@@ -1454,7 +1448,7 @@ class BlockingMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[AuditEntry]:
-        """List what was decided, and what keys tried and may not, newest first."""
+        """List who changed what, and what was refused, newest first."""
         return self.run(
             calls.list_audit(since=since, until=until, actor=actor, action=action, limit=limit, offset=offset)
         )
@@ -1469,8 +1463,8 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[AuditEntry]:
-        """List what was decided, and what keys tried and may not, newest first; each page is asked for
-        when it is wanted.
+        """List who changed what, and what was refused, newest first; each page is asked for when it is
+        wanted.
         """
         return paging.each(
             self.run,
@@ -1677,7 +1671,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_inbox(self, inbox_id: str) -> None:
-        """Delete an inbox and all it holds."""
+        """Delete an inbox and all its mail."""
         return await self.run(calls.delete_inbox(inbox_id))
 
     async def test_inbox_webhook(self, inbox_id: str) -> WebhookTest:
@@ -1685,7 +1679,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.test_inbox_webhook(inbox_id))
 
     async def rotate_inbox_webhook_secret(self, inbox_id: str) -> InboxSecret:
-        """Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
+        """Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours."""
         return await self.run(calls.rotate_inbox_webhook_secret(inbox_id))
 
     async def create_api_key(
@@ -1698,7 +1692,7 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key that reaches this inbox alone."""
+        """Create a key for this inbox only."""
         return await self.run(
             calls.create_api_key(
                 inbox_id,
@@ -1721,7 +1715,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_api_key(self, inbox_id: str, key_id: str) -> None:
-        """Revoke a key of an inbox, at once."""
+        """Revoke a key of an inbox at once."""
         return await self.run(calls.delete_api_key(inbox_id, key_id))
 
     async def get_account(self) -> Account:
@@ -1790,9 +1784,7 @@ class AwaitedMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         expires_at: datetime | str | None = None,
     ) -> ApiKey:
-        """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner
-        end.
-        """
+        """Change any key of the account: name, approval, limits, fewer permissions, an earlier end."""
         return await self.run(
             calls.update_key(
                 key_id,
@@ -1805,7 +1797,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_key(self, key_id: str) -> None:
-        """Revoke any key of the account, at once."""
+        """Revoke any key of the account at once."""
         return await self.run(calls.delete_key(key_id))
 
     async def create_pod(
@@ -1830,7 +1822,7 @@ class AwaitedMethods(Protocol):
         return paging.async_each(self.run, calls.list_pods, (), {"limit": limit, "offset": offset})
 
     async def get_pod(self, pod_id: str) -> Pod:
-        """Get a pod, by its id or your own."""
+        """Get a pod by its id or client_id."""
         return await self.run(calls.get_pod(pod_id))
 
     async def update_pod(
@@ -1848,7 +1840,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_pod(self, pod_id: str) -> None:
-        """Delete a pod in which nothing lies; its keys go with it."""
+        """Delete an empty pod and its keys."""
         return await self.run(calls.delete_pod(pod_id))
 
     async def create_pod_key(
@@ -1861,7 +1853,7 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key that reaches this pod alone."""
+        """Create a key for this pod only."""
         return await self.run(
             calls.create_pod_key(
                 pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
@@ -1877,7 +1869,7 @@ class AwaitedMethods(Protocol):
         return paging.async_each(self.run, calls.list_pod_keys, (pod_id,), {"limit": limit, "offset": offset})
 
     async def delete_pod_key(self, pod_id: str, key_id: str) -> None:
-        """Revoke a key of a pod, at once."""
+        """Revoke a key of a pod at once."""
         return await self.run(calls.delete_pod_key(pod_id, key_id))
 
     async def create_user(
@@ -1911,23 +1903,23 @@ class AwaitedMethods(Protocol):
         pod_ids: Sequence[str] | None = None,
         name: str | None = None,
     ) -> User:
-        """Change a user's role, pods or name; who may do less from now on is signed out."""
+        """Change a user's role, pods or name; a user who may now do less is signed out."""
         return await self.run(calls.update_user(user_id, role=role, pod_ids=pod_ids, name=name))
 
     async def delete_user(self, user_id: str) -> None:
-        """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+        """Remove a user, with sessions, passkeys, and the keys and grants they allowed."""
         return await self.run(calls.delete_user(user_id))
 
     async def invite_user(self, user_id: str) -> User:
-        """Send the invitation again; the earlier link ends."""
+        """Send the invitation again; the earlier link stops working."""
         return await self.run(calls.invite_user(user_id))
 
     async def get_notifications(self) -> Notifications:
-        """Get who is told outside of the pages, and whether that works."""
+        """Get the notification targets, and whether they work."""
         return await self.run(calls.get_notifications())
 
     async def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
-        """Set who is told outside of the pages; these replace the ones there."""
+        """Set the notification targets; they replace the old ones."""
         return await self.run(calls.set_notifications(targets))
 
     async def give_feedback(
@@ -1937,7 +1929,7 @@ class AwaitedMethods(Protocol):
         *,
         context: Mapping[str, Any] | None = None,
     ) -> GivenFeedback:
-        """Tell whoever runs the server of a bug, of friction or of something that is missing."""
+        """Report a bug, friction or something missing to the operator."""
         return await self.run(calls.give_feedback(type, message, context=context))
 
     async def list_threads(
@@ -2014,7 +2006,7 @@ class AwaitedMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
-        """List threads across inboxes, newest first; the total stops counting behind the page."""
+        """List threads across inboxes, newest first; the total is not counted beyond the page."""
         return await self.run(
             calls.list_all_threads(
                 inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
@@ -2031,7 +2023,7 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Thread]:
-        """List threads across inboxes, newest first; the total stops counting behind the page; each page
+        """List threads across inboxes, newest first; the total is not counted beyond the page; each page
         is asked for when it is wanted.
         """
         return paging.async_each(
@@ -2100,7 +2092,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> Usage:
-        """What was received, sent and kept, by day, inbox or pod."""
+        """What was received, sent and stored, by day, inbox or pod."""
         return await self.run(
             calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
         )
@@ -2125,20 +2117,20 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread and its messages for good."""
+        """Permanently delete a thread and its messages."""
         return await self.run(calls.delete_thread(thread_id))
 
     async def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
     ) -> ThreadMessages:
-        """List the messages of a thread, oldest first unless told otherwise."""
+        """List the messages of a thread, oldest first by default."""
         return await self.run(calls.list_thread_messages(thread_id, order=order, limit=limit, offset=offset))
 
     def iter_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 100, offset: int = 0
     ) -> AsyncIterator[Message]:
-        """List the messages of a thread, oldest first unless told otherwise; each page is asked for when
-        it is wanted.
+        """List the messages of a thread, oldest first by default; each page is asked for when it is
+        wanted.
         """
         return paging.async_each(
             self.run,
@@ -2152,7 +2144,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.get_message(message_id))
 
     async def delete_message(self, message_id: str) -> None:
-        """Delete a message for good; what has not left does not leave any more."""
+        """Permanently delete a message; unsent mail is no longer sent."""
         return await self.run(calls.delete_message(message_id))
 
     async def update_message(
@@ -2163,7 +2155,7 @@ class AwaitedMethods(Protocol):
         add_labels: Sequence[str] = (),
         remove_labels: Sequence[str] = (),
     ) -> Message:
-        """Add labels to a message and remove some, or give a scheduled one another moment."""
+        """Add labels to a message and remove some, or reschedule it."""
         return await self.run(
             calls.update_message(
                 message_id, send_at=send_at, add_labels=add_labels, remove_labels=remove_labels
@@ -2183,7 +2175,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
     async def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
-        """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+        """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return await self.run(calls.get_attachment_preview(message_id, filename))
 
     async def list_events(
@@ -2198,7 +2190,7 @@ class AwaitedMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> EventPage:
-        """Read the log of events, oldest first; with `wait`, hold on until there is one."""
+        """Read the log of events, oldest first; with `wait`, wait until there is one."""
         return await self.run(
             calls.list_events(
                 after=after,
@@ -2224,8 +2216,8 @@ class AwaitedMethods(Protocol):
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> AsyncIterator[Event]:
-        """Read the log of events, oldest first; with `wait`, hold on until there is one; each page is
-        asked for when it is wanted.
+        """Read the log of events, oldest first; with `wait`, wait until there is one; each page is asked
+        for when it is wanted.
         """
         return paging.async_each(
             self.run,
@@ -2328,7 +2320,7 @@ class AwaitedMethods(Protocol):
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
     ) -> Draft:
-        """Begin a mail: any field of a send may still be missing."""
+        """Create a draft: any field of a send may still be missing."""
         return await self.run(
             calls.create_draft(
                 inbox_id,
@@ -2397,9 +2389,7 @@ class AwaitedMethods(Protocol):
         unsubscribe: bool | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
-        """Change a draft: what is not named stays, None clears, attachments stand in for those that were
-        there.
-        """
+        """Change a draft: missing fields stay, None clears, attachments replace the old ones."""
         return await self.run(
             calls.update_draft(
                 draft_id,
@@ -2430,7 +2420,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_draft(self, draft_id: str, *, version: int | None = None) -> None:
-        """Throw a draft away."""
+        """Delete a draft."""
         return await self.run(calls.delete_draft(draft_id, version=version))
 
     async def add_draft_files(
@@ -2440,13 +2430,13 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.add_draft_files(draft_id, attachments, version=version))
 
     async def delete_draft_file(self, draft_id: str, filename: str, *, version: int | None = None) -> None:
-        """Take a file off a draft."""
+        """Remove a file from a draft."""
         return await self.run(calls.delete_draft_file(draft_id, filename, version=version))
 
     async def send_draft(
         self, draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
     ) -> Sent:
-        """Send a draft, which is gone once it is accepted."""
+        """Send a draft; it is deleted once accepted."""
         return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     async def create_template(
@@ -2489,13 +2479,13 @@ class AwaitedMethods(Protocol):
         subject: str | UnsetType | None = UNSET,
         body_html: str | UnsetType | None = UNSET,
     ) -> Template:
-        """Change a template: what is not named stays, None clears."""
+        """Change a template: missing fields stay, None clears."""
         return await self.run(
             calls.update_template(template_id, name=name, body=body, subject=subject, body_html=body_html)
         )
 
     async def delete_template(self, template_id: str) -> None:
-        """Delete a template; drafts and mails that were written from it stay as they are."""
+        """Delete a template; drafts and mails written from it stay as they are."""
         return await self.run(calls.delete_template(template_id))
 
     async def respond_to_invitation(
@@ -2506,7 +2496,7 @@ class AwaitedMethods(Protocol):
         comment: str = "",
         idempotency_key: str | None = None,
     ) -> Sent:
-        """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+        """Accept or decline a message's invitation; the organizer gets the answer by mail."""
         return await self.run(
             calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
         )
@@ -2514,7 +2504,7 @@ class AwaitedMethods(Protocol):
     async def redirect_message(
         self, message_id: str, to: Addresses, *, idempotency_key: str | None = None
     ) -> Sent:
-        """Pass a mail on as it came, in the name of its author."""
+        """Redirect a mail unchanged, still from its author."""
         return await self.run(calls.redirect_message(message_id, to, idempotency_key=idempotency_key))
 
     async def retry_message(self, message_id: str) -> Message:
@@ -2522,17 +2512,17 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.retry_message(message_id))
 
     async def cancel_message(self, message_id: str) -> Message:
-        """Give up on the recipients that have not accepted yet, for good."""
+        """Cancel delivery to the recipients that have not accepted yet."""
         return await self.run(calls.cancel_message(message_id))
 
     async def approve_message(
         self, message_id: str, content_hash: str, *, note: str | None = None
     ) -> Message:
-        """Let a held message go; content_hash says which content was seen."""
+        """Approve a held message; content_hash says which content you saw."""
         return await self.run(calls.approve_message(message_id, content_hash, note=note))
 
     async def reject_message(self, message_id: str, *, note: str | None = None) -> Message:
-        """Refuse a held message, for good."""
+        """Reject a held message; it is never sent."""
         return await self.run(calls.reject_message(message_id, note=note))
 
     async def list_approvals(
@@ -2581,7 +2571,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.pause(inbox_id=inbox_id, pod_id=pod_id))
 
     async def resume(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Pause:
-        """End the pause; what nothing else holds goes."""
+        """End the pause; mail that nothing else holds is sent."""
         return await self.run(calls.resume(inbox_id=inbox_id, pod_id=pod_id))
 
     async def get_inbox_limits(self, inbox_id: str) -> InboxLimits:
@@ -2601,16 +2591,16 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.add_suppression(address))
 
     async def delete_suppression(self, address: str) -> None:
-        """Take an address off the suppression list."""
+        """Remove an address from the suppression list."""
         return await self.run(calls.delete_suppression(address))
 
     async def list_domains(self, *, limit: int = 50, offset: int = 0) -> Page[Domain]:
-        """List your domains, newest first; for keys of the account the server's own stands before them."""
+        """List your domains, newest first; for keys of the account the server's own comes first."""
         return await self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Domain]:
-        """List your domains, newest first; for keys of the account the server's own stands before them;
-        each page is asked for when it is wanted.
+        """List your domains, newest first; for keys of the account the server's own comes first; each
+        page is asked for when it is wanted.
         """
         return paging.async_each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
@@ -2625,7 +2615,7 @@ class AwaitedMethods(Protocol):
     async def update_domain(
         self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
     ) -> Domain:
-        """Change the relay by which mail of a domain leaves (None: the server's own way), or its warm-up."""
+        """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
         return await self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     async def delete_domain(self, domain_id: str) -> None:
@@ -2633,15 +2623,13 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.delete_domain(domain_id))
 
     async def get_domain_health(self, domain_id: str) -> DomainHealth:
-        """Look at every record of a domain and at how the world reaches this server."""
+        """Check every record of a domain and whether others reach this server."""
         return await self.run(calls.get_domain_health(domain_id))
 
     async def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail in the name of a domain by source, and encryption on the way
-        to it.
-        """
+        """What other servers reported: mail from a domain by source, and encryption to it."""
         return await self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     async def verify_domain(self, domain_id: str) -> Domain:
@@ -2649,11 +2637,11 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.verify_domain(domain_id))
 
     async def rotate_dkim(self, domain_id: str) -> Domain:
-        """Make new DKIM keys; they sign once their records are found, and the old ones stop then."""
+        """Create new DKIM keys; they replace the old ones once their records are found."""
         return await self.run(calls.rotate_dkim(domain_id))
 
     async def get_deliverability(self, *, days: Literal["1", "30", "7"] = "1") -> Deliverability:
-        """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are."""
+        """How mail fared by receiving provider, which are slowed, and the progress of warm-ups."""
         return await self.run(calls.get_deliverability(days=days))
 
     async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
@@ -2712,7 +2700,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def get_connection(self, connection_id: str) -> Connection:
-        """Get a connection and how it is."""
+        """Get a connection and its state."""
         return await self.run(calls.get_connection(connection_id))
 
     async def update_connection(
@@ -2729,7 +2717,7 @@ class AwaitedMethods(Protocol):
         api_key: str | None = None,
         api_url: str | UnsetType | None = UNSET,
     ) -> Connection:
-        """Change a connection; it is tried anew."""
+        """Change a connection; it is tried again."""
         return await self.run(
             calls.update_connection(
                 connection_id,
@@ -2746,7 +2734,7 @@ class AwaitedMethods(Protocol):
         )
 
     async def delete_connection(self, connection_id: str) -> None:
-        """Delete a connection; mail that came by it stays."""
+        """Delete a connection; mail received through it stays."""
         return await self.run(calls.delete_connection(connection_id))
 
     async def test_connection(self, connection_id: str) -> ConnectionTest:
@@ -2772,7 +2760,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.test_webhook())
 
     async def rotate_webhook_secret(self) -> WebhookSecret:
-        """Make a new secret; the old one stays valid for 24 hours."""
+        """Create a new secret; the old one stays valid for 24 hours."""
         return await self.run(calls.rotate_webhook_secret())
 
     async def create_webhook(
@@ -2842,7 +2830,7 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.test_listed_webhook(webhook_id))
 
     async def rotate_listed_webhook_secret(self, webhook_id: str) -> WebhookSecret:
-        """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+        """Create a new secret for a webhook of the list; the old one stays valid for 24 hours."""
         return await self.run(calls.rotate_listed_webhook_secret(webhook_id))
 
     async def list_webhook_deliveries(
@@ -2870,19 +2858,19 @@ class AwaitedMethods(Protocol):
         )
 
     async def retry_failed_webhook_deliveries(self, since: datetime | str) -> Retried:
-        """Send again all that failed since a moment."""
+        """Send again all that failed since a time."""
         return await self.run(calls.retry_failed_webhook_deliveries(since))
 
     async def retry_webhook_delivery(self, delivery_id: str) -> WebhookDelivery:
-        """Send a delivery again, whatever became of it."""
+        """Send a delivery again, whatever its state."""
         return await self.run(calls.retry_webhook_delivery(delivery_id))
 
     async def release_message(self, message_id: str) -> Message:
-        """Let a message in that a policy stopped, as if it came now."""
+        """Release a message that a policy stopped, as if it had just arrived."""
         return await self.run(calls.release_message(message_id))
 
     async def get_policy(self, *, inbox_id: str | None = None, pod_id: str | None = None) -> Policy:
-        """Get the policy of an inbox, of a pod, or of all that the key reaches."""
+        """Get the policy of an inbox, a pod, or the key's whole scope."""
         return await self.run(calls.get_policy(inbox_id=inbox_id, pod_id=pod_id))
 
     async def set_policy(
@@ -2918,7 +2906,7 @@ class AwaitedMethods(Protocol):
         inbox_id: str | None = None,
         pod_id: str | None = None,
     ) -> PolicyRule:
-        """Add a rule; one that is there already is answered as it is."""
+        """Add a rule; an existing one is returned as it is."""
         return await self.run(calls.add_policy_rule(direction, type, value, inbox_id=inbox_id, pod_id=pod_id))
 
     async def delete_policy_rule(
@@ -2939,7 +2927,7 @@ class AwaitedMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[PolicyStop]:
-        """List what policies stopped and what was let in after all, newest first."""
+        """List what policies stopped and what was released, newest first."""
         return await self.run(
             calls.list_policy_audit(
                 inbox_id=inbox_id,
@@ -2965,8 +2953,8 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[PolicyStop]:
-        """List what policies stopped and what was let in after all, newest first; each page is asked for
-        when it is wanted.
+        """List what policies stopped and what was released, newest first; each page is asked for when it
+        is wanted.
         """
         return paging.async_each(
             self.run,
@@ -2994,7 +2982,7 @@ class AwaitedMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[AuditEntry]:
-        """List what was decided, and what keys tried and may not, newest first."""
+        """List who changed what, and what was refused, newest first."""
         return await self.run(
             calls.list_audit(since=since, until=until, actor=actor, action=action, limit=limit, offset=offset)
         )
@@ -3009,8 +2997,8 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[AuditEntry]:
-        """List what was decided, and what keys tried and may not, newest first; each page is asked for
-        when it is wanted.
+        """List who changed what, and what was refused, newest first; each page is asked for when it is
+        wanted.
         """
         return paging.async_each(
             self.run,

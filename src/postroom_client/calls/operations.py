@@ -10,11 +10,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("display_name", "text", help="The name that From shows."),
         Parameter("domain", "text", help="A verified domain of the account."),
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
-        Parameter("webhook_url", "text", help="A webhook of the inbox's own, instead of the account's."),
+        Parameter("webhook_url", "text", help="The inbox's own webhook, instead of the account's."),
         Parameter(
             "metadata",
             "pairs",
-            help="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+            help="Stored and shown, never sent. Keys that are not given stay, null removes one.",
             clears=True,
         ),
         Parameter(
@@ -28,7 +28,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "canary",
             "switch",
-            help="Its agent reads a token that has no reason to leave; a send with it is held (canary).",
+            help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
         Parameter(
             "allow_reserved",
@@ -60,12 +60,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("display_name", "text", help="The name that From shows.", clears=True),
         Parameter(
-            "webhook_url", "text", help="A webhook of the inbox's own, instead of the account's.", clears=True
+            "webhook_url", "text", help="The inbox's own webhook, instead of the account's.", clears=True
         ),
         Parameter(
             "metadata",
             "pairs",
-            help="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+            help="Stored and shown, never sent. Keys that are not given stay, null removes one.",
             clears=True,
         ),
         Parameter(
@@ -79,7 +79,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "canary",
             "switch",
-            help="Its agent reads a token that has no reason to leave; a send with it is held (canary).",
+            help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
     ),
     "delete_inbox": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
@@ -90,8 +90,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "create_api_key": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("name", "text", help="A name for people."),
-        Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
-        Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
+        Parameter("expires_at", "moment", help="When the key expires; never by default."),
         Parameter(
             "when",
             "texts",
@@ -129,8 +129,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "create_account_key": (
         Parameter("name", "text", help="A name for people."),
-        Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
-        Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
+        Parameter("expires_at", "moment", help="When the key expires; never by default."),
         Parameter(
             "when",
             "texts",
@@ -154,17 +154,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "update_key": (
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
         Parameter("name", "text", help="A name for people."),
-        Parameter("permissions", "texts", help="Fewer than it has."),
+        Parameter("permissions", "texts", help="Some of those it has."),
         Parameter("expires_at", "moment", help="Sooner than it ends now."),
     ),
     "delete_key": (Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),),
     "create_pod": (
-        Parameter("client_id", "text", help="An id of your own, unique."),
+        Parameter("client_id", "text", help="Your own id, unique."),
         Parameter("name", "text", help="A name for people."),
         Parameter(
             "outbound",
             "text",
-            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
             clears=True,
         ),
         Parameter(
@@ -187,12 +187,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "update_pod": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
-        Parameter("client_id", "text", help="An id of your own, unique.", clears=True),
+        Parameter("client_id", "text", help="Your own id, unique.", clears=True),
         Parameter("name", "text", help="A name for people.", clears=True),
         Parameter(
             "outbound",
             "text",
-            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
             clears=True,
         ),
     ),
@@ -202,8 +202,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "create_pod_key": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
         Parameter("name", "text", help="A name for people."),
-        Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
-        Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
+        Parameter("expires_at", "moment", help="When the key expires; never by default."),
         Parameter(
             "when",
             "texts",
@@ -228,7 +228,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
     ),
     "create_user": (
-        Parameter("email", "text", help="Where the person gets mail.", is_required=True),
+        Parameter("email", "text", help="The person's mail address.", is_required=True),
         Parameter(
             "role",
             "choice",
@@ -236,7 +236,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             is_required=True,
             choices=("admin", "approver", "owner", "viewer"),
         ),
-        Parameter("pod_ids", "texts", help="These pods alone; empty: the whole account."),
+        Parameter("pod_ids", "texts", help="Only these pods; empty: the whole account."),
         Parameter("name", "text", help="A name for people."),
     ),
     "list_users": (
@@ -256,7 +256,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="owner: everything; admin: all but owners; approver: read, write, approve; viewer: read.",
             choices=("admin", "approver", "owner", "viewer"),
         ),
-        Parameter("pod_ids", "texts", help="These pods alone; empty: the whole account."),
+        Parameter("pod_ids", "texts", help="Only these pods; empty: the whole account."),
         Parameter("name", "text", help="A name for people."),
     ),
     "delete_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
@@ -324,7 +324,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "q",
             "text",
-            help='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is: before: after:',
+            help='Words, "phrases", -not, a OR b, prefixes*, from: to: subject: label: in: has: is: before: after:',
             is_required=True,
         ),
         Parameter("inbox_id", "text", help="Only of this inbox."),
@@ -332,7 +332,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=20, minimum=1
         ),
-        Parameter("cursor", "text", help="`next` of the page before."),
+        Parameter("cursor", "text", help="`next` of the previous page."),
         Parameter("include_trash", "flag", help="Also what a mail program moved to Trash."),
     ),
     "get_usage": (
@@ -372,7 +372,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "delete_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "update_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter("send_at", "moment", help="The new moment of a scheduled message, with its time zone."),
+        Parameter("send_at", "moment", help="When to send a scheduled message instead, with time zone."),
         Parameter("add_labels", "texts"),
         Parameter("remove_labels", "texts"),
     ),
@@ -417,9 +417,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
-        Parameter(
-            "wait", "number", help="Seconds to hold on for an event.", default=0, minimum=0, maximum=60
-        ),
+        Parameter("wait", "number", help="Seconds to wait for an event.", default=0, minimum=0, maximum=60),
         Parameter(
             "order",
             "choice",
@@ -445,7 +443,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="1 to 998 characters; needed without threadId and forwardOf, ignored in a reply.",
         ),
-        Parameter("body_html", "text", help="An HTML form of its own, where it must differ from body."),
+        Parameter("body_html", "text", help="A separate HTML version, where it must differ from body."),
         Parameter(
             "thread_id",
             "text",
@@ -457,16 +455,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="false leaves the quoted copy of the last message out.",
             default=True,
         ),
-        Parameter("reply_to", "text", help="Where answers should go."),
+        Parameter("reply_to", "text", help="Where replies should go."),
         Parameter("cc", "addresses", help="Recipients of a copy."),
-        Parameter("bcc", "addresses", help="Recipients of a copy whom nobody else sees."),
+        Parameter("bcc", "addresses", help="Recipients of a blind copy."),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total."),
-        Parameter(
-            "automated",
-            "flag",
-            help="No person wrote this: the mail says so in its field Auto-Submitted.",
-            default=False,
-        ),
+        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", default=False),
         Parameter(
             "reply_all",
             "flag",
@@ -476,17 +469,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
         ),
-        Parameter("headers", "pairs", help="Header fields of your own: names that begin with X-."),
-        Parameter("metadata", "pairs", help="Kept with the message and shown in its events; never sent."),
-        Parameter(
-            "send_at", "moment", help="Not before this moment, at most 30 days ahead, with its time zone."
-        ),
+        Parameter("headers", "pairs", help="Your own header fields: names that begin with X-."),
+        Parameter("metadata", "pairs", help="Stored with the message and shown in its events; never sent."),
+        Parameter("send_at", "moment", help="When to send, at most 30 days ahead, with time zone."),
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it leaves.",
+            help="How long it can still be cancelled before it is sent.",
             default=0,
             minimum=0,
             maximum=120,
@@ -497,16 +488,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
         ),
-        Parameter(
-            "template",
-            "text",
-            help="Name or id of a template of the inbox, that body and subject are made from.",
-        ),
-        Parameter("fields", "pairs", help="What goes into each field of the template, as text."),
+        Parameter("template", "text", help="Name or id of a template of the inbox, for body and subject."),
+        Parameter("fields", "pairs", help="The text for each field of the template."),
         Parameter(
             "unsubscribe",
             "flag",
-            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            help="Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address.",
             default=False,
         ),
         Parameter(
@@ -519,7 +506,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("body", "text", help="Plain text, or HTML, which is detected.", clears=True),
         Parameter("subject", "text", help="The subject.", clears=True),
         Parameter(
-            "body_html", "text", help="An HTML form of its own, where it must differ from body.", clears=True
+            "body_html", "text", help="A separate HTML version, where it must differ from body.", clears=True
         ),
         Parameter(
             "thread_id",
@@ -530,16 +517,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "include_quote", "flag", help="false leaves the quoted copy of the last message out.", clears=True
         ),
-        Parameter("reply_to", "text", help="Where answers should go.", clears=True),
+        Parameter("reply_to", "text", help="Where replies should go.", clears=True),
         Parameter("cc", "addresses", help="Recipients of a copy.", clears=True),
-        Parameter("bcc", "addresses", help="Recipients of a copy whom nobody else sees.", clears=True),
+        Parameter("bcc", "addresses", help="Recipients of a blind copy.", clears=True),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total.", clears=True),
-        Parameter(
-            "automated",
-            "flag",
-            help="No person wrote this: the mail says so in its field Auto-Submitted.",
-            clears=True,
-        ),
+        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", clears=True),
         Parameter(
             "reply_all",
             "flag",
@@ -549,28 +531,23 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
             clears=True,
         ),
-        Parameter(
-            "headers", "pairs", help="Header fields of your own: names that begin with X-.", clears=True
-        ),
+        Parameter("headers", "pairs", help="Your own header fields: names that begin with X-.", clears=True),
         Parameter(
             "metadata",
             "pairs",
-            help="Kept with the message and shown in its events; never sent.",
+            help="Stored with the message and shown in its events; never sent.",
             clears=True,
         ),
         Parameter(
-            "send_at",
-            "moment",
-            help="Not before this moment, at most 30 days ahead, with its time zone.",
-            clears=True,
+            "send_at", "moment", help="When to send, at most 30 days ahead, with time zone.", clears=True
         ),
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it leaves.",
+            help="How long it can still be cancelled before it is sent.",
             minimum=0,
             maximum=120,
             clears=True,
@@ -585,14 +562,14 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "template",
             "text",
-            help="Name or id of a template of the inbox, that body and subject are made from.",
+            help="Name or id of a template of the inbox, for body and subject.",
             clears=True,
         ),
-        Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
+        Parameter("fields", "pairs", help="The text for each field of the template.", clears=True),
         Parameter(
             "unsubscribe",
             "flag",
-            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            help="Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address.",
             clears=True,
         ),
     ),
@@ -612,7 +589,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("body", "text", help="Plain text, or HTML, which is detected.", clears=True),
         Parameter("subject", "text", help="The subject.", clears=True),
         Parameter(
-            "body_html", "text", help="An HTML form of its own, where it must differ from body.", clears=True
+            "body_html", "text", help="A separate HTML version, where it must differ from body.", clears=True
         ),
         Parameter(
             "thread_id",
@@ -623,16 +600,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "include_quote", "flag", help="false leaves the quoted copy of the last message out.", clears=True
         ),
-        Parameter("reply_to", "text", help="Where answers should go.", clears=True),
+        Parameter("reply_to", "text", help="Where replies should go.", clears=True),
         Parameter("cc", "addresses", help="Recipients of a copy.", clears=True),
-        Parameter("bcc", "addresses", help="Recipients of a copy whom nobody else sees.", clears=True),
+        Parameter("bcc", "addresses", help="Recipients of a blind copy.", clears=True),
         Parameter("attachments", "files", help="Files to attach, 25 MB in total.", clears=True),
-        Parameter(
-            "automated",
-            "flag",
-            help="No person wrote this: the mail says so in its field Auto-Submitted.",
-            clears=True,
-        ),
+        Parameter("automated", "flag", help="Marks the mail as automated (Auto-Submitted).", clears=True),
         Parameter(
             "reply_all",
             "flag",
@@ -642,28 +614,23 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "forward_of",
             "text",
-            help="Pass on this message of the inbox, its text and its files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
+            help="Forward this message of the inbox with its text and files. A new thread, unless threadId names one; without subject it is Fwd: and the old one.",
             clears=True,
         ),
-        Parameter(
-            "headers", "pairs", help="Header fields of your own: names that begin with X-.", clears=True
-        ),
+        Parameter("headers", "pairs", help="Your own header fields: names that begin with X-.", clears=True),
         Parameter(
             "metadata",
             "pairs",
-            help="Kept with the message and shown in its events; never sent.",
+            help="Stored with the message and shown in its events; never sent.",
             clears=True,
         ),
         Parameter(
-            "send_at",
-            "moment",
-            help="Not before this moment, at most 30 days ahead, with its time zone.",
-            clears=True,
+            "send_at", "moment", help="When to send, at most 30 days ahead, with time zone.", clears=True
         ),
         Parameter(
             "undo_seconds",
             "integer",
-            help="How long it can still be cancelled before it leaves.",
+            help="How long it can still be cancelled before it is sent.",
             minimum=0,
             maximum=120,
             clears=True,
@@ -678,14 +645,14 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "template",
             "text",
-            help="Name or id of a template of the inbox, that body and subject are made from.",
+            help="Name or id of a template of the inbox, for body and subject.",
             clears=True,
         ),
-        Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
+        Parameter("fields", "pairs", help="The text for each field of the template.", clears=True),
         Parameter(
             "unsubscribe",
             "flag",
-            help="Each recipient gets a copy with a link of his own by which he wants no more (List-Unsubscribe, RFC 8058); a click suppresses his address.",
+            help="Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address.",
             clears=True,
         ),
         Parameter(
@@ -728,17 +695,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "create_template": (
         Parameter("inbox_id", "text", help="The inbox whose mails are written from it.", is_required=True),
-        Parameter("name", "text", help="By which a send names it, once in its inbox.", is_required=True),
+        Parameter("name", "text", help="Name used by sends, unique in its inbox.", is_required=True),
         Parameter(
             "body",
             "text",
-            help="Plain text, or HTML, which is detected; `{{name}}` is where a field goes.",
+            help="Plain text, or HTML, which is detected; `{{name}}` is a field.",
             is_required=True,
         ),
-        Parameter(
-            "subject", "text", help="Of mails that are written from it, unless they have one of their own."
-        ),
-        Parameter("body_html", "text", help="An HTML form of its own; what fields hold is escaped in it."),
+        Parameter("subject", "text", help="Subject of mails written from it, unless they give their own."),
+        Parameter("body_html", "text", help="A separate HTML version; field values are escaped in it."),
     ),
     "list_templates": (
         Parameter("inbox_id", "text", help="Only of this inbox."),
@@ -753,21 +718,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "get_template": (Parameter("template_id", "text", help="Id of the template, tpl_…", is_required=True),),
     "update_template": (
         Parameter("template_id", "text", help="Id of the template, tpl_…", is_required=True),
-        Parameter("name", "text", help="By which a send names it, once in its inbox."),
-        Parameter(
-            "body", "text", help="Plain text, or HTML, which is detected; `{{name}}` is where a field goes."
-        ),
+        Parameter("name", "text", help="Name used by sends, unique in its inbox."),
+        Parameter("body", "text", help="Plain text, or HTML, which is detected; `{{name}}` is a field."),
         Parameter(
             "subject",
             "text",
-            help="Of mails that are written from it, unless they have one of their own.",
+            help="Subject of mails written from it, unless they give their own.",
             clears=True,
         ),
         Parameter(
-            "body_html",
-            "text",
-            help="An HTML form of its own; what fields hold is escaped in it.",
-            clears=True,
+            "body_html", "text", help="A separate HTML version; field values are escaped in it.", clears=True
         ),
     ),
     "delete_template": (
@@ -778,18 +738,18 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "status",
             "choice",
-            help="What the organizer is told.",
+            help="The answer to the organizer.",
             is_required=True,
             choices=("accepted", "declined", "tentative"),
         ),
-        Parameter("comment", "text", help="Words to the organizer."),
+        Parameter("comment", "text", help="Message to the organizer."),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
     ),
     "redirect_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter("to", "addresses", help="Who gets the mail as it came; at most 50.", is_required=True),
+        Parameter("to", "addresses", help="Recipients of the unchanged mail; at most 50.", is_required=True),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
@@ -798,14 +758,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "cancel_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "approve_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter(
-            "content_hash", "text", help="Of the content that was seen, from `hold`.", is_required=True
-        ),
-        Parameter("note", "text", help="Why; kept, and shown in the event."),
+        Parameter("content_hash", "text", help="Hash of the content you saw, from `hold`.", is_required=True),
+        Parameter("note", "text", help="Why; saved, and shown in the event."),
     ),
     "reject_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
-        Parameter("note", "text", help="Why; kept, and shown in the event."),
+        Parameter("note", "text", help="Why; saved, and shown in the event."),
     ),
     "list_approvals": (
         Parameter(
@@ -815,8 +773,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default="held",
             choices=("approved", "cancelled", "expired", "held", "rejected", "released", "scheduled"),
         ),
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -825,16 +783,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "get_pause": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "pause": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "resume": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "get_inbox_limits": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
     "list_suppressions": (
@@ -846,7 +804,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "add_suppression": (
-        Parameter("address", "text", help="The address that gets no mail any more.", is_required=True),
+        Parameter("address", "text", help="The address that gets no more mail.", is_required=True),
     ),
     "delete_suppression": (Parameter("address", "text", help="The address.", is_required=True),),
     "list_domains": (
@@ -867,12 +825,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
             clears=True,
         ),
-        Parameter(
-            "warm_up", "switch", help="Begin with little mail to each provider, and let it grow by the day."
-        ),
+        Parameter("warm_up", "switch", help="Start with little mail to each provider and increase it daily."),
     ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "get_domain_health": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
@@ -902,17 +858,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "create_connection": (
         Parameter("kind", "choice", is_required=True, choices=("http", "imap")),
-        Parameter("host", "text", help="Of the IMAP server."),
+        Parameter("host", "text", help="Host of the IMAP server."),
         Parameter(
             "port", "integer", help="993, the default, is TLS; others STARTTLS.", minimum=1, maximum=65535
         ),
         Parameter("username", "text"),
-        Parameter("password", "text", help="Mostly an app password."),
+        Parameter("password", "text", help="Usually an app password."),
         Parameter("address", "text", help="Of the mailbox, if the username is none."),
         Parameter("folder", "text", help="INBOX by default."),
         Parameter("since", "text", help="now (the default), or a date to begin with."),
         Parameter(
-            "after", "text", help="What becomes of a mail there: leave (the default), seen, or move:FOLDER."
+            "after", "text", help="What happens to a mail there: leave (the default), seen, or move:FOLDER."
         ),
         Parameter(
             "plus_addresses",
@@ -925,11 +881,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="The service that posts.",
             choices=("cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"),
         ),
-        Parameter("inbox_id", "text", help="Where all its mail goes; else to whom it is addressed."),
+        Parameter("inbox_id", "text", help="The inbox for all its mail; otherwise the addressed one."),
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
-        Parameter("signing_key", "text", help="Proves each post. Without it the secret in the URL suffices."),
-        Parameter("api_key", "text", help="Fetches mails of Resend, which posts ids alone."),
-        Parameter("api_url", "text", help="Another address of Resend's interface."),
+        Parameter(
+            "signing_key", "text", help="Verifies each post. Without it the secret in the URL is enough."
+        ),
+        Parameter("api_key", "text", help="Fetches mails from Resend, which posts only ids."),
+        Parameter("api_url", "text", help="Another URL of Resend's API."),
     ),
     "get_connection": (
         Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
@@ -939,7 +897,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("password", "text"),
         Parameter("folder", "text"),
         Parameter(
-            "after", "text", help="What becomes of a mail there: leave (the default), seen, or move:FOLDER."
+            "after", "text", help="What happens to a mail there: leave (the default), seen, or move:FOLDER."
         ),
         Parameter(
             "plus_addresses",
@@ -949,11 +907,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "signing_key",
             "text",
-            help="Proves each post. Without it the secret in the URL suffices.",
+            help="Verifies each post. Without it the secret in the URL is enough.",
             clears=True,
         ),
         Parameter("api_key", "text"),
-        Parameter("api_url", "text", help="Another address of Resend's interface.", clears=True),
+        Parameter("api_url", "text", help="Another URL of Resend's API.", clears=True),
     ),
     "delete_connection": (
         Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
@@ -973,12 +931,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "create_webhook": (
         Parameter("url", "text", help="Where to post events.", is_required=True),
         Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
-        Parameter("inbox_ids", "texts", help="Of these inboxes."),
-        Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
-        Parameter(
-            "headers", "pairs", help="Header fields to send along; shown as ***, and *** keeps what one is."
-        ),
-        Parameter("client_id", "text", help="An id of your own, unique."),
+        Parameter("inbox_ids", "texts", help="Only of these inboxes."),
+        Parameter("pod_ids", "texts", help="Only of these pods; without pods and inboxes, all."),
+        Parameter("headers", "pairs", help="Header fields to add; shown as ***, and *** keeps the value."),
+        Parameter("client_id", "text", help="Your own id, unique."),
     ),
     "list_webhooks": (
         Parameter(
@@ -995,12 +951,10 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
         Parameter("url", "text", help="Where to post events."),
         Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
-        Parameter("inbox_ids", "texts", help="Of these inboxes."),
-        Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
-        Parameter(
-            "headers", "pairs", help="Header fields to send along; shown as ***, and *** keeps what one is."
-        ),
-        Parameter("enabled", "switch", help="true: it begins anew."),
+        Parameter("inbox_ids", "texts", help="Only of these inboxes."),
+        Parameter("pod_ids", "texts", help="Only of these pods; without pods and inboxes, all."),
+        Parameter("headers", "pairs", help="Header fields to add; shown as ***, and *** keeps the value."),
+        Parameter("enabled", "switch", help="true: it is enabled again."),
     ),
     "delete_listed_webhook": (
         Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
@@ -1023,27 +977,27 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "retry_failed_webhook_deliveries": (
-        Parameter("since", "moment", help="Deliveries made since this moment.", is_required=True),
+        Parameter("since", "moment", help="Deliveries since this time.", is_required=True),
     ),
     "retry_webhook_delivery": (
         Parameter("delivery_id", "text", help="Id of the delivery, whd_…", is_required=True),
     ),
     "release_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "get_policy": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "set_policy": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "set_policy_mode": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
         Parameter(
             "mode",
             "choice",
-            help="allowlist: only whom a rule allows.",
+            help="allowlist: only what a rule allows.",
             is_required=True,
             choices=("allowlist", "inherit", "none"),
         ),
@@ -1056,12 +1010,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "add_policy_rule": (
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
         Parameter(
             "type",
             "choice",
-            help="An allow rule counts where the mode is allowlist. A trust rule is for mail out: what is for nobody but whom such rules name is held by no always, strangers, attachments or links.",
+            help="An allow rule counts where the mode is allowlist. A trust rule is for outbound mail: if all recipients match such rules, always, strangers, attachments and links do not hold it.",
             is_required=True,
             choices=("allow", "block", "trust"),
         ),
@@ -1081,8 +1035,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "delete_policy_rule": (
         Parameter("rule_id", "text", help="Id of the rule.", is_required=True),
-        Parameter("inbox_id", "text", help="Of this inbox alone."),
-        Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "list_policy_audit": (
         Parameter("inbox_id", "text", help="Only of this inbox."),

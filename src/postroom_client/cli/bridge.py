@@ -26,10 +26,10 @@ def handling(
         str | None, typer.Option(metavar="URL", help="POST each event to this endpoint.")
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="Sent as Authorization: Bearer; better in POSTROOM_BRIDGE_TOKEN.")
+        str | None, typer.Option(help="Sent as Authorization: Bearer; safer in POSTROOM_BRIDGE_TOKEN.")
     ] = None,
     command_line: Annotated[
-        str | None, typer.Option("--command", help="Run this for each event, which it reads on stdin.")
+        str | None, typer.Option("--command", help="Run this for each event, given on stdin.")
     ] = None,
     inbox_ids: Annotated[
         list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
@@ -39,7 +39,7 @@ def handling(
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds the handler may take for an event.")] = 60,
     aside_after: Annotated[
-        int, typer.Option(min=0, help="Put an event aside after so many failed attempts; 0: try for ever.")
+        int, typer.Option(min=0, help="Set an event aside after this many failed attempts; 0: never.")
     ] = 0,
 ) -> "BridgeSettings | None":
     """The options of `run` and `install` as settings; None if no handler is given."""
@@ -64,7 +64,8 @@ def handling(
 def run(
     context: CommandContext,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="At the first start: all that the server still keeps.")
+        bool,
+        typer.Option("--from-start", help="At the first start: begin with the oldest event the server has."),
     ] = False,
     **options: Any,
 ) -> None:
@@ -84,7 +85,7 @@ def run(
 
 @command(app, "install", options=handling)
 def install(context: CommandContext, **options: Any) -> None:
-    """Have the bridge run from now on, also after a crash or a restart of the machine."""
+    """Run the bridge from now on, also after a crash or a reboot."""
     from postroom_client.bridge import files, install
     from postroom_client.bridge.handlers import make_handler
 
@@ -101,13 +102,13 @@ def install(context: CommandContext, **options: Any) -> None:
 
 def _require(settings: "BridgeSettings | None") -> "BridgeSettings":
     if settings is None:
-        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+        raise typer.BadParameter("say where to send events: --forward-to URL or --command COMMAND")
     return settings
 
 
 @command(app, "uninstall")
 def uninstall(context: CommandContext) -> None:
-    """End the bridge and forget its settings and its place."""
+    """Stop the bridge and forget its settings and position."""
     from postroom_client.bridge import files, install
 
     profile = context.settings.profile
@@ -115,21 +116,19 @@ def uninstall(context: CommandContext) -> None:
     if supervisor.path.exists():
         supervisor.uninstall()
     files.remove(profile)
-    context.done(
-        {"installed": False, "profile": profile}, f"There is no bridge for profile {profile} any more."
-    )
+    context.done({"installed": False, "profile": profile}, f"The bridge of profile {profile} is removed.")
 
 
 @command(app, "status")
 def status(context: CommandContext) -> None:
-    """Show whether the bridge runs, how far it has come, and what it is stuck on."""
+    """Show whether the bridge runs, its last event, and what it is stuck on."""
     report = survey(context.settings.profile)
     context.show_result(output.encode(report), report, _show)
 
 
 @command(app, "skip")
 def skip(context: CommandContext) -> None:
-    """Put aside the event that the bridge is stuck on, and go on behind it."""
+    """Set aside the event that the bridge is stuck on, and continue after it."""
     from postroom_client.bridge import files
     from postroom_client.bridge.files import BridgeFault
 
@@ -139,8 +138,8 @@ def skip(context: CommandContext) -> None:
         raise BridgeFault(f"The bridge of profile {profile} is not stuck.")
     event_id = place.failing.event_id
     files.ask_to_skip(profile, event_id)
-    when = "now" if bridge_state(profile)["running"] else "when it fails again after the next start"
-    sentence = f"{event_id} is put aside {when}: {files.aside_folder(profile)}"
+    when = "now" if bridge_state(profile)["running"] else "if it fails again after the next start"
+    sentence = f"{event_id} is set aside {when}: {files.aside_folder(profile)}"
     context.done({"eventId": event_id, "skipped": True, "profile": profile}, sentence)
 
 
@@ -185,7 +184,7 @@ def _require_stored_key(context: CommandContext) -> None:
     from postroom_client.bridge.files import BridgeFault
 
     if not context.is_from_profile:
-        raise BridgeFault("The service takes its key from a profile. Make one first: postroom login")
+        raise BridgeFault("The bridge takes its key from a profile. Create one first: postroom login")
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -201,9 +200,9 @@ def _show(report: dict[str, Any]) -> None:
     ]
     if failing is not None:
         pairs.append(("stuck on", f"{failing.event_id}, {failing.attempts} attempts: {failing.reason}"))
-        pairs.append(("", "give it up: postroom bridge skip"))
+        pairs.append(("", "skip it: postroom bridge skip"))
     if report["aside"]:
-        pairs.append(("put aside", f"{len(report['aside'])}, the last in {report['aside'][-1]}"))
+        pairs.append(("set aside", f"{len(report['aside'])}, the last in {report['aside'][-1]}"))
     output.print_human(output.record(pairs))
 
 

@@ -25,10 +25,12 @@ BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server (POSTROO
 ApiKeyOption = Annotated[str | None, typer.Option("--api-key", help="Key (POSTROOM_API_KEY).")]
 InboxId = Annotated[
     str | None,
-    typer.Option("--inbox-id", help="Inbox: id, address or name. Else POSTROOM_INBOX_ID or the default."),
+    typer.Option(
+        "--inbox-id", help="Inbox: id, address or name. Default: POSTROOM_INBOX_ID or the profile's inbox."
+    ),
 ]
-OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Of this inbox alone.")]
-OfPod = Annotated[str | None, typer.Option("--pod-id", help="Of this pod alone: its id or clientId.")]
+OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Only of this inbox.")]
+OfPod = Annotated[str | None, typer.Option("--pod-id", help="Only of this pod: its id or clientId.")]
 Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 

@@ -79,15 +79,15 @@ def _guarded(name: str, check: Check, client: Client, settings: Settings) -> Fin
     try:
         return check(client, settings)
     except PostroomError as error:
-        return Finding(name, "fail", error.message, "Look at the server's log.")
+        return Finding(name, "fail", error.message, "Check the server's log.")
 
 
 def check_profile_file() -> Finding:
     place = profiles.file_path()
     if not place.exists():
-        return Finding("profile", "warn", f"There is none at {place}", "Make one: postroom login")
+        return Finding("profile", "warn", f"There is none at {place}", "Create one: postroom login")
     if place.stat().st_mode & 0o077:
-        return Finding("profile", "warn", f"Others may read {place}", f"Close it: chmod 600 {place}")
+        return Finding("profile", "warn", f"Other users can read {place}", f"Protect it: chmod 600 {place}")
     return Finding("profile", "pass", str(place))
 
 
@@ -114,7 +114,7 @@ def check_key(client: Client, settings: Settings) -> Finding:
 def check_clock(client: Client, settings: Settings) -> Finding:
     date = _get(client, "/health").date
     if date is None:
-        return Finding("clock", "warn", "The server does not say its time.")
+        return Finding("clock", "warn", "The server does not report its time.")
     try:
         skew = abs(time.time() - parsedate_to_datetime(date).timestamp())
     except ValueError:
@@ -146,11 +146,11 @@ def check_search(client: Client, settings: Settings) -> Finding:
     try:
         progress = msgspec.json.decode(_get(client, "/ready").content, type=Ready).search
     except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
-        return Finding("search", "warn", "The server does not say how far its index is.")
+        return Finding("search", "warn", "The server does not report the state of its index.")
     percent, waiting = progress.earlier_percent, progress.waiting
     if percent < 100:
         return Finding(
-            "search", "warn", f"Earlier mail is being indexed: {percent:g} %", "It goes on by itself."
+            "search", "warn", f"Earlier mail is being indexed: {percent:g} %", "It continues on its own."
         )
     verdict = judge(waiting, SEARCH_WARN_MESSAGES, float("inf"))
     return Finding("search", verdict, f"{waiting} messages wait for the index")
@@ -159,7 +159,7 @@ def check_search(client: Client, settings: Settings) -> Finding:
 def check_dns(client: Client, settings: Settings) -> Finding:
     """For every domain, except one that only works on a single machine."""
     if client.me().scope != "account":
-        return Finding(DNS, "pass", "Not this key's business.")
+        return Finding(DNS, "pass", "Not visible to this key.")
     domains = [each for each in client.list_domains(limit=100).data if not is_at_home(each)]
     faults = [
         (domain, check)
@@ -169,7 +169,7 @@ def check_dns(client: Client, settings: Settings) -> Finding:
     ]
     if not faults:
         names = ", ".join(domain.domain for domain in domains)
-        return Finding(DNS, "pass", names or "No domain of your own: none needed.")
+        return Finding(DNS, "pass", names or "No domain of your own: no records needed.")
     return Finding(
         DNS,
         "fail" if any(check.name in NEEDED for _, check in faults) else "warn",
@@ -185,20 +185,20 @@ def is_at_home(domain: Domain) -> bool:
 def check_ways(client: Client, settings: Settings) -> Finding:
     """External mailboxes and services that post, as created by `postroom connect`."""
     if client.me().scope == "inbox":
-        return Finding(WAYS, "pass", "Not this key's business.")
+        return Finding(WAYS, "pass", "Not visible to this key.")
     found = list_ways(client)
     if broken := [each for each in found if each.state == "failing"]:
         told = in_short([f"{each.address or each.provider}: {each.last_error}" for each in broken], "; ")
         return Finding(WAYS, "fail", told, f"Try it: postroom connections test {broken[0].id}")
     if waiting := [each for each in found if each.last_mail_at is None]:
         names = in_short([each.address or each.provider or each.id for each in waiting], ", ")
-        return Finding(WAYS, "warn", f"No mail came yet by {names}", "Send one from outside.")
+        return Finding(WAYS, "warn", f"No mail yet from {names}", "Send one from outside.")
     if found:
         return Finding(WAYS, "pass", f"{len(found)} bring mail in.")
     if urlsplit(settings.base_url).hostname in LOCAL_HOSTS:
         step = "Connect a mailbox or a mail service: postroom connect --help"
-        return Finding(WAYS, "warn", "Nothing brings mail from outside to this machine.", step)
-    return Finding(WAYS, "pass", "Port 25 alone.")
+        return Finding(WAYS, "warn", "No mail from outside reaches this machine.", step)
+    return Finding(WAYS, "pass", "Only port 25.")
 
 
 def list_ways(client: Client) -> list[Connection]:
@@ -220,19 +220,19 @@ def in_short(names: list[str], between: str) -> str:
 def check_disk(client: Client, settings: Settings) -> Finding:
     free = _gauge(client, "postroom_disk_free_bytes")
     if free is None:
-        return Finding("disk", "warn", "The server does not say.", "Look with df on its machine.")
+        return Finding("disk", "warn", "The server does not report it.", "Check with df on its machine.")
     verdict = judge(-free, -DISK_WARN_BYTES, -DISK_FAIL_BYTES)
-    step = "" if verdict == "pass" else "Make room on the server's disk: without it mail is put off."
+    step = "" if verdict == "pass" else "Free space on the server's disk: when it is full, mail is deferred."
     return Finding("disk", verdict, f"{free / GIGABYTE:.1f} GB free", step)
 
 
 def check_queue(client: Client, settings: Settings) -> Finding:
     age = _gauge(client, "postroom_queue_oldest_seconds")
     if age is None:
-        return Finding("queue", "warn", "The server does not say how old its queue is.")
+        return Finding("queue", "warn", "The server does not report the age of its queue.")
     verdict = judge(age, QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS)
     step = "" if verdict == "pass" else "See why: postroom messages list --direction outbound"
-    return Finding("queue", verdict, f"The oldest delivery waits {age:.0f} s", step)
+    return Finding("queue", verdict, f"The oldest delivery has waited {age:.0f} s", step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +250,16 @@ class Door:
 
 PROGRAMS = "Let mail programs reach port {port} of {host}"
 SMTP = Door(
-    "SMTP port", "POSTROOM_SMTP", b"220", "mail server", "takes mail", "Let {host} take mail on port {port}"
+    "SMTP port", "POSTROOM_SMTP", b"220", "a mail server", "takes mail", "Let {host} take mail on port {port}"
 )
 IMAP = Door(
-    "IMAP port", "POSTROOM_IMAP", b"* OK", "IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
+    "IMAP port", "POSTROOM_IMAP", b"* OK", "an IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
 )
 SUBMISSION = Door(
     "submission port",
     "POSTROOM_SUBMISSION",
     b"220",
-    "mail server",
+    "a mail server",
     "takes mail of programs",
     PROGRAMS,
     SUBMISSIONS_PORT,
@@ -274,7 +274,7 @@ def check_port(door: Door, host: str, port: int) -> Finding:
     except OSError as error:
         return Finding(door.name, "fail", f"{host}:{port} does not answer: {error}", step)
     if not greeting.startswith(door.greeting):
-        return Finding(door.name, "fail", f"{host}:{port} is no {door.missing}.", step)
+        return Finding(door.name, "fail", f"{host}:{port} is not {door.missing}.", step)
     return Finding(door.name, "pass", f"{host}:{port} {door.does}.")
 
 

@@ -26,11 +26,13 @@ profiles_app = GROUPS["profiles"]
 @command(app, "login")
 def login(
     context: CommandContext,
-    url: Annotated[str, typer.Argument(help="The server; a person allows it there in a browser.")] = "",
+    url: Annotated[
+        str, typer.Argument(help="The server; a person allows the sign-in there in a browser.")
+    ] = "",
 ) -> None:
-    """Sign in, and keep the key in a profile.
+    """Sign in and save the key in a profile.
 
-    With a URL and no key, a browser opens where a person compares a code and allows it. Else the key is
+    With a URL and no key, a browser opens where a person compares a code and allows it. Otherwise the key is
     --api-key (- reads stdin), POSTROOM_API_KEY, or asked for on a terminal.
     """
     from postroom_client import profiles
@@ -48,7 +50,7 @@ def login(
     place = profiles.save(known.with_profile(name, profile, make_current=True))
     context.done(
         {"profile": name, "baseUrl": base_url, "accountId": me.account_id, "inboxId": profile.inbox_id},
-        f"Signed in to {base_url} as {me.account_name}. Profile '{name}' is kept in {place}",
+        f"Signed in to {base_url} as {me.account_name}. Profile '{name}' is saved in {place}",
     )
 
 
@@ -67,7 +69,7 @@ def list_all(context: CommandContext) -> None:
 
 @command(profiles_app, "use")
 def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
-    """Make a profile the one that commands use."""
+    """Choose the profile that commands use."""
     from postroom_client import profiles
 
     known = profiles.load()
@@ -82,25 +84,27 @@ def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name 
 def remove(
     context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]
 ) -> None:
-    """Forget a profile and the key in it; the key itself stays valid."""
+    """Remove a profile and its key from this computer; the key stays valid."""
     from postroom_client import profiles
 
     known = profiles.load()
     if known.find(name) is None:
         raise profiles.InvalidProfile(f"There is no profile '{name}'. See: postroom profiles list")
     profiles.save(known.without_profile(name))
-    context.done({"profile": name, "removed": True}, f"Profile '{name}' and its key are forgotten here.")
+    context.done(
+        {"profile": name, "removed": True}, f"Profile '{name}' and its key are removed from this computer."
+    )
 
 
 @command(app, "logout")
 def logout(context: CommandContext) -> None:
-    """Forget the profile in use and the key in it; the key itself stays valid."""
+    """Remove the profile in use and its key from this computer; the key stays valid."""
     remove(context, context.settings.profile)
 
 
 @command(app, "open")
 def open_pages(context: CommandContext) -> None:
-    """Open the pages for people in a browser; without one, print their address."""
+    """Open the dashboard in a browser; without one, print its address."""
     import webbrowser
 
     url = f"{context.settings.base_url}/app"
@@ -111,7 +115,7 @@ def open_pages(context: CommandContext) -> None:
 def _require_name(name: str) -> str:
     """It becomes part of file names."""
     if not NAME.fullmatch(name):
-        raise typer.BadParameter("a profile's name is made of letters, digits, dots, dashes, at most 64")
+        raise typer.BadParameter("a profile's name has at most 64 letters, digits, dots and dashes")
     return name
 
 
@@ -142,7 +146,7 @@ def _only_inbox(client: "Client") -> str | None:
 
 def _show_profiles(known: "Profiles") -> None:
     if not known.profiles:
-        output.note("No profile yet. Make one: postroom login")
+        output.note("No profile yet. Create one: postroom login")
         return
     rows = [
         (name, profile.base_url, profile.inbox_id or "", "current" if name == known.current else "")

@@ -12,7 +12,7 @@ from postroom_client.cli.groups import app
 @command(app, "mcp")
 def mcp(
     context: CommandContext,
-    text: Annotated[bool, typer.Option("--text", help="Answers as text alone.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Answer with text only.")] = False,
 ) -> None:
     """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
     import asyncio

@@ -25,7 +25,7 @@ INBOX = "The inbox: id, address or name."
 def argument(parameter: Parameter) -> inspect.Parameter:
     """A required positional argument."""
     noun = NOUNS.get(parameter.name)
-    told = parameter.help if noun is None else f"The {noun.word}: its id, or what it is called."
+    told = parameter.help if noun is None else f"The {noun.word}: its id or name."
     told = INBOX if parameter.name == "inbox_id" else told
     more: dict[str, Any] = {"metavar": "MOMENT"} if parameter.kind == "moment" else {}
     more |= FILES if parameter.kind == "files" else {}

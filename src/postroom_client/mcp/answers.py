@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 
 LOOK = (
-    "The answer is in structuredContent. A client that reads text alone adds ?answers=text to this address,"
+    "The answer is in structuredContent. A client that reads only text adds ?answers=text to this address,"
     " or --text to the command."
 )
 UNKNOWN = "extra_forbidden"

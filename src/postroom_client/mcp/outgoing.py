@@ -19,10 +19,10 @@ ON_ITS_WAY = "It is on its way. get_message_status says when it was accepted."
 FATES = {
     "sent": "The servers of all recipients have accepted it.",
     "failed": "It did not reach every recipient, and is not tried again.",
-    "received": "It is a mail that came in.",
+    "received": "It is a received mail.",
 }
 ENDED = {
-    "rejected": "A person refused it. It will not be sent; do not send it again unchanged.",
+    "rejected": "A person rejected it. It will not be sent; do not send it again unchanged.",
     "expired": "Nobody approved it in time. It will not be sent.",
     "cancelled": "It was cancelled. It will not be sent.",
 }
@@ -32,10 +32,10 @@ ENDED = {
 class Wait:
     """Why a mail waits or waited."""
 
-    state: Annotated[str, Field(description="held: for a person; scheduled: for its moment.")]
+    state: Annotated[str, Field(description="held: for approval; scheduled: for its time.")]
     reasons: list[str]
     expires_at: Annotated[datetime | None, Field(description="Undecided until then, it is never sent.")]
-    send_at: Annotated[datetime | None, Field(description="It does not leave before this moment.")]
+    send_at: Annotated[datetime | None, Field(description="It is not sent before this time.")]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class SentMail:
     message_id: str
     thread_id: str
     inbox_id: str
-    status: Annotated[str, Field(description="pending: accepted for good; it may still be held.")]
-    is_held: Annotated[bool, Field(description="true: it leaves only when a person approves it.")]
+    status: Annotated[str, Field(description="pending: accepted; it may still be held.")]
+    is_held: Annotated[bool, Field(description="true: it is sent only when a person approves it.")]
     hold: Wait | None
     what_happens_next: str
 
@@ -78,7 +78,7 @@ class MessageStatus:
 class DraftSummary:
     notice: Notice
     draft_id: str
-    version: Annotated[int, Field(description="It goes up with each change; send_draft takes it.")]
+    version: Annotated[int, Field(description="Rises with each change; for send_draft.")]
     inbox_id: str
     thread_id: str | None
     written_by: Annotated[str, Field(description="The name of the key that wrote it, or its id.")]
@@ -140,21 +140,21 @@ def next_step(status: str, hold: results.Hold | None) -> str:
     if hold is not None and hold.state == "held":
         return held_step(hold)
     if hold is not None and hold.state == "scheduled" and hold.send_at is not None:
-        return f"It leaves at {hold.send_at.isoformat()}. Until then cancel_message stops it."
+        return f"It is sent at {hold.send_at.isoformat()}. Until then cancel_message stops it."
     return ON_ITS_WAY
 
 
 def held_step(hold: results.Hold) -> str:
     if hold.reasons == ["paused"]:
-        return "Sending is paused. It leaves by itself when the pause ends; do not send it again."
+        return "Sending is paused. It is sent when the pause ends; do not send it again."
     until = (
         ""
         if hold.expires_at is None
         else f" If nobody does by {hold.expires_at.isoformat()}, it is never sent."
     )
     return (
-        f"It is held ({', '.join(hold.reasons)}) and has not left: a person has to approve it."
-        f"{until} Do not send it again; get_message_status says what was decided."
+        f"It is held ({', '.join(hold.reasons)}) and not sent: a person has to approve it."
+        f"{until} Do not send it again; get_message_status shows the decision."
     )
 
 

@@ -22,7 +22,7 @@ from postroom_client.mcp.results import (
 from postroom_client.results import ThreadMessages
 from postroom_client.transport.exchange import Steps
 
-TextOffset = Annotated[int, Field(description="next_offset of the piece before.", ge=0)]
+TextOffset = Annotated[int, Field(description="next_offset of the previous piece.", ge=0)]
 
 
 class Tools:
@@ -32,7 +32,7 @@ class Tools:
         self._api = api
 
     async def auth_me(self, ctx: Ctx) -> Identity:
-        """Say whose key this is, what it reaches, and which inbox is used when none is named."""
+        """Say whose key this is, its scope, and which inbox is used when none is named."""
         me = await self._api.call(ctx, calls.me())
         return results.identity(me, self._api.default_inbox_id(ctx))
 
@@ -114,9 +114,9 @@ class Tools:
                 max_length=512,
             ),
         ],
-        inbox_id: Annotated[str, Field(description="Only in this inbox; empty: in all there are.")] = "",
+        inbox_id: Annotated[str, Field(description="Only in this inbox; empty: in all.")] = "",
         limit: Limit = 10,
-        cursor: Annotated[str, Field(description="`next` of the page before.")] = "",
+        cursor: Annotated[str, Field(description="`next` of the previous page.")] = "",
     ) -> SearchResults:
         """Find mail, in and out, by words in it or its files, newest first."""
         call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)

@@ -31,7 +31,7 @@ class Identity:
     account_id: str
     account_name: str
     plan: str
-    scope: Annotated[str, Field(description="account, pod, or inbox: the key reaches one inbox alone.")]
+    scope: Annotated[str, Field(description="account, pod, or inbox: only one inbox.")]
     inbox_id: Annotated[str | None, Field(description="The inbox that tools use when none is named.")]
     permissions: Annotated[
         list[str], Field(description="Without send, what you send is held until a person approves it.")
@@ -96,15 +96,15 @@ class Mail:
     created_at: datetime | None
     delivery_role: Annotated[str | None, Field(description="cc: this inbox was only copied.")]
     automated: Annotated[bool, Field(description="A program wrote it; answering may start a loop.")]
-    new_participant: Annotated[bool, Field(description="Its sender had no part in the thread before.")]
+    new_participant: Annotated[bool, Field(description="Its sender is new in the thread.")]
     category: Annotated[str | None, Field(description="personal, automated, marketing or bounce.")]
-    auto_replyable: Annotated[bool, Field(description="Whether a program may answer it by itself.")]
+    auto_replyable: Annotated[bool, Field(description="Whether a program may answer it on its own.")]
     verdict: Annotated[
         str | None, Field(description="clean, suspicious or malicious; null: not examined yet.")
     ]
-    warning: Annotated[str, Field(description="What speaks against it; empty if nothing does.")]
-    attachments_read: Annotated[bool, Field(description="false: the text of its files is not there yet.")]
-    sender_check: Annotated[SenderCheck | None, Field(description="Whether the sender is who he says.")]
+    warning: Annotated[str, Field(description="Warnings about it; empty if none.")]
+    attachments_read: Annotated[bool, Field(description="false: the text of its files is not ready yet.")]
+    sender_check: Annotated[SenderCheck | None, Field(description="Whether the sender is verified.")]
     content: Delimited
 
 
@@ -140,7 +140,7 @@ class FoundMail:
 class SearchResults:
     notice: Notice
     messages: Annotated[list[FoundMail], Field(description="Newest first, each with a piece of it.")]
-    next: Annotated[str | None, Field(description="The cursor of the page behind; null: there is none.")]
+    next: Annotated[str | None, Field(description="The cursor of the next page; null: none.")]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ KNOWN: dict[str, Any] = {
     "attachments": Attachments,
     "idempotency_key": IdempotencyKey,
     "reply_all": Annotated[bool, Field(description="With thread_id: to all whom its last mail names.")],
-    "forward_of": Annotated[str, Field(description="A message to pass on, with its text and files.")],
+    "forward_of": Annotated[str, Field(description="A message to forward, with its text and files.")],
 }
 EMPTY: tuple[Any, ...] = ("", None, [], {})
 # Set by the tool itself; for a reply the thread is enough; templates are described by the tool itself; and

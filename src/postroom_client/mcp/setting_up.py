@@ -15,7 +15,7 @@ from postroom_client.results import Domain
 class NewInboxKey:
     key_id: str
     inbox_id: str
-    token: Annotated[str, Field(description="Shown only now.")]
+    token: Annotated[str, Field(description="Shown only once.")]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SettingUpTools:
         inbox_id: Annotated[str, Field(description="Id of the inbox, inb_…", min_length=1)],
         name: Annotated[str, Field(description="What the key is for.")] = "",
     ) -> NewInboxKey:
-        """Make a key that reaches one inbox alone, for another program. Keep it secret."""
+        """Create a key for one inbox only, for another program. Keep it secret."""
         made = await self._api.call(ctx, calls.create_api_key(inbox_id, name))
         return NewInboxKey(made.id, inbox_id, made.token or "")
 
@@ -55,7 +55,7 @@ class SettingUpTools:
         wanted = domain.lower().rstrip(".")
         found = next((each for each in page.data if each.domain == wanted), None)
         if found is None:
-            raise ToolError(f"{domain} is no domain of this account.")
+            raise ToolError(f"{domain} is not a domain of this account.")
         return _state(await self._api.call(ctx, calls.verify_domain(found.id)))
 
 

@@ -24,9 +24,7 @@ from postroom_client.mcp.send_fields import given, takes
 DraftId = Annotated[str, Field(description="Id of the draft, drf_…", min_length=1)]
 DraftVersion = Annotated[
     int,
-    Field(
-        description="The version that you read: another one is not sent. 0: whatever it says by now.", ge=0
-    ),
+    Field(description="The version you read: another one is not sent. 0: any version.", ge=0),
 ]
 BodyOrTemplate = Annotated[str, Field(description="Plain text or HTML.")]
 TemplateName = Annotated[str, Field(description="A template, instead of subject and body.")]
@@ -54,7 +52,7 @@ class WritingTools:
     ) -> SentMail:
         """Send a new mail, which starts a thread. To answer a mail use reply_to_thread.
 
-        It may be held for a person to approve: the answer says so, and what happens next.
+        It may be held for approval: the result says so, and what happens next.
         """
         found = await self._api.inbox_id(ctx, inbox_id)
         said = {"subject": subject, "body": body, "template": template, "fields": template_fields}
@@ -71,9 +69,9 @@ class WritingTools:
         template_fields: TemplateFields = None,
         **fields: Any,
     ) -> SentMail:
-        """Answer the last mail that came in a thread, to whom an answer belongs; the thread is then read.
+        """Answer the last received mail of a thread; the thread is then read.
 
-        That is its sender, or, when this inbox was only copied, those it was addressed to.
+        It goes to its sender, or, when this inbox was only copied, to those it was addressed to.
         """
         said = {"body": body, "template": template, "fields": template_fields}
         steps = sending.reply(thread_id, **given({**said, **fields}))
@@ -81,7 +79,7 @@ class WritingTools:
 
     @takes("send", but=ANSWERING)
     async def reply_all(self, ctx: Ctx, thread_id: ThreadId, body: Body, **fields: Any) -> SentMail:
-        """Answer everybody whom the last mail of a thread names; the thread is then read."""
+        """Answer everybody on the last mail of a thread; the thread is then read."""
         steps = sending.reply_all(thread_id, body, **given(fields))
         return outgoing.sent_mail(await self._api.call(ctx, steps))
 
@@ -95,7 +93,7 @@ class WritingTools:
         subject: Annotated[str, Field(description="Empty: Fwd: and the old subject.", max_length=998)] = "",
         **fields: Any,
     ) -> SentMail:
-        """Pass a mail on to others, with its text below yours and all of its files."""
+        """Forward a mail, with its text below yours and all its files."""
         steps = sending.forward(message_id, to=to, body=body, subject=subject or None, **given(fields))
         return outgoing.sent_mail(await self._api.call(ctx, steps))
 
@@ -125,7 +123,7 @@ class WritingTools:
     async def send_draft(
         self, ctx: Ctx, draft_id: DraftId, version: DraftVersion = 0, idempotency_key: IdempotencyKey = ""
     ) -> SentMail:
-        """Send a draft as it is; it may be held, and is then gone."""
+        """Send a draft as it is; it is then deleted, and the mail may be held."""
         key = idempotency_key or None
         call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
         return outgoing.sent_mail(await self._api.call(ctx, call))
@@ -135,21 +133,21 @@ class WritingTools:
         ctx: Ctx,
         message_id: MessageId,
         status: Annotated[
-            Literal["accepted", "declined", "tentative"], Field(description="What the organizer is told.")
+            Literal["accepted", "declined", "tentative"], Field(description="The answer to the organizer.")
         ],
-        comment: Annotated[str, Field(description="Words to the organizer.", max_length=2000)] = "",
+        comment: Annotated[str, Field(description="Message to the organizer.", max_length=2000)] = "",
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
-        """Answer an invitation that a mail brought; its organizer is told."""
+        """Answer a mail's invitation; the organizer gets the answer."""
         call = calls.respond_to_invitation(
             message_id, status, comment=comment, idempotency_key=idempotency_key or None
         )
         return outgoing.sent_mail(await self._api.call(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
-        """Say what became of a sent mail: held, scheduled, on its way, sent or failed, for each recipient."""
+        """Show the state of a sent mail: held, scheduled, on its way, sent or failed, for each recipient."""
         return outgoing.message_status(await self._api.call(ctx, calls.get_message(message_id)))
 
     async def cancel_message(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
-        """Give up a mail that is held, scheduled or still on its way. It cannot be revived."""
+        """Cancel a mail that is held, scheduled or still on its way. This cannot be undone."""
         return outgoing.message_status(await self._api.call(ctx, calls.cancel_message(message_id)))

@@ -129,17 +129,17 @@ def _act(step: Step, people: dict[str, Person], addresses: dict[str, str]) -> No
 
 def _require_expected(step: Step, answer: Message | None, addresses: dict[str, str]) -> None:
     if answer is None:
-        raise Mismatch(f"no answer to {step.expect} within {step.within_seconds:g} s")
+        raise Mismatch(f"no reply to {step.expect} within {step.within_seconds:g} s")
     text = f"{answer.subject}\n{answer.reply_text or answer.body_text}".lower()
     for words in step.contains:
         if fill_in(words, addresses).lower() not in text:
-            raise Mismatch(f"the answer does not contain '{words}'")
+            raise Mismatch(f"the reply does not contain '{words}'")
     for words in step.lacks:
         if fill_in(words, addresses).lower() in text:
-            raise Mismatch(f"the answer contains '{words}'")
+            raise Mismatch(f"the reply contains '{words}'")
 
 
 def _what(step: Step) -> str:
     if step.sender is not None:
         return f"{step.sender} writes"
-    return f"{step.expect} is answered" if step.expect is not None else f"{step.silence} hears nothing"
+    return f"{step.expect} is answered" if step.expect is not None else f"{step.silence} gets nothing"

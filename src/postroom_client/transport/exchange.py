@@ -133,7 +133,7 @@ def to_error(status: int, content: bytes, retry_after: int | None) -> PostroomEr
         code, message = str(body.pop("error")), str(body.pop("message"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
         return InvalidAnswer(
-            f"The server answered {status}, in words that are not Postroom's.",
+            f"The server answered {status}, but not like Postroom.",
             status=status,
             retry_after=retry_after,
         )

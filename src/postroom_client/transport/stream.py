@@ -98,7 +98,7 @@ def _read_head(text: str) -> _Head:
     try:
         return msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise StreamRefused(f"The server sent what is no event: {error}") from None
+        raise StreamRefused(f"The server sent something that is not an event: {error}") from None
 
 
 def _raise_if_final(error: Exception) -> None:

@@ -24,7 +24,7 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, ht
 def require_visible(api_key: str) -> None:
     """A key is ASCII; anything else was copied wrong, and no header could carry it."""
     if not (api_key.isascii() and api_key.isprintable()):
-        raise Unauthorized("The API key holds characters that no key has. Copy it again.")
+        raise Unauthorized("The API key has invalid characters. Copy it again.")
 
 
 def trusted() -> ssl.SSLContext:
@@ -56,7 +56,7 @@ def build(
             **_body(call, on_progress or ignore_progress),
         )
     except (httpx2.InvalidURL, ValueError) as error:
-        raise ConnectionFailed(f"{http.base_url} cannot be asked: {error}") from None
+        raise ConnectionFailed(f"{http.base_url} cannot be used: {error}") from None
 
 
 def _body(call: Call[Any], on_progress: OnProgress) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from postroom.storage.database import Tx, insert
 LIFETIME = 10 * MINUTE
 ADD_PASSKEY, USE_PASSKEY, SINGLE_SIGN_ON = "add_passkey", "use_passkey", "single_sign_on"
 MAILBOX_CONSENT = "mailbox_consent"
-REFUSED = "This attempt is too old, was answered before, or began in another browser. Try again."
+REFUSED = "This attempt has expired, was already used, or began in another browser. Try again."
 
 
 def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "") -> None:

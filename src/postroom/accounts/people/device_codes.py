@@ -39,7 +39,7 @@ class DeviceCode(Struct, frozen=True):
 def add(tx: Tx, request_id: str, address: str, now: int) -> DeviceCode:
     waiting = "from device_codes where address = :address and expires_at > :now"
     if count(tx, f"select count(*) as number {waiting}", address=address, now=now) >= WAITING_AN_ADDRESS:
-        raise RateLimitExceeded("Too many sign-ins wait from this address.", retry_after=60)
+        raise RateLimitExceeded("Too many sign-ins from this address are waiting.", retry_after=60)
     letters = "".join(secrets.choice(ALPHABET) for _ in range(8))
     code = DeviceCode(
         hash_token(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ()
@@ -81,7 +81,7 @@ def allow(tx: Tx, code: DeviceCode, maker_id: str, within: Reach, permissions: t
         request_hash=code.request_hash,
     )
     if not changed:
-        raise NotFound("Somebody has decided about this program already.")
+        raise NotFound("This program was already allowed or refused.")
 
 
 def remove(tx: Tx, request_hash: str) -> bool:

@@ -86,7 +86,7 @@ def exchange(
     _require_fitting(row, client_id, redirect_uri, verifier, resource, now)
     maker = keys.find_caller_by_id(tx, row["maker_id"], now)
     if maker is None or not set(row["permissions"].split()) <= maker.permissions:
-        raise OauthError("Whoever allowed it may no longer do that.", oauth=INVALID_GRANT)
+        raise OauthError("The person who allowed it may no longer do that.", oauth=INVALID_GRANT)
     tokens = Tokens(keys.new_token(), new_refresh_token(), tuple(row["permissions"].split()))
     key = keys.add(
         tx,
@@ -127,11 +127,11 @@ def _require_fitting(
     row: Row, client_id: str, redirect_uri: str, verifier: str, resource: str | None, now: int
 ) -> None:
     if row["expires_at"] <= now:
-        raise OauthError("This code is too old.", oauth=INVALID_GRANT)
+        raise OauthError("This code has expired.", oauth=INVALID_GRANT)
     if row["client_id"] != client_id or row["redirect_uri"] != redirect_uri:
         raise OauthError("This code was given to another program or redirect.", oauth=INVALID_GRANT)
     if not hmac.compare_digest(row["challenge"], challenge_of(verifier)):
-        raise OauthError("code_verifier does not fit the challenge.", oauth=INVALID_GRANT)
+        raise OauthError("code_verifier does not match the challenge.", oauth=INVALID_GRANT)
     if resource is not None and row["resource"] != resource:
         raise OauthError("The code is for another resource.", oauth="invalid_target")
 
@@ -143,12 +143,12 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
     if row is None:
         used = tx.one("select key_id from oauth_used_tokens where token_hash = :old", old=old)
         if used is None:
-            raise OauthError("This refresh token is unknown or has ended.", oauth=INVALID_GRANT)
+            raise OauthError("This refresh token is unknown or has expired.", oauth=INVALID_GRANT)
         end(tx, used["key_id"])
         return None
     key = keys.find(tx, row["account_id"], row["key_id"])
     if row["client_id"] != client_id or row["expires_at"] <= now or key is None:
-        raise OauthError("This refresh token is unknown or has ended.", oauth=INVALID_GRANT)
+        raise OauthError("This refresh token is unknown or has expired.", oauth=INVALID_GRANT)
     if resource is not None and row["resource"] != resource:
         raise OauthError("The grant is for another resource.", oauth="invalid_target")
     tokens = Tokens(keys.new_token(), new_refresh_token(), key.permissions)

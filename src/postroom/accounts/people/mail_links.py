@@ -68,9 +68,9 @@ def take(tx: Tx, token: str, browser: str, now: int) -> User:
     """Works once; a sign-in link only in the browser that asked for it."""
     link = find(tx, token, now)
     if link is None:
-        raise Unauthorized("This link was used before, or is too old. Ask for a new one.")
+        raise Unauthorized("This link was already used, or has expired. Ask for a new one.")
     if link.browser_hash is not None and not hmac.compare_digest(link.browser_hash, hash_token(browser)):
         raise Unauthorized("Open this link in the browser that asked for it, or ask for a new one here.")
     if not tx.run("delete from mail_links where token_hash = :token_hash", token_hash=hash_token(token)):
-        raise Unauthorized("This link was used before, or is too old. Ask for a new one.")
+        raise Unauthorized("This link was already used, or has expired. Ask for a new one.")
     return link.user

@@ -35,7 +35,7 @@ def add(
     if len(list_of_user(tx, user.id)) >= PASSKEYS_OF_A_USER:
         raise BadRequest(f"A user has at most {PASSKEYS_OF_A_USER} passkeys. Remove one first.")
     if find_by_credential(tx, credential_id) is not None:
-        raise BadRequest("This passkey is known here already.")
+        raise BadRequest("This passkey is already registered here.")
     passkey = Passkey(
         id=ids.new(ids.PASSKEY, now),
         account_id=user.account_id,
@@ -90,4 +90,4 @@ def mark_used(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> None:
         seen=passkey.sign_count,
     )
     if not is_same:
-        raise Unauthorized("This passkey was used or removed at the same moment. Try again.")
+        raise Unauthorized("This passkey was used or removed at the same time. Try again.")

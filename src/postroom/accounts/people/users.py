@@ -59,24 +59,24 @@ def require_email(address: str) -> str:
     try:
         return normalize(validate(address))
     except ValueError as error:
-        raise BadRequest(f"email is no address: {error}", field="email") from None
+        raise BadRequest(f"email is not an address: {error}", field="email") from None
 
 
 def require_role(role: str) -> None:
     if role not in PERMISSIONS:
-        raise BadRequest(f"role is one of {', '.join(ROLES)}.", field="role")
+        raise BadRequest(f"role must be one of {', '.join(ROLES)}.", field="role")
 
 
 def require_pods(tx: Tx, account_id: str, role: str, asked: Sequence[str]) -> tuple[str, ...]:
     """Returns their ids. An owner always has the whole account."""
     if asked and role == OWNER:
-        raise BadRequest("An owner has the whole account, and no pods of his own.", field="podIds")
+        raise BadRequest("An owner has the whole account: podIds must be empty.", field="podIds")
     if len(asked) > PODS_OF_A_USER:
         raise BadRequest(f"podIds has at most {PODS_OF_A_USER} pods.", field="podIds")
     found = [pods.find(tx, Reach(account_id), pod_id) for pod_id in asked]
     known = [pod.id for pod in found if pod is not None]
     if len(known) < len(asked):
-        raise BadRequest("podIds names a pod that is not there.", field="podIds")
+        raise BadRequest("podIds names a pod that does not exist.", field="podIds")
     return tuple(dict.fromkeys(known))
 
 
@@ -94,7 +94,7 @@ def add(
     names.require_clean(name, "name")
     require_role(role)
     if find_by_email(tx, account_id, email) is not None:
-        raise UserExists("There is a user with this address already.", field="email")
+        raise UserExists("There is already a user with this address.", field="email")
     if count(tx, account_id) >= USERS_OF_AN_ACCOUNT:
         raise BadRequest(f"An account has at most {USERS_OF_AN_ACCOUNT} users.")
     shown, token, held = name or email, keys.new_token(), PERMISSIONS[role]
@@ -185,7 +185,7 @@ def _count_owners(tx: Tx, account_id: str) -> int:
 def require_another_owner(tx: Tx, user: User) -> None:
     is_active_owner = user.role == OWNER and user.state == ACTIVE
     if is_active_owner and _count_owners(tx, user.account_id) < 2:
-        raise LastOwner("This is the last owner of the account. Make another one first.")
+        raise LastOwner("This is the last owner of the account. Make somebody else an owner first.")
 
 
 def put(tx: Tx, user: User) -> None:
@@ -269,7 +269,7 @@ def require_may_give(tx: Tx, caller: Caller, role: str) -> None:
     """Nobody may give, change or take away more than they have."""
     may_all = set(PERMISSIONS[role]) <= caller.permissions
     if not may_all or (role == OWNER and not is_like_owner(tx, caller)):
-        raise Forbidden(f"You may not do what the role {role} may do, and so not give or take it.")
+        raise Forbidden(f"You cannot give or remove the role {role}: it may do more than you.")
 
 
 def require_still(tx: Tx, caller: Caller, permission: str) -> None:
@@ -278,7 +278,7 @@ def require_still(tx: Tx, caller: Caller, permission: str) -> None:
         return
     user = find(tx, caller.user_id)
     if user is None or user.state != ACTIVE:
-        raise Unauthorized("This user is no longer here.")
+        raise Unauthorized("This user was removed.")
     has_pod = not user.pod_ids or caller.pod_id in user.pod_ids
     if permission not in PERMISSIONS[user.role] or not has_pod:
-        raise Forbidden("Your role has changed: you may not do that any more.")
+        raise Forbidden("Your role has changed: you may no longer do that.")

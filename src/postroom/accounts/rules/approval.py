@@ -40,7 +40,7 @@ class Approval(Struct, rename="camel", frozen=True):
     reviewers: Annotated[
         list[str],
         Meta(
-            description="Addresses of people who are asked by mail.",
+            description="Addresses of reviewers, who are asked by mail.",
             extra_json_schema={"maxItems": REVIEWERS_LIMIT},
         ),
     ] = []
@@ -77,7 +77,7 @@ def require_valid(approval: Approval) -> Approval:
         elif rule not in WORDS:
             known = ", ".join(WORDS)
             raise BadRequest(
-                f"'{rule[:50]}' is no rule of approval. There are {known} and {{overPerDay: n}}.",
+                f"'{rule[:50]}' is not an approval rule. There are {known} and {{overPerDay: n}}.",
                 field="approval",
             )
     if not 1 <= approval.expires_hours <= LONGEST_HOURS:
@@ -93,7 +93,7 @@ def _require_reviewers(addresses: list[str]) -> list[str]:
     try:
         return list(dict.fromkeys(normalize(validate(address)) for address in addresses))
     except ValueError as error:
-        raise BadRequest(f"A reviewer is no address: {error}", field="approval") from None
+        raise BadRequest(f"A reviewer is not an address: {error}", field="approval") from None
 
 
 def check_and_encode(approval: Approval | None) -> str | None:

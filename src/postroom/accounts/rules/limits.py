@@ -25,7 +25,7 @@ NEWEST_FIRST = "order by created_at desc limit 1 offset"
 
 
 class AccountLimits(Struct, rename="camel", frozen=True):
-    """What the operator allows an account; null: as much as it likes."""
+    """What the operator allows an account; null: no limit."""
 
     sends_per_minute: int | None = SENDS_PER_MINUTE
     sends_per_day: int | None = SENDS_PER_DAY

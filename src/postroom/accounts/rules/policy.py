@@ -69,7 +69,7 @@ def get(tx: Tx, within: Reach, direction: str) -> Policy:
 
 def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
     if mode not in MODES:
-        raise BadRequest(f"mode is one of {', '.join(MODES)}.", field="mode")
+        raise BadRequest(f"mode must be one of {', '.join(MODES)}.", field="mode")
     _keep(tx, within, direction, mode=mode)
 
 
@@ -115,9 +115,9 @@ def replace(
 
 def require_type(kind: str, direction: str) -> str:
     if kind not in TYPES:
-        raise BadRequest("type is allow, block or trust.", field="type")
+        raise BadRequest("type must be allow, block or trust.", field="type")
     if kind == TRUST and direction != OUTBOUND:
-        raise BadRequest("A rule of type trust is for mail out: its direction is outbound.", field="type")
+        raise BadRequest("A rule of type trust is for outbound mail only.", field="type")
     return kind
 
 
@@ -125,7 +125,7 @@ def require_value(value: str) -> str:
     try:
         return address_rules.read(value)
     except ValueError as error:
-        raise BadRequest(f"value is no rule: {error}", field="value") from None
+        raise BadRequest(f"value is not valid: {error}", field="value") from None
 
 
 def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added: int = 0) -> None:
@@ -251,7 +251,7 @@ def _find_rules(tx: Tx, direction: str, levels: Sequence[str], values: Sequence[
 
 
 class Stop(Struct, frozen=True):
-    """What a policy stopped, or what was let in after all."""
+    """What a policy stopped, or what was released."""
 
     at: int
     action: str

@@ -62,7 +62,7 @@ class TlsPolicies:
         try:
             answer = await self._fetcher.fetch("GET", url, {}, limit=mta_sts.POLICY_BYTES)
         except FetchError as error:
-            log.get().seldom("a policy of MTA-STS could not be fetched", domain=domain, reason=str(error))
+            log.get().seldom("an MTA-STS policy could not be fetched", domain=domain, reason=str(error))
             return None, UNPROVED if error.is_unproved else FETCH_ERROR
         if answer.status != OK:
             return None, FETCH_ERROR

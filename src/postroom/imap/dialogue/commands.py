@@ -157,7 +157,7 @@ def _rename(cursor: Cursor) -> RenameFolder:
 def _create(cursor: Cursor) -> CreateFolder:
     folder = cursor.folder()
     if cursor.take(b" ("):
-        raise BadCommand("no folder is made for a special use")
+        raise BadCommand("special-use folders cannot be created")
     return CreateFolder(folder)
 
 

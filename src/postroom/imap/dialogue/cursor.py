@@ -50,7 +50,7 @@ class Cursor:
 
     def require_end(self) -> None:
         if not self.is_at_end:
-            raise BadCommand("there is more than this command takes")
+            raise BadCommand("too many arguments for this command")
 
     def stands_at(self, *starts: bytes) -> bool:
         return self._text[self._at :].startswith(starts)
@@ -126,7 +126,7 @@ class Cursor:
         try:
             return names.decode(raw, self._is_utf8)
         except names.BadName:
-            raise BadCommand("this is no name of a folder") from None
+            raise BadCommand("this is not a folder name") from None
 
     def flags(self) -> frozenset[str]:
         """In brackets, or bare after STORE."""

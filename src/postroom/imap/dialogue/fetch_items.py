@@ -75,7 +75,7 @@ def _section(cursor: Cursor, is_peek: bool) -> MailSection:
             cursor.require(b".")
         kind = cursor.match(_KIND, "HEADER, TEXT or MIME").decode().upper()
         if kind == "MIME" and not path:
-            raise BadCommand("MIME is of a part")
+            raise BadCommand("MIME needs a part number")
         if kind.startswith("HEADER.FIELDS"):
             fields = _fields(cursor)
     cursor.require(b"]")

@@ -143,4 +143,4 @@ def moment(text: str) -> int:
         of_day = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return _day(days) + int((of_day - offset).total_seconds()) * 1000
     except ValueError:
-        raise BadCommand("a moment is like 17-Jul-1996 02:44:25 -0700") from None
+        raise BadCommand("a time is like 17-Jul-1996 02:44:25 -0700") from None

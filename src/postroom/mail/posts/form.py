@@ -18,7 +18,7 @@ def read_form(post: Post) -> dict[str, bytes]:
         return _read_multipart(post.body, boundary)
     if kind == b"application/x-www-form-urlencoded":
         return _read_urlencoded(post.body)
-    raise BrokenPost("The body is no form. Set the URL where the service posts multipart/form-data.")
+    raise BrokenPost("The body is not a form. Set the URL where the service posts multipart/form-data.")
 
 
 def _read_urlencoded(body: bytes) -> dict[str, bytes]:
@@ -27,7 +27,7 @@ def _read_urlencoded(body: bytes) -> dict[str, bytes]:
             body.decode("latin-1"), keep_blank_values=True, encoding="latin-1", max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise BrokenPost("The form has too many fields. Let the service post the raw mail.") from None
+        raise BrokenPost("The form has too many fields. Have the service post the raw mail.") from None
     return {name: value.encode("latin-1") for name, value in reversed(pairs)}
 
 
@@ -51,7 +51,7 @@ def _read_multipart(body: bytes, boundary: bytes) -> dict[str, bytes]:
     except ValueError as error:
         raise BrokenPost(f"The form cannot be read: {error}") from None
     if not parts.is_whole:
-        raise BrokenPost("The form has no end: it was cut on its way. Post it again.")
+        raise BrokenPost("The form is incomplete. Post it again.")
     return parts.found
 
 

@@ -55,7 +55,7 @@ def require_signed(post: Post, signing_key: str, timestamp: str, token: str, sig
     """The signature covers only time and token: a token counts for the first content that it came with."""
     if not token:
         raise ForgedPost(
-            "The post has no token in its signature. Set the URL at Mailgun: nobody else signs so."
+            "The post has no token in its signature. Set the URL at Mailgun: only it signs this way."
         )
     require_recent(timestamp, post.now, WINDOW_SECONDS)
     require_equal(hmac_hex(signing_key, f"{timestamp}{token}".encode()), signature)

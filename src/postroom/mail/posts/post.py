@@ -78,7 +78,7 @@ def require_equal(wanted: str, given: str) -> None:
 def read_object(raw: bytes | str, what: str = "The body") -> dict[str, Any]:
     document = read_document(raw, what)
     if not isinstance(document, dict):
-        raise BrokenPost(f"{what} is no JSON object. Is the URL set at the right service?")
+        raise BrokenPost(f"{what} is not a JSON object. Is the URL set at the right service?")
     return document
 
 
@@ -86,7 +86,7 @@ def read_document(raw: bytes | str, what: str = "The body") -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        raise BrokenPost(f"{what} is no JSON. Is the URL set at the right service?") from None
+        raise BrokenPost(f"{what} is not JSON. Is the URL set at the right service?") from None
 
 
 def reports_of(*documents: object) -> tuple[Report, ...]:

@@ -34,7 +34,7 @@ def read_resend(post: Post, signing_key: str) -> Posted:
     fields: dict[str, Any] = data if isinstance(data, dict) else {}
     email_id = text_of(fields, "email_id")
     if not _EMAIL_ID.fullmatch(email_id):
-        raise BrokenPost("The post names no email_id. Add the webhook for email.received at Resend.")
+        raise BrokenPost("The post has no email_id. Add the webhook for email.received at Resend.")
     return Posted(post_id, fetch=email_id)
 
 
@@ -44,7 +44,7 @@ def require_signed(post: Post, secret: str, post_id: str) -> None:
     try:
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except (binascii.Error, ValueError):
-        raise ForgedPost("signingKey is no secret of Resend, which begins with whsec_.") from None
+        raise ForgedPost("signingKey is not a Resend secret, which begins with whsec_.") from None
     wanted = base64.b64encode(
         hmac.digest(key, f"{post_id}.{timestamp}.".encode("utf-8", "replace") + post.body, hashlib.sha256)
     )
@@ -58,5 +58,5 @@ def download_url(answer: bytes) -> str:
     raw = read_object(answer, "The answer of Resend").get("raw")
     url = text_of(raw, "download_url") if isinstance(raw, dict) else ""
     if not url:
-        raise BrokenPost("Resend's answer names no raw mail. Give an apiKey with full access.")
+        raise BrokenPost("Resend's answer has no raw mail. Give an apiKey with full access.")
     return url

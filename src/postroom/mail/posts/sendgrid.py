@@ -42,7 +42,9 @@ def read_sendgrid(post: Post, signing_key: str) -> Posted:
 def _read_events(post: Post) -> Posted:
     events = read_document(post.body)
     if not isinstance(events, list):
-        raise BrokenPost("The body is no list of events. Set the URL under Event Webhook or Inbound Parse.")
+        raise BrokenPost(
+            "The body is not a list of events. Set the URL under Event Webhook or Inbound Parse."
+        )
     return Posted(reports=reports_of(*events[:1000]))
 
 
@@ -59,7 +61,7 @@ def require_signed(post: Post, public_key: str) -> None:
         key = load_der_public_key(base64.b64decode(public_key))
         signature = base64.b64decode(post.headers.get(SIGNATURE, ""), validate=True)
         if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise ForgedPost("signingKey is no key of SendGrid. Copy the verification key, in base64.")
+            raise ForgedPost("signingKey is not a SendGrid key. Copy the verification key, in base64.")
         key.verify(signature, timestamp.encode() + post.body, ec.ECDSA(hashes.SHA256()))
     except (InvalidSignature, binascii.Error, ValueError):
         raise ForgedPost("The signature of the post is wrong. Compare signingKey with SendGrid's.") from None

@@ -61,7 +61,7 @@ def _content(notice: dict[str, Any], action: dict[str, Any]) -> bytes:
         return base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError):
         raise BrokenPost(
-            "The mail in the notice is no base64. Choose the encoding Base64 at the SNS action."
+            "The mail in the notice is not base64. Choose the encoding Base64 at the SNS action."
         ) from None
 
 
@@ -82,7 +82,7 @@ def require_amazon(url: str) -> str:
     except ValueError:
         is_amazon = False
     if not is_amazon or not _HOST.fullmatch(parts.hostname or ""):
-        raise ForgedPost("The post names a URL that is not of amazonaws.com. Only Amazon SNS may post here.")
+        raise ForgedPost("The post has a URL that is not at amazonaws.com. Only Amazon SNS may post here.")
     return url
 
 
@@ -100,7 +100,7 @@ def require_signed(document: dict[str, Any], certificate: bytes, now: int) -> No
         key = load_pem_x509_certificate(certificate).public_key()
         signature = base64.b64decode(text_of(document, "Signature"), validate=True)
         if not isinstance(key, rsa.RSAPublicKey):
-            raise ForgedPost("The certificate is none of Amazon SNS. Subscribe the URL to an SNS topic.")
+            raise ForgedPost("The certificate is not from Amazon SNS. Subscribe the URL to an SNS topic.")
         key.verify(signature, signed_text(document).encode(), padding.PKCS1v15(), digest)
     except (InvalidSignature, binascii.Error, ValueError):
         raise ForgedPost(

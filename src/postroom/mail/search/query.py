@@ -68,7 +68,9 @@ def parse(q: str) -> Query:
         raise InvalidQuery('A quotation mark in q is not closed; write a phrase as "two words".')
     groups = [group for group in _groups(_items(q)) if group]
     if not groups:
-        raise InvalidQuery("q has nothing to look for; write a word, a phrase or a filter such as is:unread.")
+        raise InvalidQuery(
+            "q has nothing to search for; write a word, a phrase or a filter such as is:unread."
+        )
     if sum(map(len, groups)) > MAX_TERMS:
         raise InvalidQuery(f"q may have {MAX_TERMS} terms; leave some out.")
     terms = [tuple(part for part in group if isinstance(part, Term)) for group in groups]
@@ -118,7 +120,7 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
         case "from" | "to" | "subject":
             term = _term(value, name, item, is_negated)
             if term is None:
-                raise InvalidQuery(f"{name}: needs a word right behind it, such as {name}:invoice.")
+                raise InvalidQuery(f"{name}: needs a word right after it, such as {name}:invoice.")
             return term
         case "before" | "after":
             return Condition(name, _day(name, value), is_negated)
@@ -151,15 +153,15 @@ def _day(name: str, value: str) -> int:
 def _known(name: str, value: str) -> str:
     if value.lower() not in VALUES[name]:
         choices = " or ".join(f"{name}:{choice}" for choice in VALUES[name])
-        raise InvalidQuery(f"{name}: knows only {choices}; put the words into quotation marks to find them.")
+        raise InvalidQuery(f"{name}: takes only {choices}; put the words into quotation marks to find them.")
     return value.lower()
 
 
 def _storable(name: str, value: str) -> str:
     if not value.strip():
         raise InvalidQuery(
-            f'{name}: needs a name right behind it, such as {name}:sales or {name}:"two words".'
+            f'{name}: needs a name right after it, such as {name}:sales or {name}:"two words".'
         )
     if _UNSTORABLE.search(value):
-        raise InvalidQuery(f"{name}: has a character that no name has; leave control characters out.")
+        raise InvalidQuery(f"{name}: must not have control characters.")
     return value.strip()

@@ -111,7 +111,7 @@ def to_text(shown: ContentView, most_characters: int) -> str:
         ("To", ", ".join(content.to)),
         ("Cc", ", ".join(content.cc)),
         ("Bcc", ", ".join(content.bcc)),
-        ("Answers go to", content.reply_to or ""),
+        ("Reply-To", content.reply_to or ""),
         ("Subject", content.subject),
         *shown.fields,
         *(("File", _file_line(file)) for file in shown.files),
@@ -120,9 +120,9 @@ def to_text(shown: ContentView, most_characters: int) -> str:
     parts = ["\n".join(f"{name + ':':<14} {revealed(value)}" for name, value in rows if value)]
     parts.append(quoted(shown.text, most_characters) or "(no text)")
     if shown.html_text:
-        parts.append(f"Its HTML says something else:\n\n{quoted(shown.html_text, most_characters)}")
+        parts.append(f"Its HTML text differs:\n\n{quoted(shown.html_text, most_characters)}")
     elif content.body_html:
-        parts.append("Its HTML says the same words.")
+        parts.append("Its HTML has the same text.")
     if shown.hidden_text:
         parts.append(f"Its HTML hides this:\n\n{quoted(shown.hidden_text, most_characters)}")
     for file in shown.files:

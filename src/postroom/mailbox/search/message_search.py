@@ -125,7 +125,7 @@ def _place_of(tx: Tx, cursor: str | None) -> PageStart:
     if cursor is None:
         return PageStart()
     if not ids.is_id(ids.MESSAGE, cursor):
-        raise BadRequest("cursor is the next of the page before.", field="cursor")
+        raise BadRequest("cursor must be `next` of the previous page.", field="cursor")
     row = tx.one(
         "select doc, created_at from search_documents join messages on messages.id = message_id"
         " where message_id = :id",

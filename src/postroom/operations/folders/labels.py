@@ -28,13 +28,13 @@ def create_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
 def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
     label, folder = unescaped(name).strip(), folder_of(name)
     if folder in SHOWN or views.has(tx, inbox_id, folder):
-        raise FolderRefused("ALREADYEXISTS", "There is such a folder already.")
+        raise FolderRefused("ALREADYEXISTS", "This folder already exists.")
     try:
         labels.require_valid([label], "label")
     except BadRequest as error:
         raise FolderRefused("CANNOT", error.message) from None
     if "/" in name:
-        raise FolderRefused("CANNOT", "There are no folders inside folders.")
+        raise FolderRefused("CANNOT", "Folders cannot contain folders.")
     if len(views.list_labels(tx, inbox_id)) >= FOLDERS_OF_AN_INBOX:
         raise FolderRefused("LIMIT", f"An inbox has at most {FOLDERS_OF_AN_INBOX} folders.")
     insert(tx, "folders", inbox_id=inbox_id, folder=folder, shown=label, next_uid=1)
@@ -61,7 +61,7 @@ def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: st
     require(tx, caller, inbox_id, WRITING, now)
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:
-        raise FolderRefused("CANNOT", "This folder keeps its name.")
+        raise FolderRefused("CANNOT", "This folder cannot be renamed.")
     places.lock(tx, inbox_id)
     new = _add_folder(tx, inbox_id, new_name)
     old_label, new_label = folder.removeprefix(places.LABEL), new.removeprefix(places.LABEL)

@@ -70,7 +70,7 @@ def read_flags(given: frozenset[str]) -> frozenset[str]:
     found = frozenset(known.get(name.lower(), name) for name in given if name.lower() != "\\recent")
     for name in found:
         if (name.startswith("\\") and name not in SYSTEM) or len(name) > MAX_KEYWORD_LENGTH:
-            raise BadRequest(f"There is no flag {name[:40]}.")
+            raise BadRequest(f"{name[:40]} is not a supported flag.")
     return found
 
 
@@ -110,15 +110,15 @@ def copy_mails(
 
 def _require_copyable(folder: str, target: str) -> None:
     if target == TRASH:
-        raise FolderRefused("CANNOT", "Nothing is copied into Trash: move it there.")
+        raise FolderRefused("CANNOT", "Mail cannot be copied into Trash: move it there.")
     if target in (SENT, JUNK, DRAFTS):
-        raise FolderRefused("CANNOT", "Nothing is copied or moved into this folder.")
+        raise FolderRefused("CANNOT", "Mail cannot be copied or moved into this folder.")
     if folder == DRAFTS:
-        raise FolderRefused("CANNOT", "A draft stays in its folder.")
+        raise FolderRefused("CANNOT", "A draft cannot be moved.")
     if folder == TRASH:
-        raise FolderRefused("CANNOT", "Nothing is copied out of Trash: move it.")
+        raise FolderRefused("CANNOT", "Mail cannot be copied out of Trash: move it.")
     if folder == JUNK and target != folder:
-        raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
+        raise FolderRefused("CANNOT", "Move it into INBOX first: that releases it.")
 
 
 def _put_into(
@@ -176,7 +176,7 @@ def move_mails(
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
     if target == folder or (folder == DRAFTS and target != TRASH):
-        raise FolderRefused("CANNOT", "This message stays in its folder.")
+        raise FolderRefused("CANNOT", "This message cannot be moved.")
     if folder == DRAFTS:
         for mail in mails:
             drafts.remove(tx, mail.message_id)  # gone for good; files of it are swept later
@@ -205,7 +205,7 @@ def _let_in(
     tx: Tx, caller: Caller, inbox: Inbox, target: str, mails: Sequence[FolderMail], config: Config, now: int
 ) -> None:
     if target != INBOX:
-        raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
+        raise FolderRefused("CANNOT", "Move it into INBOX first: that releases it.")
     for mail in mails:
         message = messages.get(tx, inbox.reach, mail.message_id)
         if message.is_blocked:
@@ -221,7 +221,7 @@ def _restore(
     """Where it came from, or under a label."""
     is_label = target.startswith(LABEL)
     if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
-        raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
+        raise FolderRefused("CANNOT", "It can only go back to the folder it came from.")
     trash.restore(tx, inbox_id, [mail.message_id for mail in mails], now, goes_home=not is_label)
     if is_label:
         _label_all(tx, caller, inbox_id, target, mails, now)

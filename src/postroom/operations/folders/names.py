@@ -41,7 +41,7 @@ def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> 
     by_id = inboxes.find(tx, name) if name.startswith("inb_") else None
     inbox = by_id or inboxes.find_by_address(tx, mailbox_of(name))
     if caller is None or inbox is None or not inboxes.is_within(inbox, caller.reach):
-        raise Unauthorized("The name is the inbox's address, the password an API key that reaches it.")
+        raise Unauthorized("The user name is the inbox's address, the password an API key for it.")
     permissions.require_any(caller.permissions, needed)
     return InboxLogin(caller, inbox)
 
@@ -50,7 +50,7 @@ def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now:
     """Who logged in some time ago, as the key is now."""
     fresh = keys.find_caller_by_id(tx, caller.key_id, now)
     if fresh is None:
-        raise Unauthorized("This API key is not valid any more.")
+        raise Unauthorized("This API key is no longer valid.")
     permissions.require_any(fresh.permissions, needed)
     return fresh, inboxes.get(tx, fresh.reach, inbox_id)
 
@@ -94,7 +94,7 @@ def folder_of(name: str) -> str:
 def require_folder(tx: Tx, inbox_id: str, name: str, is_target: bool = False) -> str:
     folder = find_folder(tx, inbox_id, name)
     if folder is None:
-        raise FolderRefused("TRYCREATE" if is_target else "NONEXISTENT", "There is no such folder.")
+        raise FolderRefused("TRYCREATE" if is_target else "NONEXISTENT", "No such folder.")
     return folder
 
 

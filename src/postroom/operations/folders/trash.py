@@ -16,7 +16,7 @@ HOMES = {INBOUND: places.INBOX, OUTBOUND: places.SENT}
 def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
     """Out of every other folder. What has not left stays where it is."""
     if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
-        raise BadRequest("It has not left yet: cancel it first, or wait.")
+        raise BadRequest("It is not sent yet: cancel it first, or wait.")
     moved = _mark(tx, inbox_id, message_ids, True, now)
     for part in _parts(moved):
         places.remove_everywhere(tx, inbox_id, part)

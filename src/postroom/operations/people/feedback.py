@@ -42,7 +42,7 @@ class GivenFeedback(Struct, frozen=True):
 
 
 def give_feedback(tx: Tx, caller: Caller, body: NewFeedback, now: int) -> GivenFeedback:
-    """Tell whoever runs the server of a bug, of friction or of something that is missing"""
+    """Report a bug, friction or something missing to the operator"""
     message = _require_text(body.message)
     context = None if body.context is None else _require_short(body.context)
     return GivenFeedback(feedback.add(tx, caller, body.type, message, context, now).id)

@@ -15,16 +15,14 @@ from postroom.fields import Timestamp, show_item
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
 
-Kind = Annotated[
-    Literal["slack", "discord", "ntfy", "email", "webhook"], Meta(description="How the target is told.")
-]
+Kind = Annotated[Literal["slack", "discord", "ntfy", "email", "webhook"], Meta(description="Kind of target.")]
 Occasion = Literal["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
 
 
 class TargetBody(Struct, rename="camel", frozen=True):
     kind: Kind
     target: Annotated[str, Meta(min_length=1, max_length=2000, description="A URL, or for email an address.")]
-    on: Annotated[list[Occasion], Meta(min_length=1, max_length=10, description="Of what it is told.")]
+    on: Annotated[list[Occasion], Meta(min_length=1, max_length=10, description="What it is notified of.")]
 
 
 class NotificationsBody(Struct, frozen=True):
@@ -32,7 +30,7 @@ class NotificationsBody(Struct, frozen=True):
 
 
 class ShownTarget(Struct, rename="camel", frozen=True):
-    """`lastError` is why the last one could not be told; null since one was."""
+    """`lastError` is why the last notification failed; null after one succeeded."""
 
     kind: str
     target: str
@@ -47,7 +45,7 @@ class Notifications(Struct, frozen=True):
 
 
 def get_notifications(tx: Tx, caller: Caller) -> Notifications:
-    """Get who is told outside of the pages, and whether that works"""
+    """Get the notification targets, and whether they work"""
     found = notifications.list_targets(tx, caller.account_id)
     return Notifications([show_item(ShownTarget, each, on=list(each.wanted)) for each in found])
 
@@ -55,7 +53,7 @@ def get_notifications(tx: Tx, caller: Caller) -> Notifications:
 def put_notifications(
     tx: Tx, caller: Caller, body: NotificationsBody, config: Config, now: int
 ) -> Notifications:
-    """Set who is told outside of the pages; these replace the ones there"""
+    """Set the notification targets; they replace the old ones"""
     accounts.lock(tx, caller.account_id)
     before = get_notifications(tx, caller)
     targets = [

@@ -93,16 +93,14 @@ def is_address(host: str) -> bool:
 def require_party(config: Config) -> RelyingParty:
     party = relying_party(config)
     if party is None:
-        raise BadRequest(
-            "Passkeys need pages that are reached by https and a host name, as POSTROOM_BASE_URL says."
-        )
+        raise BadRequest("Passkeys need a POSTROOM_BASE_URL with https and a host name.")
     return party
 
 
 def require_user(tx: Tx, caller: Caller) -> User:
     user = users.find(tx, caller.user_id) if caller.user_id is not None else None
     if user is None:
-        raise Forbidden("Only a user has passkeys: sign in as one, by mail or by a link for a user.")
+        raise Forbidden("Only users have passkeys: sign in as one, by mail or with a link for a user.")
     return user
 
 
@@ -213,7 +211,7 @@ def find_passkey(tx: Tx, answer: Answer) -> Passkey:
     """The device names the user as well; both have to be the same."""
     passkey = passkeys.find_by_credential(tx, answer.credential_id)
     if passkey is None:
-        raise Unauthorized("This passkey is not known here. It may have been removed.")
+        raise Unauthorized("This passkey is unknown here. It may have been removed.")
     if answer.user_handle != to_base64(passkey.user_id.encode()):
         raise Unauthorized(REFUSED)
     return passkey
@@ -242,7 +240,7 @@ def use_passkey(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> User:
     passkeys.mark_used(tx, passkey, sign_count, now)
     user = users.find(tx, passkey.user_id)
     if user is None:
-        raise Unauthorized("The user of this passkey is no longer here.")
+        raise Unauthorized("The user of this passkey was removed.")
     return user
 
 

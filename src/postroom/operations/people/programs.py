@@ -69,7 +69,7 @@ def require_client(tx: Tx, asked: Asked) -> OauthClient:
     if client is None:
         raise BadRequest("This program is not registered here. Connect it again.", field="client_id")
     if not client.takes(asked.redirect_uri):
-        raise BadRequest("The program asked to be answered at an address that it never registered.")
+        raise BadRequest("The program's redirect_uri is not one that it registered.")
     return client
 
 
@@ -117,7 +117,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
     users.require_still(tx, caller, READ)
     client, resource = require_client(tx, asked), require_sound(asked, config)
     if choice.level not in offered_levels(caller, resource):
-        raise Forbidden("You may not let a program do more than you may do yourself.", field="level")
+        raise Forbidden("You cannot allow a program to do more than you may.", field="level")
     within = find_within(tx, caller, choice.reach, resource)
     accounts.lock(tx, caller.account_id)
     keys.require_room(tx, within)
@@ -153,7 +153,9 @@ def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Token
     if form.get("grant_type") == "refresh_token":
         return grants.refresh(tx, form.get("refresh_token", ""), client_id, resource, now)
     if form.get("grant_type") != "authorization_code":
-        raise OauthError("grant_type is authorization_code or refresh_token.", oauth="unsupported_grant_type")
+        raise OauthError(
+            "grant_type must be authorization_code or refresh_token.", oauth="unsupported_grant_type"
+        )
     return grants.exchange(
         tx,
         form.get("code", ""),
@@ -199,7 +201,7 @@ def allow_device(tx: Tx, caller: Caller, user_code: str, choice: Choice, now: in
     code = device_codes.find_waiting(tx, user_code, now)
     levels = device_levels(caller)
     if choice.level not in levels:
-        raise Forbidden("You may not let a program do more than you may do yourself.", field="level")
+        raise Forbidden("You cannot allow a program to do more than you may.", field="level")
     within = find_within(tx, caller, choice.reach)
     held = levels[choice.level]
     if within.inbox_id is not None:
@@ -219,14 +221,14 @@ def poll_device(tx: Tx, request_id: str, now: int) -> str | None:
     """The new key, once; None while nobody has decided. Raises NotFound for whatever is not there."""
     code = device_codes.find(tx, request_id, now)
     if code is None:
-        raise NotFound("Nothing waits under this requestId: it was refused, given or has expired.")
+        raise NotFound("Nothing waits under this requestId: it was refused, used or has expired.")
     if code.state == device_codes.WAITING:
         return None
     assert code.within is not None
     assert code.maker_id is not None
     maker = keys.find_caller_by_id(tx, code.maker_id, now)
     if not device_codes.remove(tx, code.request_hash) or maker is None:
-        raise NotFound("Whoever allowed it may no longer do that.")
+        raise NotFound("The person who allowed it may no longer do that.")
     token = keys.new_token()
     where = code.within
     held = tuple(word for word in code.permissions if word in maker.permissions)

@@ -30,7 +30,7 @@ class ShownDevice(Struct, frozen=True):
 def add_device(tx: Tx, caller: Caller, body: NewDevice, name: str, now: int) -> PushSubscription:
     user = require_user(tx, caller)
     if len(body.endpoint) > ENDPOINT_CHARACTERS or not web_push.is_browser_key(body.p256dh, body.auth):
-        raise BadRequest("This is not what a browser subscribes with.")
+        raise BadRequest("This is not a valid push subscription.")
     made = push_subscriptions.add(tx, user, body.endpoint, body.p256dh, body.auth, name, now)
     audit.record_by(tx, caller, "device.added", made.id, now, after=ShownDevice(made.name))
     return made

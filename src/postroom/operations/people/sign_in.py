@@ -104,11 +104,13 @@ def of_user(user: User, is_operator: bool = False) -> Proved:
 def prove_by_link(tx: Tx, shown: Proof, visitor: SignInOrigin, config: Config, now: int) -> Proved:
     link = sessions.take_link(tx, shown.link, now)
     if link is None:
-        raise Unauthorized("This link was used before, or is too old. `postroom login-link` makes a new one.")
+        raise Unauthorized(
+            "This link was already used, or has expired. `postroom login-link` prints a new one."
+        )
     if link.user_id is not None:
         user = users.find(tx, link.user_id)
         if user is None:
-            raise Unauthorized("The user of this link is no longer here.")
+            raise Unauthorized("The user of this link was removed.")
         return of_user(replace(user, state=ACTIVE) if user.state == ACTIVE else users.activate(tx, user, ""))
     accounts.lock(tx, link.account_id)
     if shown.email.strip() and not users.has_owner(tx, link.account_id):
@@ -175,7 +177,7 @@ def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
 def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
     """For who has left a browser somewhere. Of a key or a printed link nobody knows whose others are."""
     if caller.user_id is None or caller.session_id is None:
-        raise Forbidden("This session is of a key or of a printed link, and of no user.")
+        raise Forbidden("This session was opened with a key or a printed link, not by a user.")
     ended = sessions.remove_others(tx, caller.user_id, caller.session_id)
     audit.record_by(tx, caller, "sessions.ended", caller.user_id, now, after={"sessions": ended})
     return ended

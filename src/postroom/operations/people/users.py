@@ -26,9 +26,9 @@ Role = Annotated[
     ),
 ]
 Email = Annotated[
-    str, Meta(max_length=320, description="Where the person gets mail.", examples=["ann@example.org"])
+    str, Meta(max_length=320, description="The person's mail address.", examples=["ann@example.org"])
 ]
-PodIds = Annotated[list[PodId], Meta(description="These pods alone; empty: the whole account.")]
+PodIds = Annotated[list[PodId], Meta(description="Only these pods; empty: the whole account.")]
 
 
 class NewUser(Struct, rename="camel", frozen=True):
@@ -45,7 +45,7 @@ class UserChange(Struct, rename="camel", frozen=True):
 
 
 class User(Struct, rename="camel", frozen=True):
-    """`invitationUrl` is there only where the server keeps mail instead of sending it."""
+    """`invitationUrl` is shown only where the server captures mail instead of sending it."""
 
     id: str
     email: str
@@ -82,9 +82,7 @@ def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int)
 def require_elsewhere(tx: Tx, email: str, config: Config) -> str:
     """Whoever reads an inbox of this server could sign in as the person: agents do."""
     if domains.is_served(tx, split(email)[1], config.domain):
-        raise BadRequest(
-            "A person needs an address elsewhere: inboxes here are read by agents.", field="email"
-        )
+        raise BadRequest("A person needs an address elsewhere: agents read the inboxes here.", field="email")
     return email
 
 
@@ -115,7 +113,7 @@ def get_user(tx: Tx, caller: Caller, user_id: str) -> User:
 
 
 def change_user(tx: Tx, caller: Caller, user_id: str, body: UserChange, now: int) -> User:
-    """Change a user's role, pods or name; who may do less from now on is signed out"""
+    """Change a user's role, pods or name; a user who may now do less is signed out"""
     accounts.lock(tx, caller.account_id)
     user = users.get(tx, caller.account_id, user_id)
     users.require_may_give(tx, caller, user.role)
@@ -141,7 +139,7 @@ def change_user(tx: Tx, caller: Caller, user_id: str, body: UserChange, now: int
 
 
 def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
-    """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed"""
+    """Remove a user, with sessions, passkeys, and the keys and grants they allowed"""
     accounts.lock(tx, caller.account_id)
     user = users.get(tx, caller.account_id, user_id)
     users.require_may_give(tx, caller, user.role)
@@ -151,10 +149,10 @@ def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
 
 
 def invite_user(tx: Tx, caller: Caller, user_id: str, config: Config, now: int) -> User:
-    """Send the invitation again; the earlier link ends"""
+    """Send the invitation again; the earlier link stops working"""
     user = users.get(tx, caller.account_id, user_id)
     users.require_may_give(tx, caller, user.role)
     if user.state == ACTIVE:
-        raise BadRequest("This user has signed in already, and asks for a link at the sign-in page.")
+        raise BadRequest("This user has already signed in and can ask for a link on the sign-in page.")
     audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
     return User.of(user, send_invitation(tx, caller, user, config, now))

@@ -29,10 +29,10 @@ SigningKey = Annotated[
     Meta(
         min_length=1,
         max_length=8000,
-        description="Proves each post. Without it the secret in the URL suffices.",
+        description="Verifies each post. Without it the secret in the URL is enough.",
     ),
 ]
-ApiUrl = Annotated[str, Meta(max_length=500, description="Another address of Resend's interface.")]
+ApiUrl = Annotated[str, Meta(max_length=500, description="Another URL of Resend's API.")]
 Host = Annotated[str, Meta(min_length=1, max_length=253, pattern="^[A-Za-z0-9.:-]+$")]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Name = Annotated[str, Meta(min_length=1, max_length=320, pattern="^[^\\x00-\\x1f\\x7f]+$")]
@@ -41,7 +41,7 @@ After = Annotated[
     Meta(
         max_length=300,
         pattern="^(leave|seen|move:[^\\x00-\\x1f\\x7f]+)$",
-        description="What becomes of a mail there: leave (the default), seen, or move:FOLDER.",
+        description="What happens to a mail there: leave (the default), seen, or move:FOLDER.",
     ),
 ]
 Since = Annotated[
@@ -55,7 +55,7 @@ PlusAddresses = Annotated[
     dict[Annotated[str, Meta(pattern="^[a-z0-9._-]{1,64}$")], str],
     Meta(max_length=100, description="Further inboxes: mail to username+TAG@ goes to the inbox of that tag."),
 ]
-TargetInbox = Annotated[str, Meta(description="Where all its mail goes; else to whom it is addressed.")]
+TargetInbox = Annotated[str, Meta(description="The inbox for all its mail; otherwise the addressed one.")]
 
 
 class OAuthGrant(Struct, rename="camel", frozen=True):
@@ -68,7 +68,7 @@ class OAuthGrant(Struct, rename="camel", frozen=True):
 
 
 class SmtpServer(Struct, frozen=True):
-    """By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS."""
+    """Server that sends the inbox's mail: 465 is TLS, other ports STARTTLS."""
 
     host: Host
     port: Port = 465
@@ -76,10 +76,10 @@ class SmtpServer(Struct, frozen=True):
 
 class NewConnection(Struct, rename="camel", frozen=True):
     kind: Kind
-    host: Annotated[Host, Meta(description="Of the IMAP server.")] | None = None
+    host: Annotated[Host, Meta(description="Host of the IMAP server.")] | None = None
     port: Annotated[Port, Meta(description="993, the default, is TLS; others STARTTLS.")] | None = None
     username: Name | None = None
-    password: Annotated[Secret, Meta(description="Mostly an app password.")] | None = None
+    password: Annotated[Secret, Meta(description="Usually an app password.")] | None = None
     oauth: OAuthGrant | None = None
     address: Annotated[Name, Meta(description="Of the mailbox, if the username is none.")] | None = None
     folder: Annotated[Name, Meta(description="INBOX by default.")] | None = None
@@ -91,9 +91,9 @@ class NewConnection(Struct, rename="camel", frozen=True):
     inbox_id: TargetInbox | None = None
     pod_id: PodId | None = None
     signing_key: SigningKey | None = None
-    api_key: Annotated[Secret, Meta(description="Fetches mails of Resend, which posts ids alone.")] | None = (
-        None
-    )
+    api_key: (
+        Annotated[Secret, Meta(description="Fetches mails from Resend, which posts only ids.")] | None
+    ) = None
     api_url: ApiUrl | None = None
 
 
@@ -110,7 +110,7 @@ class ConnectionChange(Struct, rename="camel", frozen=True):
 
 
 class ShownConnection(Struct, rename="camel", frozen=True):
-    """`url` is there once, when it was made; secrets are never shown."""
+    """`url` is shown once, when it was created; secrets are never shown."""
 
     id: str
     kind: Kind
@@ -226,7 +226,7 @@ def mailbox_address(body: NewConnection) -> str:
         return normalize(validate(written))
     except ValueError:
         raise BadRequest(
-            "The username is no address. Give the mailbox's as address.", field="address"
+            "The username is not an address. Give the mailbox's address as address.", field="address"
         ) from None
 
 
@@ -262,7 +262,7 @@ def require_complete(body: NewConnection) -> None:
     require_usable_key(body.provider, body.signing_key)
     if body.provider == "resend" and body.api_key is None:
         raise BadRequest(
-            "apiKey is missing: Resend posts the id of a mail, and is asked for it.", field="apiKey"
+            "apiKey is missing: Resend posts only the id of a mail, which is then fetched.", field="apiKey"
         )
 
 
@@ -288,14 +288,14 @@ def list_connections(tx: Tx, caller: Caller, query: PageQuery) -> ConnectionPage
 
 
 def get_connection(tx: Tx, caller: Caller, connection_id: str) -> ShownConnection:
-    """Get a connection and how it is"""
+    """Get a connection and its state"""
     return ShownConnection.of(connections.get(tx, caller.reach, connection_id))
 
 
 def change_connection(
     tx: Tx, caller: Caller, connection_id: str, body: ConnectionChange, now: int
 ) -> ShownConnection:
-    """Change a connection; it is tried anew"""
+    """Change a connection; it is tried again"""
     before = connections.get(tx, caller.reach, connection_id)
     if isinstance(body.signing_key, str):
         require_usable_key(before.provider, body.signing_key)
@@ -340,7 +340,7 @@ def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:
 
 
 def delete_connection(tx: Tx, caller: Caller, connection_id: str, now: int) -> None:
-    """Delete a connection; mail that came by it stays"""
+    """Delete a connection; mail received through it stays"""
     connection = connections.get(tx, caller.reach, connection_id)
     connections.remove(tx, connection)
     record(tx, caller, "connection.deleted", connection, now)

@@ -22,24 +22,24 @@ class DeliverabilityQuery(Struct, frozen=True):
 
 
 class ShownPace(Struct, rename="camel", frozen=True):
-    """The provider asked for less (421, 451); each mail that it takes makes the wait shorter."""
+    """The provider asked for less mail (421, 451); each mail it accepts shortens the wait."""
 
-    seconds_between: Annotated[float, Meta(description="Between two mails of this server.")]
+    seconds_between: Annotated[float, Meta(description="Seconds between two mails of this server.")]
     next_at: Timestamp
     slowed_at: Timestamp
 
 
 class ShownProvider(Struct, rename="camel", frozen=True):
-    """What became of mail to one organization."""
+    """How mail to one organization fared."""
 
     provider: Annotated[
         str, Meta(description="Domain of its mail servers, or of the relay.", examples=["google.com"])
     ]
     accepted: int
-    deferred: Annotated[int, Meta(description="Attempts that it put off.")]
-    bounced: Annotated[int, Meta(description="Refused for good, at once or later.")]
+    deferred: Annotated[int, Meta(description="Attempts that it deferred.")]
+    bounced: Annotated[int, Meta(description="Permanently refused, at once or later.")]
     complained: int
-    tls: Annotated[int, Meta(description="Of the accepted, those that went encrypted.")]
+    tls: Annotated[int, Meta(description="Of the accepted, those sent encrypted.")]
     seconds_to_accept: Annotated[
         float | None, Meta(description="From the first attempt, on average; null without any.")
     ]
@@ -59,12 +59,12 @@ class ShownProvider(Struct, rename="camel", frozen=True):
 
 
 class ShownWarmUp(Struct, rename="camel", frozen=True):
-    """How much of today's mail from a domain to a provider is used up."""
+    """How much of today's limit from a domain to a provider is used."""
 
     domain: str
     provider: str
-    day: Annotated[int, Meta(description="The how manieth on which mail went there.")]
-    limit: Annotated[int | None, Meta(description="Of today; null when the warm-up is over.")]
+    day: Annotated[int, Meta(description="Number of this day with mail, from 1.")]
+    limit: Annotated[int | None, Meta(description="Today's limit; null when the warm-up is over.")]
     used: int
 
     @classmethod
@@ -86,7 +86,7 @@ def show_pace(pace: ProviderPace) -> ShownPace:
 def get_deliverability(
     tx: Tx, caller: Caller, query: DeliverabilityQuery, config: Config, now: int
 ) -> Deliverability:
-    """What became of mail by receiving provider, which of them are slowed, and how far warm-ups are"""
+    """How mail fared by receiving provider, which are slowed, and the progress of warm-ups"""
     figures = counts.list_within(tx, caller.reach, now - int(query.days) * DAY)
     warming = warm_ups.list_within(tx, caller.reach, now)
     return Deliverability(

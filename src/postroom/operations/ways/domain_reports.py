@@ -23,9 +23,9 @@ class ReportQuery(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail in the name of the domain from one address, by what the receivers made of it."""
+    """Mail from the domain by one source address, and how receivers handled it."""
 
-    source: Annotated[str, Meta(description="The address that it came from.")]
+    source: Annotated[str, Meta(description="The address it came from.")]
     count: int
     spf: Literal["pass", "fail"]
     dkim: Literal["pass", "fail"]
@@ -33,7 +33,7 @@ class ReportedSource(Struct, frozen=True):
 
 
 class ReportedTls(Struct, frozen=True):
-    """Connections to the servers of the domain, by what one reporter saw of encryption."""
+    """Connections to the domain's servers, by the encryption one reporter saw."""
 
     source: Annotated[str, Meta(description="Who reports.")]
     count: int
@@ -58,7 +58,7 @@ class DomainReports(Struct, frozen=True):
 def get_domain_reports(
     tx: Tx, caller: Caller, domain_id: str, query: ReportQuery, config: Config, now: int
 ) -> DomainReports:
-    """What other servers reported: mail in the name of a domain by source, and encryption on the way to it"""
+    """What other servers reported: mail from a domain by source, and encryption to it"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)

@@ -26,10 +26,13 @@ Url = Annotated[str, Meta(description="Where to post events.", examples=["https:
 EventTypes = Annotated[
     list[EventType], Meta(max_length=20, description="Kinds of events to post; message.received by default.")
 ]
-InboxIds = Annotated[list[str], Meta(max_length=MOST_PLACES, description="Of these inboxes.")]
-PodIds = Annotated[list[PodId], Meta(max_length=MOST_PLACES, description="Of these pods; neither: of all.")]
+InboxIds = Annotated[list[str], Meta(max_length=MOST_PLACES, description="Only of these inboxes.")]
+PodIds = Annotated[
+    list[PodId],
+    Meta(max_length=MOST_PLACES, description="Only of these pods; without pods and inboxes, all."),
+]
 Headers = Annotated[
-    dict[str, str], Meta(description="Header fields to send along; shown as ***, and *** keeps what one is.")
+    dict[str, str], Meta(description="Header fields to add; shown as ***, and *** keeps the value.")
 ]
 
 
@@ -48,11 +51,11 @@ class ListedWebhookChange(Struct, rename="camel", frozen=True):
     inbox_ids: InboxIds | UnsetType = UNSET
     pod_ids: PodIds | UnsetType = UNSET
     headers: Headers | UnsetType = UNSET
-    enabled: Annotated[bool, Meta(description="true: it begins anew.")] | UnsetType = UNSET
+    enabled: Annotated[bool, Meta(description="true: it is enabled again.")] | UnsetType = UNSET
 
 
 class ListedWebhook(Struct, rename="camel", frozen=True):
-    """`secret` is there only when it was made just then."""
+    """`secret` is shown only when it was just created."""
 
     id: str
     client_id: str | None
@@ -108,14 +111,14 @@ def require_inboxes(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]
     try:
         return tuple(dict.fromkeys(inboxes.get(tx, caller.reach, inbox_id).id for inbox_id in asked))
     except NotFound:
-        raise BadRequest("inboxIds names an inbox that is not there.", field="inboxIds") from None
+        raise BadRequest("inboxIds names an inbox that does not exist.", field="inboxIds") from None
 
 
 def require_pods(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(pods.get(tx, Reach(caller.account_id), pod_id).id for pod_id in asked))
     except NotFound:
-        raise BadRequest("podIds names a pod that is not there.", field="podIds") from None
+        raise BadRequest("podIds names a pod that does not exist.", field="podIds") from None
 
 
 def list_webhooks(tx: Tx, caller: Caller, query: PageQuery) -> ListedWebhookPage:
@@ -169,7 +172,7 @@ def delete_listed_webhook(tx: Tx, caller: Caller, webhook_id: str, now: int) -> 
 
 
 def rotate_listed_webhook_secret(tx: Tx, caller: Caller, webhook_id: str, now: int) -> WebhookSecret:
-    """Make a new secret for a webhook of the list; the old one stays valid for 24 hours"""
+    """Create a new secret for a webhook of the list; the old one stays valid for 24 hours"""
     webhook_list.get(tx, caller.account_id, webhook_id)
     audit.record_by(tx, caller, "webhook.secret_rotated", webhook_id, now)
     return WebhookSecret(webhooks.rotate_secret(tx, webhook_id, now).secret)

@@ -22,7 +22,7 @@ TemplateName = Annotated[
     Meta(
         min_length=1,
         max_length=names.MAX_CHARACTERS,
-        description="By which a send names it, once in its inbox.",
+        description="Name used by sends, unique in its inbox.",
         examples=["welcome"],
         extra_json_schema={"pattern": names.GIVEN_PATTERN},
     ),
@@ -32,7 +32,7 @@ TemplateSubject = Annotated[
     Meta(
         min_length=1,
         max_length=templates.SUBJECT_CHARACTERS,
-        description="Of mails that are written from it, unless they have one of their own.",
+        description="Subject of mails written from it, unless they give their own.",
         examples=["Welcome, {{name}}"],
         extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
     ),
@@ -42,7 +42,7 @@ TemplateBody = Annotated[
     Meta(
         min_length=1,
         max_length=templates.BODY_CHARACTERS,
-        description="Plain text, or HTML, which is detected; `{{name}}` is where a field goes.",
+        description="Plain text, or HTML, which is detected; `{{name}}` is a field.",
         examples=["Hello {{name}}, your order {{order}} is on its way."],
     ),
 ]
@@ -50,7 +50,7 @@ TemplateHtml = Annotated[
     str,
     Meta(
         max_length=templates.HTML_CHARACTERS,
-        description="An HTML form of its own; what fields hold is escaped in it.",
+        description="A separate HTML version; field values are escaped in it.",
     ),
 ]
 
@@ -78,7 +78,7 @@ class TemplateQuery(Struct, rename="camel", frozen=True):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """`fields` are the names in its texts: a mail from it gives a value for each."""
+    """`fields` are the names in its texts: a mail from it needs a value for each."""
 
     id: str
     inbox_id: str
@@ -145,7 +145,7 @@ def get_template(tx: Tx, caller: Caller, template_id: str) -> Template:
 
 
 def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChange, now: int) -> Template:
-    """Change a template: what is not named stays, null clears"""
+    """Change a template: missing fields stay, null clears"""
     known = templates.get(tx, caller.reach, template_id)
     old = known.content
     name = known.name if body.name is UNSET else body.name
@@ -164,7 +164,7 @@ def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChan
 
 
 def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
-    """Delete a template; drafts and mails that were written from it stay as they are"""
+    """Delete a template; drafts and mails written from it stay as they are"""
     known = templates.get(tx, caller.reach, template_id)
     templates.remove(tx, known)
     before = AuditedTemplate.of(known)
@@ -184,4 +184,4 @@ def require_valid(name: str, content: TemplateText) -> None:
     if not content.body:
         raise BadRequest("body must not be empty.", field="body")
     if content.subject is not None and CONTROL.search(content.subject):
-        raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
+        raise BadRequest("subject must not have line breaks or control characters.", field="subject")

@@ -124,7 +124,7 @@ def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: P
     own = {mailbox_of(inbox.address), mailbox_of(inbox.sender)}
     senders = {mailbox_of(sender) for sender in parsed.senders}
     if block.headers.count("from") != 1 or len(parsed.senders) != 1 or not senders <= own:
-        raise Forbidden(f"From must be {inbox.sender}, and nobody else.")
+        raise Forbidden(f"From must be {inbox.sender} only.")
     if mailbox_of(mail.mail_from) not in own:
         raise Forbidden(f"The sender of the envelope must be {inbox.sender}.")
 
@@ -165,7 +165,7 @@ def _checked(recipient: str) -> str:
     try:
         return validate(recipient)
     except ValueError as error:
-        raise BadRequest(f"{recipient[:100]} is no address: {error}", field="to") from None
+        raise BadRequest(f"{recipient[:100]} is not an address: {error}", field="to") from None
 
 
 def to_letter(

@@ -68,9 +68,9 @@ def look_up(
 def require_redirectable(message: Message, document: Document) -> None:
     """Harmful mail would count against us."""
     if document.direction != INBOUND or not document.from_addr:
-        raise NotRedirectable("Only mail that somebody sent to this inbox can be passed on as it came.")
+        raise NotRedirectable("Only received mail can be redirected.")
     if message.is_blocked or document.verdict == "malicious":
-        raise NotRedirectable("This mail was stopped, or found to be malicious: it is not passed on.")
+        raise NotRedirectable("This mail was blocked or judged malicious: it cannot be redirected.")
 
 
 def prepare(
@@ -107,7 +107,7 @@ def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
         raw = _LINE_END.sub(b"\r\n", raw)
     mail = split_mail(raw)
     if not mail.is_whole:
-        raise NotRedirectable("The header of this mail is too large to be passed on.")
+        raise NotRedirectable("The header of this mail is too large to be redirected.")
     kept = [
         field.raw
         for field in mail.fields

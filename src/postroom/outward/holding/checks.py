@@ -115,7 +115,7 @@ def _refused_as_suppressed(standing: Standing) -> Iterable[RecipientRefusal]:
                 address,
                 RecipientSuppressed(
                     f"{address} is on the suppression list ({kind})."
-                    " DELETE /v1/suppressions/{address} takes it off.",
+                    " DELETE /v1/suppressions/{address} removes it.",
                     type=kind,
                     recipient=address,
                 ),

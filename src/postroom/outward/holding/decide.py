@@ -63,11 +63,11 @@ def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, r
     states.require(Move.APPROVE, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
-        raise NotHeld("This message waits for the end of a pause only: nobody has to approve it.")
+        raise NotHeld("This message only waits for the end of a pause: it needs no approval.")
     if hold.expires_at is not None and hold.expires_at <= ruling.now:
         raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
-        raise ContentChanged("The contentHash is not that of this message. Look at it again.")
+        raise ContentChanged("The contentHash does not match this message. Check it again.")
     given = GivenApproval(ruling.person, ruling.actor, ruling.now)
     before, hold = hold, persons.add_approval(tx, hold, given)
     if len(hold.approvals) < hold.approvals_needed:
@@ -94,7 +94,7 @@ def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Ruling) -> li
     states.require(Move.REJECT, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
-        raise NotHeld("This message waits for the end of a pause only. Cancel it instead.")
+        raise NotHeld("This message only waits for the end of a pause. Cancel it instead.")
     return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, ruling)
 
 

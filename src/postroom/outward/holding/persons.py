@@ -37,10 +37,10 @@ def require_still_may_approve(tx: Tx, caller: Caller) -> None:
 def add_approval(tx: Tx, hold: Hold, given: GivenApproval) -> Hold:
     """Keeps earlier approvals that still count. The caller has locked the message."""
     if given.person == hold.key_id and _is_of_a_user(tx, hold):
-        raise Forbidden("Nobody approves what he wrote: another person has to.")
+        raise Forbidden("You cannot approve your own mail: another person has to.")
     earlier = [each for each in hold.approvals if _still_counts(tx, hold, each.actor)]
     if any(each.person == given.person for each in earlier):
-        raise Forbidden("You have approved this already. Another person has to.")
+        raise Forbidden("You have already approved this. Another person has to.")
     return replace(hold, approvals=(*earlier, given))
 
 

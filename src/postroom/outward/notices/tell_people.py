@@ -67,7 +67,7 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
     target, ended_at = found.target, tried.outcome.ended_at
     if isinstance(target, PushSubscription):
         is_ended = tried.outcome.code in GONE
-        shown = "The browser has ended it. Switch it on again there." if is_ended else error
+        shown = "The browser ended it. Turn it on again there." if is_ended else error
         push_subscriptions.note_outcome(tx, target.id, shown, is_ended, ended_at)
     else:
         notifications.note_outcome(tx, target.id, error, ended_at)

@@ -31,8 +31,8 @@ TOO_MANY_CONNECTIONS = _reply("421 4.7.0 Too many connections")
 TOO_MANY_FROM_ADDRESS = _reply("421 4.7.0 Too many connections from your address")
 
 TRY_LATER = _reply("451 4.3.0 Try again later")
-STORAGE_FULL = _reply("452 4.3.1 No room left, try again later")
-MAILBOX_FULL = _reply("452 4.2.2 The mailbox has no room left, try again later")
+STORAGE_FULL = _reply("452 4.3.1 Storage is full, try again later")
+MAILBOX_FULL = _reply("452 4.2.2 The mailbox is full, try again later")
 TOO_MANY_RECIPIENTS = _reply("452 4.5.3 Too many recipients")
 
 UNKNOWN_COMMAND = _reply("500 5.5.1 Unknown command")

@@ -166,7 +166,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
 
 def _accepted(receipt: SendReceipt) -> bytes:
     if receipt.hold:
-        return _line(f"250 2.0.0 held: {', '.join(receipt.hold.reasons)}. It leaves when it is approved.")
+        return _line(f"250 2.0.0 held: {', '.join(receipt.hold.reasons)}. It is sent when approved.")
     return _line(f"250 2.0.0 Accepted as {receipt.id}")
 
 

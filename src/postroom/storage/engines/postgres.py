@@ -120,7 +120,7 @@ class PostgresTx:
                 raise
             given = params.values() if isinstance(params, dict) else params
             if any(isinstance(value, str) and "\0" in value for value in given):
-                raise BadRequest("A NUL character cannot be stored or looked for.") from error
+                raise BadRequest("A NUL character cannot be stored or searched for.") from error
             raise
 
 
@@ -364,7 +364,7 @@ def require_unicode(tx: Tx) -> None:
         found = "unknown" if row is None else row["name"]
         raise StorageError(
             f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
-            " Make one with: create database postroom encoding 'UTF8' template template0"
+            " Create one with: create database postroom encoding 'UTF8' template template0"
         )
 
 
@@ -373,8 +373,8 @@ def _require_moved(tx: Tx) -> None:
     row = tx.one("select to_regclass(:name) is not null as is_there", name=UNFINISHED_MOVE)
     if row is not None and row["is_there"]:
         raise StorageError(
-            "POSTROOM_DATABASE_URL: a server was moved into this database, and not all of it is there yet."
-            " Go on with the same command: postroom move --to …"
+            "POSTROOM_DATABASE_URL: a move into this database is not finished yet."
+            " Continue with the same command: postroom move --to …"
         )
 
 
@@ -383,7 +383,7 @@ def _require_tables(tx: Tx) -> None:
     if row is None or not row["is_there"]:
         raise StorageError(
             "POSTROOM_DATABASE_URL: there are no tables of Postroom in this database. Set it to the database"
-            " of the server, or make the tables with: postroom serve"
+            " of the server, or create the tables with: postroom serve"
         )
 
 

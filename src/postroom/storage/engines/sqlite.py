@@ -322,7 +322,7 @@ def open_sqlite(path: Path, now: int, may_create: bool = True) -> SqliteDatabase
     if not may_create and not path.is_file():
         raise StorageError(
             f"POSTROOM_DATA_DIR: there is no database in {path.parent.absolute()}. Set it to the data folder"
-            " of the server, or make a new one with: postroom serve"
+            " of the server, or create a new one with: postroom serve"
         )
     with ExitStack() as failing:
         first = connect(path)

@@ -68,11 +68,11 @@ def prepare(path: Path) -> None:
     try:
         if _make(path):
             return
-        log.get().info("the search index is of an earlier version and is made anew")
+        log.get().info("the search index is of an earlier version and is rebuilt")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & PRIMARY_CODE not in DAMAGED:
             raise
-        log.get().error("the search index is damaged and is made anew", reason=str(error))
+        log.get().error("the search index is damaged and is rebuilt", reason=str(error))
     for each in (path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")):
         with suppress(FileNotFoundError):
             each.unlink()

@@ -41,19 +41,19 @@ def _rows(tx: Tx, ids: Sequence[str]) -> list[Row]:
 def _faults(row: Row) -> Iterator[str]:
     if row["inbox"] is None:
         if row["removed"] is None:
-            yield "its inbox is not there"
+            yield "its inbox is missing"
         return  # of a deleted inbox, of which upkeep removes some rows at a time
     if row["direction"] != BLOCKED and row["thread"] is None:
-        yield "its thread is not there"
+        yield "its thread is missing"
     if bool(row["has_attachments"]) != bool(row["files"]):
-        yield "its attachments are not those that it says it has"
+        yield "its attachments do not match"
     document = _document(row)
     if document is None:
         yield "its fields cannot be read"
     if row["raw"] is None:
-        yield "its bytes are not there"
+        yield "its bytes are missing"
     elif document is not None and row["blob"] is None and _size(row, document) != row["size_bytes"]:
-        yield "its bytes are not as many as were stored"
+        yield "its size differs from what was stored"
 
 
 def _document(row: Row) -> documents.Document | None:

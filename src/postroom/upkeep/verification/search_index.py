@@ -43,7 +43,7 @@ def look_for_left_over(tx: Tx, after: str) -> Page:
         " and not exists (select 1 from waiting where waiting.message_id = search_documents.message_id)",
         **wanted,
     )
-    what = "its message is not there"
+    what = "its message is missing"
     found = [Finding(LEFT_OVER, row["message_id"], what, is_derived=True) for row in rows]
     return Page(found, len(ids), following)
 

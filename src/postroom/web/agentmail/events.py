@@ -55,7 +55,7 @@ class HappenedTo(Struct, frozen=True):
 def require_known(asked: list[str], field: str) -> None:
     for kind in asked:
         if kind not in KINDS and kind not in NEVER:
-            raise BadRequest(f"'{kind[:50]}' is no type of event: {', '.join(KINDS)}.", field=field)
+            raise BadRequest(f"'{kind[:50]}' is not an event type: {', '.join(KINDS)}.", field=field)
 
 
 def ours(asked: list[str]) -> list[str]:

@@ -103,7 +103,7 @@ def change_inbox(
     tx: Tx, caller: Caller, inbox: Inbox, body: shapes.InboxChange, config: Config, now: int
 ) -> shapes.Inbox:
     if body == shapes.InboxChange() or body.metadata == {}:
-        raise BadRequest("The body names nothing that would change.", field="metadata")
+        raise BadRequest("The body has nothing to change.", field="metadata")
     status = None if body.status is UNSET else body.status
     change = verbs.InboxChange(display_name=body.display_name, metadata=body.metadata)
     verbs.change_inbox(tx, caller, inbox, change, config, now)

@@ -293,7 +293,7 @@ def folded(given: shapes.OneOrMore | None, field: str) -> list[str]:
     found = [labels.fold(label) for label in asked]
     for label in found:
         if label in showing.SYSTEM:
-            raise BadRequest(f"{label} is a label that nobody sets.", field=field)
+            raise BadRequest(f"{label} is a system label and cannot be set.", field=field)
     return found
 
 
@@ -301,5 +301,5 @@ def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
     """Labels for drafts and sends, without those of received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):
-        raise BadRequest(f"{label} is a label of mail that is there.", field=field)
+        raise BadRequest(f"{label} can be set on received mail only.", field=field)
     return found

@@ -142,5 +142,5 @@ def inbox_ids_of(tx: Tx, reach: Reach, given: list[str], field: str) -> list[str
     """For a body that names inboxes."""
     found = [find_inbox(tx, reach, name) for name in given]
     if None in found:
-        raise BadRequest(f"{field} names an inbox that is not there.", field=field)
+        raise BadRequest(f"{field} names an inbox that does not exist.", field=field)
     return [inbox.id for inbox in found if inbox is not None]

@@ -88,8 +88,8 @@ async def perform_all(call: Call, action: DelayedAction) -> list[str]:
     """Returns why some of it was refused."""
     route = BY_NAME.get(action.operation)
     if route is None:
-        log.get().error("a delayed action is not known here", operation=action.operation)
-        return ["Another version of this server asked for it."]
+        log.get().error("a delayed action is unknown", operation=action.operation)
+        return ["It comes from another version of this server."]
     refused = []
     for given in msgspec.json.decode(action.arguments):
         try:

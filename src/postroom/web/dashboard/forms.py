@@ -41,7 +41,7 @@ _OWN_PATH = re.compile(r"/app(/[\w./~%-]*)?(\?[\w./~%&=+:@,*-]*)?", re.ASCII)
 async def read_form(request: Request, kind: type[Struct], limit: int = FORM_LIMIT_BYTES) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != FORM:
-        raise UnsupportedMediaType("This is for the forms of the pages.")
+        raise UnsupportedMediaType("This accepts only the forms of the dashboard.")
     raw = await read_bytes(request, limit)
     if len(raw) <= UNQUOTE_IN_LOOP_BYTES:
         return _decode(raw, kind)
@@ -114,7 +114,7 @@ def require_own_page(request: Request, base_url: str) -> None:
     else:
         is_own = is_own_origin(request.headers.get("origin"), request.headers.get("host"), base_url)
     if not is_own:
-        raise Forbidden("This was asked for by a page of another site. Open Postroom itself and try again.")
+        raise Forbidden("This request came from another site. Open Postroom itself and try again.")
 
 
 def is_own_origin(origin: str | None, host: str | None, base_url: str) -> bool:

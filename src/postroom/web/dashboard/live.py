@@ -142,7 +142,7 @@ class Live:
         request = HTTPConnection(scope)
         config = self._resources.config
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
-            raise Forbidden("This is for the pages of Postroom itself.")
+            raise Forbidden("This is only for Postroom's own pages.")
         require_short_query(request)
         after = parse_qs(scope["query_string"].decode("latin-1")).get("after", [""])[0]
         token = cookies.find(request, COOKIE)

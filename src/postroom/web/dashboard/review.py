@@ -52,7 +52,7 @@ class LinkDesk:
             if request.method == "POST":
                 return await self._decide(request, token)
             if request.method not in ("GET", "HEAD"):
-                raise MethodNotAllowed("This page takes GET and POST.", allow=["GET", "POST"])
+                raise MethodNotAllowed("This page accepts GET and POST.", allow=["GET", "POST"])
             return await self._show(token)
         except ApiError as error:
             return self._page(error.status, self.nothing, said=error.message)
@@ -83,7 +83,7 @@ class ReviewDesk(LinkDesk):
         review = await self._resources.db.read(reviewers.find_review, token)
         shown = await look_at(self._resources, review.message.id, review.hold.bcc)
         if shown is None:
-            raise NotFound("The mail is not there any more.")
+            raise NotFound("The mail is gone.")
         return self._page(
             200, "A mail waits for you", review=review, shown=shown, here=f"{REVIEW_PATH}{token}", words=WORDS
         )
@@ -113,8 +113,8 @@ class ReviewDesk(LinkDesk):
 
 def told(hold: Hold, word: str) -> str:
     if word == "reject":
-        return "The mail is rejected. It will not leave."
+        return "The mail is rejected. It will not be sent."
     if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:
         missing = hold.approvals_needed - len(hold.approvals)
-        return f"Your approval counts. {missing} more must come from other people before it leaves."
-    return "The mail is approved. It leaves now."
+        return f"Your approval counts. {missing} more must approve before it is sent."
+    return "The mail is approved. It is sent now."

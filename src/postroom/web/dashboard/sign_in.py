@@ -204,7 +204,7 @@ def with_secret(
 
 def require_method(request: Request, *allowed: str) -> None:
     if request.method not in allowed:
-        raise MethodNotAllowed(f"This page takes {', '.join(allowed)}.", allow=allowed)
+        raise MethodNotAllowed(f"This page accepts {', '.join(allowed)}.", allow=allowed)
 
 
 def without_secrets(form: SignIn, keep: bool = False) -> SignIn:

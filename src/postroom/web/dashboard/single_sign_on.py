@@ -35,7 +35,7 @@ class SingleSignOn:
     async def begin(self, wanted: str) -> tuple[Response, str]:
         """The redirect, and a secret for this browser."""
         if not verbs.is_offered(self._resources.config):
-            raise NotFound("There is no single sign-on here.")
+            raise NotFound("Single sign-on is not set up here.")
         config, now = self._resources.config, self._resources.now()
         provider = await self._client.find_provider(now)
         state, browser = sessions.new_token(), sessions.new_token()
@@ -49,10 +49,10 @@ class SingleSignOn:
         attempt = await self._resources.db.write(verbs.take_attempt, query.get("state", ""), browser, now)
         issuer = query.get("iss")
         if issuer is not None and issuer != self._resources.config.oidc_issuer:
-            raise Unauthorized("The answer comes from another provider than was asked.")  # RFC 9207
+            raise Unauthorized("The answer came from a different provider.")  # RFC 9207
         code = query.get("code", "")
         if not code or len(code) > openid.CODE_CHARACTERS:
-            raise Unauthorized(f"The provider signed nobody in{reason_of(query.get('error', ''))}.")
+            raise Unauthorized(f"The provider did not sign you in{reason_of(query.get('error', ''))}.")
         return attempt, await self._client.prove(attempt, code, self._redirect_uri, now)
 
 

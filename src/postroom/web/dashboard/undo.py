@@ -93,14 +93,14 @@ async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str,
 async def take_back(desk: Desk, action_id: str, body: BackForm) -> Response:
     is_back = await desk.call.resources.db.write(delayed_actions.take_back, desk.session.id, action_id)
     if not is_back:
-        raise NotFound("Too late: it is done.")
-    return go(own_path(body.back), "Taken back. Nothing has changed.")
+        raise NotFound("Too late: it is already done.")
+    return go(own_path(body.back), "Undone. Nothing has changed.")
 
 
 async def do_now(desk: Desk, action_id: str, body: BackForm) -> Response:
     own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     if action_id not in [action.id for action in own]:
-        raise NotFound("Too late: it is done.")
+        raise NotFound("Too late: it is already done.")
     await carry_out(desk.call.resources, desk.call.webhook_courier, action_id)
     left = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
     return go(own_path(body.back), "" if action_id in [action.id for action in left] else "Done.")

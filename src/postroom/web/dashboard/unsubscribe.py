@@ -19,10 +19,10 @@ class UnsubscribeDesk(LinkDesk):
 
     async def _show(self, token: str) -> Response:
         is_done = await self._resources.db.read(unsubscribe.is_done, token)
-        return self._page(200, "No more of this mail?", is_done=is_done, here=f"{UNSUBSCRIBE_PATH}{token}")
+        return self._page(200, "Unsubscribe?", is_done=is_done, here=f"{UNSUBSCRIBE_PATH}{token}")
 
     async def _decide(self, request: Request, token: str) -> Response:
         await read_bytes(request, FORM_LIMIT_BYTES)
         base_url, now = self._resources.config.base_url, self._resources.now()
         await self._resources.db.write(unsubscribe.unsubscribe, token, base_url, now)
-        return self._page(200, "You get no more mail", is_done=True)
+        return self._page(200, "You are unsubscribed", is_done=True)

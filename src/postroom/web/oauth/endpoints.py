@@ -42,7 +42,7 @@ async def answer(resources: Resources, request: Request) -> Response:
     path = request.scope["path"]
     allowed = METHODS.get(path, "GET")
     if request.method != allowed and not (allowed == "GET" and request.method == "HEAD"):
-        raise MethodNotAllowed(f"{path} takes {allowed}, not {request.method[:20]}.", allow=[allowed])
+        raise MethodNotAllowed(f"{path} accepts {allowed}, not {request.method[:20]}.", allow=[allowed])
     try:
         return await _answer(resources, request, path)
     except OauthError as error:
@@ -72,7 +72,9 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
         return to_json({})
     tokens = await resources.db.write(programs.give_tokens, form, resources.config, resources.now())
     if tokens is None:
-        raise OauthError("This was used before. What it gave has ended: ask again.", oauth="invalid_grant")
+        raise OauthError(
+            "This was already used, and its tokens are revoked: ask again.", oauth="invalid_grant"
+        )
     return to_json(programs.show_tokens(tokens))
 
 

@@ -107,28 +107,28 @@ class OpenIdClient:
         headers = {"Authorization": f"Bearer {tokens.access_token}", "Accept": "application/json"}
         told = decode(await self._ask("GET", provider.userinfo_endpoint, headers), PersonClaims)
         if told.sub != claims.sub:
-            raise Unauthorized("The provider of your sign-in spoke of two different people.")
+            raise Unauthorized("Your sign-in provider named two different people.")
         return told
 
     async def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes = b"") -> bytes:
         try:
             answer = await self._fetcher.fetch(method, url, headers, body, ANSWER_BYTES)
         except FetchError as error:
-            raise Unavailable(f"The provider of single sign-on could not be asked. {error}") from None
+            raise Unavailable(f"The single sign-on provider could not be reached. {error}") from None
         if answer.status != 200:
-            raise Unauthorized(f"The provider of single sign-on answered with {answer.status}.")
+            raise Unauthorized(f"The single sign-on provider answered with {answer.status}.")
         return answer.body
 
 
 def require_plausible(provider: Provider, issuer: str) -> None:
     """OpenID Connect Discovery section 4.3: the issuer must match, and its endpoints use TLS if it does."""
     if provider.issuer != issuer:
-        raise Unavailable("The provider of single sign-on names another issuer than POSTROOM_OIDC_ISSUER.")
+        raise Unavailable("The single sign-on provider's issuer is not POSTROOM_OIDC_ISSUER.")
     scheme = urlsplit(issuer).scheme
     named = (provider.authorization_endpoint, provider.token_endpoint, provider.jwks_uri)
     told = [*named, provider.userinfo_endpoint] if provider.userinfo_endpoint else [*named]
     if any(urlsplit(url).scheme not in (scheme, "https") for url in told):
-        raise Unavailable("The provider of single sign-on names an address without TLS.")
+        raise Unavailable("The single sign-on provider has an address without TLS.")
 
 
 def authorization_url(
@@ -196,9 +196,9 @@ def usable(keys: dict[str, Any]) -> list[dict[str, Any]]:
 def proven_by(claims: PersonClaims) -> ProvenAddress:
     """An address that the provider has not verified could be anybody's."""
     if not claims.email:
-        raise Unauthorized("The provider of your sign-in names no mail address.")
+        raise Unauthorized("Your sign-in provider gave no mail address.")
     if claims.email_verified not in (True, "true"):
-        raise Unauthorized("The provider of your sign-in has not verified your mail address.")
+        raise Unauthorized("Your sign-in provider has not verified your mail address.")
     return ProvenAddress(claims.email, claims.name)
 
 
@@ -210,4 +210,4 @@ def decode(raw: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, RecursionError, ValueError):
-        raise Unavailable("The provider of single sign-on answered with something else than asked.") from None
+        raise Unavailable("The single sign-on provider gave an unexpected answer.") from None

@@ -57,7 +57,7 @@ def has_short_query(request: HTTPConnection) -> bool:
 def require_short_query(request: HTTPConnection) -> None:
     """For addresses that take only short queries: pages, streams."""
     if not has_short_query(request):
-        raise HeadersTooLarge(f"The query of this address is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
+        raise HeadersTooLarge(f"The query of this URL is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
 
 
 async def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:

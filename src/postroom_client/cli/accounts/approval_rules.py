@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Ruled = Account | Pod | Inbox | ApiKey
 
 WORDS = "always, strangers, attachments, links, risk"
-OfKey = Annotated[str | None, typer.Option("--key-id", help="Of this key alone.")]
+OfKey = Annotated[str | None, typer.Option("--key-id", help="Only for this key.")]
 
 
 def rules(
@@ -31,14 +31,12 @@ def require(
         list[str] | None, typer.Argument(metavar="[WHEN]...", help=f"{WORDS}.", show_default=False)
     ] = None,
     over_per_day: Annotated[
-        int | None, typer.Option(min=0, help="What an inbox sends beyond so many a day.")
+        int | None, typer.Option(min=0, help="Hold sends of an inbox beyond this many a day.")
     ] = None,
     reviewer: Annotated[
-        list[str] | None, typer.Option(help="An address that is asked by mail (repeatable).")
+        list[str] | None, typer.Option(help="A reviewer's address, asked by mail (repeatable).")
     ] = None,
-    expires_hours: Annotated[
-        int, typer.Option(min=1, max=720, help="How long a send waits before it expires.")
-    ] = 72,
+    expires_hours: Annotated[int, typer.Option(min=1, max=720, help="Hours until a held send expires.")] = 72,
     approvals: Annotated[
         int, typer.Option(min=1, max=3, help="How many different people have to approve.")
     ] = 1,
@@ -106,7 +104,7 @@ def _show(found: "Ruled") -> None:
 
 def _lines(rules: "ApprovalRules | None") -> list[tuple[str, str]]:
     if rules is None or not rules.when:
-        waits = [("waits", "nothing by these rules")]
+        waits = [("waits", "nothing")]
     else:
         waits = [("waits", _spell(rule)) for rule in rules.when] + [("for", f"{rules.expires_hours} hours")]
     return waits + [("asked by mail", address) for address in (rules.reviewers if rules else [])]

@@ -32,7 +32,7 @@ def set_up(
     inbox_id: OfInbox = None,
     key_id: OfKey = None,
 ) -> None:
-    """Give an inbox or a key a budget; it replaces the one there."""
+    """Set the budget of an inbox or a key; it replaces the old one."""
     from postroom_client.results import Budget
 
     if (per_minute, per_day, cold_per_day) == (None, None, None):
@@ -42,7 +42,7 @@ def set_up(
 
 @command(app, "clear")
 def clear(context: CommandContext, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
-    """Take a budget away; the limits of the service stay."""
+    """Remove a budget; the server's limits stay."""
     context.show(_change(None, inbox_id, key_id), _show)
 
 
@@ -72,4 +72,4 @@ def _show(found: "Inbox | ApiKey") -> None:
 
 
 def _spell(count: int | None) -> str:
-    return "as the service allows" if count is None else str(count)
+    return "the server's limit" if count is None else str(count)

@@ -33,7 +33,7 @@ def _start(http: httpx2.Client, base_url: str) -> dict[str, Any]:
     except httpx2.HTTPError as error:
         raise typer.BadParameter(f"{base_url} does not answer: {error}") from None
     if answer.status_code != READY:
-        raise typer.BadParameter(f"{base_url} cannot be signed in to this way ({answer.status_code}).")
+        raise typer.BadParameter(f"{base_url} does not support this sign-in ({answer.status_code}).")
     started: dict[str, Any] = answer.json()
     return started
 

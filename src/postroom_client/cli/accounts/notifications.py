@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = GROUPS["notifications"]
 
 Kind = Annotated[
-    Literal["slack", "discord", "ntfy", "email", "webhook"], typer.Argument(help="How the target is told.")
+    Literal["slack", "discord", "ntfy", "email", "webhook"], typer.Argument(help="Kind of target.")
 ]
 Target = Annotated[str, typer.Argument(help="A URL, or for email an address.")]
 Occasions = Annotated[
@@ -30,7 +30,7 @@ Occasions = Annotated[
 
 @command(app, "list")
 def list_all(context: CommandContext) -> None:
-    """List who is told outside of the pages, of what, and whether that works."""
+    """List the notification targets, what each is for, and whether it works."""
     from postroom_client.calls import calls
 
     context.show(calls.get_notifications(), _show)
@@ -38,7 +38,7 @@ def list_all(context: CommandContext) -> None:
 
 @command(app, "add")
 def add(context: CommandContext, kind: Kind, target: Target, on: Occasions = None) -> None:
-    """Tell one more; a target that is there already is told of these instead."""
+    """Add a target, or change what an existing one is for."""
     asked = {"kind": kind, "target": target, "on": on or ["held"]}
     others = [each for each in _targets(context) if (each["kind"], each["target"]) != (kind, target)]
     _put(context, [*others, asked])
@@ -46,13 +46,13 @@ def add(context: CommandContext, kind: Kind, target: Target, on: Occasions = Non
 
 @command(app, "remove")
 def remove(context: CommandContext, target: Target) -> None:
-    """Tell a target nothing any more."""
+    """Remove a target."""
     from postroom_client.errors import NotFound
 
     known = _targets(context)
     others = [each for each in known if each["target"] != target]
     if len(others) == len(known):
-        raise NotFound(f"'{target}' is told nothing. See: postroom notifications list")
+        raise NotFound(f"'{target}' is not a target. See: postroom notifications list")
     _put(context, others)
 
 
@@ -71,7 +71,7 @@ def _put(context: CommandContext, targets: Sequence[dict[str, Any]]) -> None:
 
 def _show(found: "Notifications") -> None:
     if not found.targets:
-        output.note("Nobody is told. Add somebody: postroom notifications add email ann@example.org")
+        output.note("No targets yet. Add one: postroom notifications add email ann@example.org")
         return
     output.print_table(("kind", "target", "on", ("last", _state)), found.targets)
 
@@ -79,4 +79,4 @@ def _show(found: "Notifications") -> None:
 def _state(target: "ShownTarget") -> str:
     if target.last_error:
         return f"failed {output.ago(target.failed_at)}: {target.last_error}"
-    return f"told {output.ago(target.told_at)}" if target.told_at else "nothing told yet"
+    return f"sent {output.ago(target.told_at)}" if target.told_at else "nothing sent yet"

@@ -15,9 +15,9 @@ def pause(
     context: CommandContext,
     inbox_id: OfInbox = None,
     pod_id: OfPod = None,
-    show: Annotated[bool, typer.Option("--show", help="Change nothing; say whether it is paused.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show whether it is paused.")] = False,
 ) -> None:
-    """Hold every send, new and waiting: of all that the key reaches, of a pod or of an inbox."""
+    """Hold every send, new and waiting: of all the key's inboxes, of a pod or of an inbox."""
     from postroom_client.calls import calls
 
     call = calls.get_pause if show else calls.pause

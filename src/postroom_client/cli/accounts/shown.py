@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     )
 
 TOKEN = ("id", "name", "token")
-KEEP_TOKEN = "The token is shown only now: keep it."  # noqa: S105 (a sentence)
-KEEP_SECRET = "The secret is shown only now: keep it."  # noqa: S105 (a sentence)
+KEEP_TOKEN = "The token is shown only once: save it."  # noqa: S105 (a sentence)
+KEEP_SECRET = "The secret is shown only once: save it."  # noqa: S105 (a sentence)
 
 
 def key_reach(key: "ApiKey") -> str:
@@ -113,7 +113,7 @@ def show_domain(context: CommandContext, domain: "Domain") -> None:
 def _key_state(key: "DomainKey") -> str:
     if key.removable_at is None:
         return key.state
-    return f"{key.state}: its record may go after {key.removable_at:%Y-%m-%d %H:%M %Z}"
+    return f"{key.state}: its record can be removed after {key.removable_at:%Y-%m-%d %H:%M %Z}"
 
 
 def _describe(record: "DnsRecord") -> str:

@@ -36,11 +36,11 @@ def listen(
     after: Annotated[str | None, typer.Option(help="Begin behind this event.")] = None,
     forward_to: Annotated[str | None, typer.Option(help="POST each event to this URL, signed.")] = None,
     secret: Annotated[
-        str | None, typer.Option(help="Secret that signs; POSTROOM_WEBHOOK_SECRET, or a new one.")
+        str | None, typer.Option(help="Secret to sign with; default: POSTROOM_WEBHOOK_SECRET, or a new one.")
     ] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after this many events.")] = None,
 ) -> None:
-    """Print events as they happen. When piped, one JSON object a line."""
+    """Print events as they happen. When piped, one JSON object per line."""
     from postroom_client.calls import calls
     from postroom_client.transport.stream import Subscription, frames
 

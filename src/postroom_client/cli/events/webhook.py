@@ -28,7 +28,7 @@ def try_out(context: CommandContext, inbox_id: OfInbox = None) -> None:
 
 @command(app, "rotate")
 def rotate(context: CommandContext, inbox_id: OfInbox = None) -> None:
-    """Make a new secret; the old one stays good for 24 hours."""
+    """Create a new secret; the old one stays valid for 24 hours."""
     from postroom_client.calls import calls
 
     if inbox_id is None:
@@ -44,10 +44,10 @@ def retry(
     context: CommandContext,
     delivery_id: Annotated[str | None, typer.Argument(help="Id of the delivery, whd_…")] = None,
     failed_since: Annotated[
-        datetime | None, typer.Option(help="Instead: all that failed since this moment (UTC).")
+        datetime | None, typer.Option(help="Instead: all that failed since this time (UTC).")
     ] = None,
 ) -> None:
-    """Post a delivery again, now, or all that failed since a moment."""
+    """Post a delivery again now, or all that failed since a time."""
     from postroom_client.calls import calls
 
     if (delivery_id is None) == (failed_since is None):

@@ -30,8 +30,8 @@ def get(
         str | None,
         typer.Option("--output", "-o", help="Where to write it; - is stdout; its own name by default."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="A small picture of it instead.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="A small preview image instead.")] = False,
 ) -> None:
     """Download an attachment."""
     from postroom_client.calls import calls
@@ -40,7 +40,7 @@ def get(
     filename_here = f"{filename}.png" if preview else filename
     place = None if to == "-" else target(to, filename_here)
     if place is not None and place.exists() and not force:
-        raise typer.BadParameter(f"{place} is there already: pass --force or --output")
+        raise typer.BadParameter(f"{place} already exists: pass --force or --output")
     with output.progress(filename) as on_progress:
         content, _ = context.carry_out(ask(message_id, filename), on_progress)
     if place is None:
@@ -62,4 +62,4 @@ def show_text(context: CommandContext, found: "AttachmentText") -> None:
     output.print_text(found.text)
     end = found.offset + len(found.text)
     if end < found.total:
-        output.note(f"{end} of {found.total} characters; --offset {end} goes on.")
+        output.note(f"{end} of {found.total} characters. More: --offset {end}")

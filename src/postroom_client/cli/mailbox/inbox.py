@@ -52,7 +52,7 @@ def show_inbox(context: CommandContext, inbox: "Inbox") -> None:
     if inbox.webhook_url:
         pairs.append(("webhook", inbox.webhook_url))
     if inbox.webhook_secret:
-        pairs.append(("webhook secret", f"{inbox.webhook_secret}   (shown only now: keep it)"))
+        pairs.append(("webhook secret", f"{inbox.webhook_secret}   (shown only once: save it)"))
     output.print_human(output.record(pairs))
 
 

@@ -88,7 +88,7 @@ def _appointment(message: "Message") -> str:
     found = message.calendar
     if found is None:
         return ""
-    answer = "an answer is expected" if found.answer_expected else ""
+    answer = "a reply is expected" if found.answer_expected else ""
     when = f"{found.start} to {found.end}"
     parts = (found.summary, when, found.location, found.organizer, news_of(found), answer, found.join_url)
     return ", ".join(part for part in parts if part)

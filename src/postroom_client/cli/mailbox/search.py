@@ -29,7 +29,7 @@ def search(
     inbox_id: Annotated[str | None, typer.Option("--inbox-id", help="Only in this inbox.")] = None,
     pod_id: Annotated[str | None, typer.Option("--pod-id", help="Only in this pod.")] = None,
     limit: Limit = 20,
-    cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="Continue after a page.")] = None,
     open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
 ) -> None:
     """Find messages by their words, in mail and in attached files, newest first."""
@@ -44,13 +44,13 @@ def search(
         return
     page = context.ask(asked)
     if not page.data:
-        raise PostroomError("Nothing was found.", code="not_found")
+        raise PostroomError("Nothing found.", code="not_found")
     context.show(calls.get_message(page.data[0].message.id), lambda message: show_message(context, message))
 
 
 def _show_page(page: "SearchPage") -> None:
     if not page.data:
-        output.note("Nothing was found. Try fewer words, or the beginning of one: invo*")
+        output.note("Nothing found. Try fewer words, or a prefix: invo*")
         return
     other = ("with", lambda result: other_side(result.message))
     columns = ("id message.id", "when message.created_at", other, "subject message.subject", "found snippet")

@@ -20,7 +20,10 @@ app = GROUPS["threads"]
 def list_all(
     context: CommandContext,
     unread: Annotated[
-        bool | None, typer.Option("--unread/--read", help="Only those; both by default.", show_default=False)
+        bool | None,
+        typer.Option(
+            "--unread/--read", help="Only unread or only read threads; both by default.", show_default=False
+        ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Only those with this label.")] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes that the key reaches.")] = False,

@@ -18,8 +18,10 @@ def wait(
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
-    q: Annotated[str | None, typer.Option("--search", help="Only what answers this search.")] = None,
-    unread: Annotated[bool, typer.Option("--unread", help="Also a mail that is there and unread.")] = False,
+    q: Annotated[str | None, typer.Option("--search", help="Only mail that matches this search.")] = None,
+    unread: Annotated[
+        bool, typer.Option("--unread", help="Also a mail that is already there and unread.")
+    ] = False,
     inbox_id: InboxId = None,
 ) -> None:
     """Wait for the next mail and show it. Exits with 1 when none comes in time."""

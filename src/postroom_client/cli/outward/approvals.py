@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 app = GROUPS["approvals"]
 
-Note = Annotated[str | None, typer.Option(help="Why; kept, and shown in the event.")]
+Note = Annotated[str | None, typer.Option(help="Why; saved, and shown in the event.")]
 
 WHY = {
-    "always": "every send of this sender waits",
-    "strangers": "somebody who never wrote to this inbox is a recipient",
+    "always": "every send waits for approval",
+    "strangers": "a recipient never wrote to this inbox",
     "attachments": "it carries files",
-    "links": "it holds links",
-    "risk": "the thread holds a message that was found suspicious",
-    "overPerDay": "the inbox has sent its share of the day",
-    "canary": "it holds the token that only the agent of this inbox reads",
+    "links": "it contains links",
+    "risk": "the thread has a message that was judged suspicious",
+    "overPerDay": "the inbox is over its daily count",
+    "canary": "it contains the canary token that only this inbox's agent reads",
     "key": "the key may write, but not send",
     "key_revoked": "the key that sent it was revoked since",
-    "paused": "sending is paused; it goes when the pause ends",
+    "paused": "sending is paused; it is sent when the pause ends",
 }
 
 
 @command(app, "show")
 def show(context: CommandContext, message_id: MessageArgument) -> None:
-    """Show all of what will be sent, and why it was held."""
+    """Show everything that will be sent, and why it was held."""
     from postroom_client.calls import calls
 
     raw, message = context.carry_out(calls.get_message(message_id), None)
@@ -47,12 +47,13 @@ def approve(
     context: CommandContext,
     message_id: MessageArgument,
     content_hash: Annotated[
-        str | None, typer.Option(help="Of the content that was seen; without it you are shown it, and asked.")
+        str | None,
+        typer.Option(help="Hash of the content you saw; without it you are shown the mail and asked."),
     ] = None,
     note: Note = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Let a held message go."""
+    """Approve a held message; it is sent."""
     from postroom_client.calls import calls
 
     seen = content_hash or _look(context, message_id, yes=yes)
@@ -67,7 +68,7 @@ def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
 
     message = context.ask(calls.get_message(message_id))
     if message.hold is None:
-        raise NotHeld("This message does not wait for a decision.")
+        raise NotHeld("This message is not waiting for a decision.")
     if not yes and output.can_ask():
         _show_whole(context, message)
     output.confirm(f"Send this to {len(message.recipients)} recipient(s)?", yes=yes)
@@ -129,4 +130,4 @@ def show_decided(context: CommandContext, message: "Message") -> None:
 
 def say_how_to_see_one(context: CommandContext, page: "Page[Approval]", values: "Mapping[str, Any]") -> None:
     if page.data and not context.is_json:
-        output.note("See one whole: postroom approvals show MESSAGE_ID")
+        output.note("Show one in full: postroom approvals show MESSAGE_ID")

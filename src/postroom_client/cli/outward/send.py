@@ -39,7 +39,7 @@ def send(context: CommandContext, **values: Any) -> None:
     if not fields.keys() & {"to", "reply_all"}:
         raise typer.BadParameter("--to is needed unless --reply-all is given")
     if "reply_all" in fields and "thread_id" not in fields:
-        raise typer.BadParameter("--reply-all answers a thread: give --thread-id")
+        raise typer.BadParameter("--reply-all needs --thread-id")
     fields["inbox_id"] = context.require_inbox_id(fields.get("inbox_id"))
     _send_with_progress(context, calls.send(**fields))
 
@@ -70,14 +70,14 @@ def show_sent(context: CommandContext, sent: "Sent") -> None:
     if sent.hold is not None:
         pairs.append(("waits", _why(sent.hold)))
     output.print_human(output.record(pairs))
-    output.note(f"See what became of it: postroom messages get {sent.id}")
+    output.note(f"See its status: postroom messages get {sent.id}")
 
 
 def _why(hold: "Hold") -> str:
     if hold.state == "held":
         if hold.reasons == ["paused"]:
-            return "held: sending is paused, and it leaves when the pause ends"
-        return f"held ({', '.join(hold.reasons)}): it leaves only when somebody approves it"
+            return "held: sending is paused; it is sent when the pause ends"
+        return f"held ({', '.join(hold.reasons)}): it is sent only after approval"
     return hold.state if hold.send_at is None else f"until {hold.send_at:%Y-%m-%d %H:%M:%S %Z}"
 
 

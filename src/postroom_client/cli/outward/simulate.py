@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @command(app, "simulate")
 def simulate(
     context: CommandContext,
-    scenario: Annotated[Path, typer.Option(help="The conversation, a TOML file.", exists=True)],
+    scenario: Annotated[Path, typer.Option(help="TOML file with the conversation.", exists=True)],
     inbox_id: InboxId = None,
 ) -> None:
-    """Play a written conversation against an inbox. Exits with 1 when it goes otherwise than written."""
+    """Play a scripted conversation against an inbox. Exits with 1 when it goes differently."""
     from postroom_client.scenarios import playing, scenarios
 
     read = scenarios.read(scenario.read_text(encoding="utf-8", errors="replace"))

@@ -9,9 +9,9 @@ from postroom_client.results import DomainHealth, Message
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.5
-SUBJECT = "A test letter"
+SUBJECT = "Test mail"
 TEXT = (
-    "This letter says whether mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
+    "If you can read this, mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
     " the field Authentication-Results says what your server thinks of it.\n"
 )
 VERDICTS: dict[str, Verdict] = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
@@ -40,10 +40,10 @@ def to_finding(message: Message) -> Finding:
         f"{each.state}, TLS {each.tls or 'none'}: {each.last_reply}" for each in message.recipients
     )
     if message.captured:
-        return Finding("test letter", "warn", "kept here and not sent", "Set POSTROOM_OUTBOUND to send mail.")
+        return Finding("test letter", "warn", "captured, not sent", "Set POSTROOM_OUTBOUND to send mail.")
     if message.status == "sent":
         return Finding(
-            "test letter", "pass", said, "Look whether it is in the inbox there, or with the spam."
+            "test letter", "pass", said, "Check whether it is in the inbox there or in the spam folder."
         )
     verdict: Verdict = "fail" if message.status == "failed" else "warn"
     return Finding("test letter", verdict, said or message.status, f"postroom messages get {message.id}")

@@ -43,7 +43,7 @@ INBOXES = (
     Plain(
         "inbox keys revoke",
         "delete_api_key",
-        "Revoke a key of an inbox, at once.",
+        "Revoke a key of an inbox at once.",
         done="{key_id} is revoked.",
     ),
 )
@@ -62,14 +62,14 @@ DRAFTS = (
         "list_drafts",
         "List the drafts of an inbox, newest first.",
         columns=("id", "changed updated_at", "to", "subject"),
-        empty="No draft here. Begin one: postroom drafts create --to ADDRESS --subject TEXT --body TEXT",
+        empty="No drafts here. Create one: postroom drafts create --to ADDRESS --subject TEXT --body TEXT",
         arguments=(),
     ),
     Plain("drafts show", "get_draft", "Show a draft.", show=drafts.show_draft),
     Plain(
         "drafts change",
         "update_draft",
-        "Change what is given of a draft.",
+        "Change the given fields of a draft.",
         show=drafts.show_draft,
         names=SEND_NAMES,
     ),
@@ -83,11 +83,11 @@ DRAFTS = (
     Plain(
         "drafts detach",
         "delete_draft_file",
-        "Take a file off a draft.",
-        done="{filename} is off the draft.",
+        "Remove a file from a draft.",
+        done="{filename} is removed.",
     ),
-    Plain("drafts send", "send_draft", "Send a draft, which is then gone.", show=show_sent),
-    Plain("drafts delete", "delete_draft", "Throw a draft away.", done="{draft_id} is gone."),
+    Plain("drafts send", "send_draft", "Send a draft; it is then deleted.", show=show_sent),
+    Plain("drafts delete", "delete_draft", "Delete a draft.", done="{draft_id} is removed."),
 )
 
 TEMPLATES = (
@@ -103,7 +103,7 @@ TEMPLATES = (
         "list_templates",
         "List templates, newest first.",
         columns=("id", "name", "fields", "subject"),
-        empty="No template yet. Create one: postroom templates create NAME --body TEXT",
+        empty="No templates yet. Create one: postroom templates create NAME --body TEXT",
     ),
     Plain("templates show", "get_template", "Show a template.", show=drafts.show_template),
     Plain("templates change", "update_template", "Change a template.", show=drafts.show_template),
@@ -173,20 +173,20 @@ MAILBOX = (
     Plain(
         "messages respond",
         "respond_to_invitation",
-        "Answer the invitation that a message brought; its organizer is told by mail.",
+        "Answer a message's invitation; the organizer gets your answer by mail.",
         show=show_sent,
     ),
     Plain(
         "messages redirect",
         "redirect_message",
-        "Pass a mail on as it came, in the name of its author.",
+        "Redirect a mail unchanged, still from its author.",
         show=show_sent,
     ),
     Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),
     Plain(
         "messages cancel",
         "cancel_message",
-        "Give up the deliveries that still wait.",
+        "Cancel the deliveries that still wait.",
         show=messages.show_message,
     ),
     Plain(
@@ -200,7 +200,7 @@ MAILBOX = (
     Plain(
         "messages reschedule",
         "update_message",
-        "Give a scheduled message another moment.",
+        "Reschedule a message.",
         show=messages.show_message,
         arguments=("message_id", "send_at"),
         options=(),
@@ -208,7 +208,7 @@ MAILBOX = (
     Plain(
         "messages release",
         "release_message",
-        "Let in what a policy stopped, as if it came now.",
+        "Release what a policy stopped, as if it had just arrived.",
         show=messages.show_message,
     ),
     Plain(

@@ -22,7 +22,7 @@ OUTSIDE = (
     Plain(
         "webhooks create",
         "create_webhook",
-        "Have events posted to one more URL; its secret is shown once.",
+        "Post events to one more URL; its secret is shown once.",
         fields=LISTED_WEBHOOK,
     ),
     Plain(
@@ -37,7 +37,7 @@ OUTSIDE = (
     Plain(
         "webhooks rotate",
         "rotate_listed_webhook_secret",
-        "Make a new secret; the old one stays valid for 24 hours.",
+        "Create a new secret; the old one stays valid for 24 hours.",
         fields=("secret",),
     ),
     Plain(
@@ -51,12 +51,12 @@ OUTSIDE = (
         "delete_listed_webhook",
         "Remove a webhook.",
         confirm="Remove the webhook {webhook_id}?",
-        done="{webhook_id} is gone.",
+        done="{webhook_id} is removed.",
     ),
     Plain(
         "webhook set",
         "set_webhook",
-        "Have events posted to a URL. An inbox's own webhook: postroom inbox update --webhook-url.",
+        "Post events to a URL. An inbox's own webhook: postroom inbox update --webhook-url.",
         show=shown.show_webhook,
         then=shown.keep_secret,
     ),
@@ -79,9 +79,9 @@ OUTSIDE = (
             ("last", shown.last_answer),
             "when created_at",
         ),
-        empty="Nothing was posted yet. Try it: postroom webhook test",
+        empty="Nothing posted yet. Try it: postroom webhook test",
     ),
-    Plain("webhook delete", "delete_webhook", "Stop posting events.", done="Events are posted nowhere now."),
+    Plain("webhook delete", "delete_webhook", "Stop posting events.", done="Events are no longer posted."),
     Plain(
         "suppressions list",
         "list_suppressions",
@@ -98,8 +98,8 @@ OUTSIDE = (
     Plain(
         "suppressions remove",
         "delete_suppression",
-        "Take an address off the list.",
-        done="{address} is off the list.",
+        "Remove an address from the list.",
+        done="{address} is removed from the list.",
     ),
     Plain(
         "domains add",
@@ -131,27 +131,27 @@ OUTSIDE = (
     Plain(
         "domains rotate-dkim",
         "rotate_dkim",
-        "Make new DKIM keys; they sign once their records are found.",
+        "Create new DKIM keys; they sign once their records are found.",
         show=shown.show_domain,
     ),
     Plain(
         "domains health",
         "get_domain_health",
-        "Look at its records and at how the world reaches the server. Exits with 1 when something is wrong.",
+        "Check a domain's records and whether others reach the server. Exits with 1 if something is wrong.",
         show=shown.show_health,
         then=shown.require_healthy,
     ),
     Plain(
         "domains reports",
         "get_domain_reports",
-        "Show what other servers reported: mail in the name of a domain by source, and encryption.",
+        "Show what other servers reported: mail from a domain by source, and encryption.",
         show=shown.show_reports,
         names={"first": "from", "last": "to"},
     ),
     Plain(
         "domains deliverability",
         "get_deliverability",
-        "Show what became of mail by receiving provider, and how far warm-ups are.",
+        "Show how mail fared by receiving provider, and the progress of warm-ups.",
         show=shown.show_deliverability,
     ),
     Plain(
@@ -173,13 +173,13 @@ OUTSIDE = (
         "list_connections",
         "List the connections, newest first.",
         columns=("id", "kind", "provider", "state", "last mail last_mail_at", "last_error"),
-        empty="No connection yet. Make one: postroom connections add imap --help",
+        empty="No connections yet. Create one: postroom connections add imap --help",
     ),
-    Plain("connections show", "get_connection", "Show a connection and how it is.", fields=CONNECTION),
+    Plain("connections show", "get_connection", "Show a connection and its state.", fields=CONNECTION),
     Plain(
         "connections change",
         "update_connection",
-        "Change the keys of a connection, or what becomes of mail there.",
+        "Change the keys of a connection, or what happens to mail there.",
         fields=CONNECTION,
         options=("signing_key", "password", "folder", "after"),
     ),
@@ -193,7 +193,7 @@ OUTSIDE = (
     Plain(
         "connections delete",
         "delete_connection",
-        "Delete a connection; mail that came by it stays.",
+        "Delete a connection; mail received through it stays.",
         confirm="Delete {connection_id}?",
         done="{connection_id} is deleted.",
     ),

@@ -44,7 +44,7 @@ def check_sign_in(client: Client, made: Connection, seconds: float) -> Finding:
 def check_live(client: Client, made: Connection, seconds: float) -> Finding:
     found = wait_for(lambda: client.get_connection(made.id), lambda each: each.state != "connecting", seconds)
     if found.state == "live":
-        return Finding("mailbox", "pass", f"{found.folder} is followed.")
+        return Finding("mailbox", "pass", f"{found.folder} is watched.")
     return Finding("mailbox", "fail", found.last_error or found.state, f"postroom connections test {made.id}")
 
 
@@ -54,15 +54,15 @@ def check_out(client: Client, inbox_id: str, recipient: str, seconds: float) -> 
         inbox_id,
         to=[recipient],
         subject=f"Postroom is connected ({word})",
-        body="This mail shows that mail leaves. It may be deleted.",
+        body="This mail shows that mail is sent. You can delete it.",
     )
     message = wait_for(
         lambda: client.get_message(sent.id), lambda each: each.status in LEFT + STOPPED, seconds
     )
     if message.captured:
-        return Finding(OUT, "warn", "Captured: mail stays on this server.", "Set POSTROOM_OUTBOUND.")
+        return Finding(OUT, "warn", "Captured: this server sends no mail.", "Set POSTROOM_OUTBOUND.")
     if message.status in LEFT:
-        return Finding(OUT, "pass", f"It left for {recipient}.")
+        return Finding(OUT, "pass", f"Sent to {recipient}.")
     step = f"See why: postroom messages get {sent.id}"
     return Finding(OUT, "fail", f"{message.status} after {seconds:g} s", step)
 
@@ -72,7 +72,7 @@ def check_in(client: Client, made: Connection, seconds: float) -> Finding:
         lambda: client.get_connection(made.id), lambda each: each.last_mail_at is not None, seconds
     )
     if found.last_mail_at is not None:
-        return Finding(BACK, "pass", "A mail came in by this way.")
+        return Finding(BACK, "pass", "A mail came in.")
     detail = found.last_error or f"None came within {seconds:g} s."
     return Finding(BACK, "fail", detail, f"Send one, then: postroom connections show {made.id}")
 

@@ -23,31 +23,35 @@ if TYPE_CHECKING:
 def connect(
     context: CommandContext,
     way: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
-    username: Annotated[str | None, typer.Option(help="Of the mailbox, mostly its address.")] = None,
-    password: Annotated[
-        str | None, typer.Option(help="Mostly an app password; asked for if left out.")
+    username: Annotated[
+        str | None, typer.Option(help="User name of the mailbox, usually its address.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Of the IMAP server (imap).")] = None,
+    password: Annotated[
+        str | None, typer.Option(help="Usually an app password; asked for if left out.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Host of the IMAP server (imap).")] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="993 is TLS, others STARTTLS.")] = None,
-    smtp_host: Annotated[str | None, typer.Option(help="By which mail leaves (imap).")] = None,
+    smtp_host: Annotated[str | None, typer.Option(help="Host of the SMTP server for sending (imap).")] = None,
     smtp_port: Annotated[int, typer.Option(min=1, max=65535, help="465 is TLS, others STARTTLS.")] = 465,
     client_id: Annotated[
-        str | None, typer.Option(help="Of your app, for OAuth instead of a password.")
+        str | None, typer.Option(help="Client id of your app, for OAuth instead of a password.")
     ] = None,
-    client_secret: Annotated[str | None, typer.Option(help="Of your app (OAuth).")] = None,
-    refresh_token: Annotated[str | None, typer.Option(help="That your app was given (OAuth).")] = None,
+    client_secret: Annotated[str | None, typer.Option(help="Client secret of your app (OAuth).")] = None,
+    refresh_token: Annotated[
+        str | None, typer.Option(help="Refresh token given to your app (OAuth).")
+    ] = None,
     token_url: Annotated[
         str | None, typer.Option(help="Where OAuth gives access, if it is none of gmail or microsoft.")
     ] = None,
-    signing_key: Annotated[str | None, typer.Option(help="By which a service proves its posts.")] = None,
-    service_key: Annotated[str | None, typer.Option(help="Key of the service's interface (resend).")] = None,
+    signing_key: Annotated[str | None, typer.Option(help="Key with which a service signs its posts.")] = None,
+    service_key: Annotated[str | None, typer.Option(help="API key of the service (resend).")] = None,
     to: Annotated[
         str | None, typer.Option(help="Where to send the mail that shows that mail leaves.")
     ] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each check.")] = 120,
     inbox_id: InboxId = None,
 ) -> None:
-    """Connect a mailbox or a mail service, and check it until a mail came in and one left.
+    """Connect a mailbox or a mail service, and check that mail comes in and is sent.
 
     Exits with 1 when a check fails.
     """
@@ -75,7 +79,7 @@ def connect_service(
     made = context.client.create_connection(
         "http", provider=way, signing_key=signing_key, api_key=service_key, inbox_id=inbox_id
     )
-    output.note(f"The URL, shown only now: {made.url}")
+    output.note(f"The URL, shown only once: {made.url}")
     output.note(f"Set it at the service: {SERVICES[way]}")
     output.note("Then send a mail from anywhere to one of your inboxes.")
     return made
@@ -95,7 +99,7 @@ def mailbox_fields(
         output.note(known.password)
     fields: dict[str, Any] = {
         "host": host or ask("--host", "IMAP server"),
-        "username": username or ask("--username", "User name, mostly the address"),
+        "username": username or ask("--username", "User name, usually the address"),
     }
     if port is not None and way == OWN_MAILBOX:
         fields["port"] = port

@@ -31,14 +31,14 @@ MAILBOXES = {
         "imap.mail.me.com",
         "smtp.mail.me.com",
         587,
-        "An app-specific password, made at https://account.apple.com.",
+        "An app-specific password, created at https://account.apple.com.",
     ),
     "microsoft": Mailbox(
         "outlook.office365.com",
         "smtp.office365.com",
         587,
-        "No password, but OAuth: an app registered at https://entra.microsoft.com with IMAP.AccessAsUser.All,"
-        " SMTP.Send and offline_access, and a refresh token that it was given.",
+        "OAuth, not a password: an app registered at https://entra.microsoft.com with IMAP.AccessAsUser.All,"
+        " SMTP.Send and offline_access, and a refresh token for it.",
         "https://login.microsoftonline.com/common/oauth2/v2.0/token",
         takes_passwords=False,
     ),

@@ -59,9 +59,7 @@ def find(ask: Ask, parameter: str, given: str) -> str:
         raise
     if len(found) > 1:
         ids = ", ".join(found[:SHOWN])
-        raise BadRequest(
-            f"{len(found)} of them are called '{given}': {ids}. Give the id of the one you mean."
-        )
+        raise BadRequest(f"{len(found)} of them are called '{given}': {ids}. Give the id.")
     if found:
         return found[0]
     if noun.takes_others:

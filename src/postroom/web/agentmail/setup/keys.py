@@ -62,7 +62,7 @@ def create_key(
     tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewKey, config: Config, now: int
 ) -> shapes.Page:
     if body.public_key is not None:
-        raise BadRequest("Keys here are bearer keys: none is registered.", field="public_key")
+        raise BadRequest("Keys here are bearer keys: public_key is not supported.", field="public_key")
     words = read_words(caller, body.permissions)
     usual = permissions.OF_AN_INBOX if place.inbox_id is not None else permissions.ALL
     possible = [word for word in usual if word != permissions.APPROVE]
@@ -80,7 +80,7 @@ def read_words(caller: Caller, given: Mapping[str, bool] | None) -> Collection[s
     if caller.words is None or words is None:
         return caller.words if words is None else words
     if not caller.words.issuperset(words):
-        raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
+        raise Forbidden("A key cannot create a key that may do more than itself.", field="permissions")
     return words
 
 
@@ -88,7 +88,7 @@ def ours(words: Iterable[str], possible: Collection[str]) -> list[str]:
     needed = {ours_of(word) for word in words}
     found = [word for word in possible if word in needed]
     if not found:
-        raise BadRequest("permissions name nothing that there is here.", field="permissions")
+        raise BadRequest("permissions has none that exist here.", field="permissions")
     return found
 
 
@@ -121,7 +121,7 @@ def change_key(
     words = None if body.permissions is UNSET else read_words(caller, body.permissions)
     if words is not None:
         if key.words is not None and not set(words) <= set(key.words.split()):
-            raise BadRequest("permissions can only become fewer. Make a new key.", field="permissions")
+            raise BadRequest("permissions can only be removed. Create a new key.", field="permissions")
         change = verbs.KeyChange(name=body.name, permissions=ours(words, key.permissions))
     verbs.change_api_key(tx, caller, key.id, change, config, now)
     if words is not None:

@@ -22,10 +22,7 @@ def read_list(direction: str, type: str) -> tuple[str, str]:
     if type not in TYPES or direction not in (*DIRECTIONS, "reply"):
         raise NotFound("A list is of send, receive or reply, and of allow or block.")
     if direction == "reply":
-        raise BadRequest(
-            "Replies are filtered by the lists of receive; there is no separate list for them.",
-            field="direction",
-        )
+        raise BadRequest("Replies use the receive lists here: there is no reply list.", field="direction")
     return DIRECTIONS[direction], type
 
 

@@ -63,7 +63,7 @@ def rate(day: GroupUse, counter: str) -> shapes.Page:
 def known_of(asked: Sequence[str], known: Iterable[str], field: str) -> list[str]:
     """All if none is named. Kinds not counted here have no points, and are left out."""
     if any(len(kind) > 100 for kind in asked):
-        raise BadRequest(f"{field} names something that is not counted.", field=field)
+        raise BadRequest(f"{field} names an unknown metric.", field=field)
     return [kind for kind in known if not asked or kind in asked]
 
 
@@ -73,7 +73,7 @@ def read_days(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) 
     start = read_asked(query.start, "start")
     start = end - DAY if start is None else start
     if not now - LONGEST <= start <= end:
-        raise BadRequest("start lies at most 90 days back, and before end.", field="start")
+        raise BadRequest("start must be at most 90 days back, and before end.", field="start")
     days = usage.list_groups(tx, place, "day", start // DAY, min(end, now) // DAY)
     ordered = days[::-1] if query.descending else days
     return ordered[: query.limit]

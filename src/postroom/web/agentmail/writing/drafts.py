@@ -118,7 +118,7 @@ def store(
 
 def messages_of(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
     if body.in_reply_to is not None and body.forward_of is not None:
-        raise BadRequest("A mail is either an answer or a forward.", field="forward_of")
+        raise BadRequest("A mail is either a reply or a forward.", field="forward_of")
     if body.in_reply_to is not None:
         answered = names.find_message(tx, inbox, body.in_reply_to)
         return {"reply_to_message_id": answered, "reply_all": bool(body.reply_all)}
@@ -142,7 +142,7 @@ def to_body(body: shapes.NewDraft | shapes.DraftChange) -> DraftBody:
 def one_address(given: Addresses | None) -> str | None:
     found = [given] if isinstance(given, str) else list(given or [])
     if len(found) > 1:
-        raise BadRequest("reply_to of a draft is one address.", field="reply_to")
+        raise BadRequest("reply_to of a draft must be one address.", field="reply_to")
     return found[0] if found else None
 
 

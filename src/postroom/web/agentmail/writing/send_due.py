@@ -58,6 +58,6 @@ async def send(resources: Resources, draft: KeptDraft) -> None:
 def read_whole(tx: Tx, draft: KeptDraft, now: int) -> tuple[Caller, list[KeptFile]]:
     caller = keys.find_caller_by_id(tx, draft.due_for or "", now)
     if caller is None:
-        raise Unauthorized("The key that put this draft on the clock has been revoked.")
+        raise Unauthorized("The key that scheduled this draft was revoked.")
     drafts.get(tx, caller.reach, draft.id)
     return caller, drafts.read_files(tx, draft.id)

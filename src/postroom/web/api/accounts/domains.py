@@ -46,7 +46,7 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
 
 
 async def rotate_dkim(call: Call, domain_id: str) -> Domain:
-    """Make new DKIM keys; they sign once their records are found, and the old ones stop then"""
+    """Create new DKIM keys; they replace the old ones once their records are found"""
     db, config = call.resources.db, call.resources.config
     await db.read(domains.require_rotatable, call.decider, domain_id, config)
     private_key = await pools.KEYS.run(dkim.generate_key)
@@ -54,7 +54,7 @@ async def rotate_dkim(call: Call, domain_id: str) -> Domain:
 
 
 async def get_domain_health(call: Call, domain_id: str) -> DomainHealth:
-    """Look at every record of a domain and at how the world reaches this server"""
+    """Check every record of a domain and whether others reach this server"""
     resources = call.resources
     wanted = await resources.db.read(domains.find_wanted_zone, call.caller, domain_id, resources.config)
     return DomainHealth(await check_domain.check(resources, wanted))

@@ -18,7 +18,7 @@ NOTHING = EventSlice([], has_more=False)
 
 
 async def list_events(call: Call, query: EventQuery) -> answer_shapes.EventPage:
-    """Read the log of events, oldest first; with `wait`, hold on until there is one"""
+    """Read the log of events, oldest first; with `wait`, wait until there is one"""
     wanted = query.wanted(call.reach)
     if query.order == "desc":
         return show(await call.resources.db.read(newest_first, call.reach, wanted, query), None)

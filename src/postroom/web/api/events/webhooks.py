@@ -103,7 +103,7 @@ def example_event(call: Call) -> Event:
 
 
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> Retried:
-    """Send again all that failed since a moment"""
+    """Send again all that failed since a time"""
     since, count = int(body.since.timestamp() * 1000), 0
     while changed := await call.resources.db.write(
         webhooks.retry_some_failed, call.decider, since, call.now()

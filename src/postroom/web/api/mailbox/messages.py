@@ -34,7 +34,7 @@ async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> Non
 
 
 async def delete_thread(call: Call, thread_id: str) -> None:
-    """Delete a thread and its messages for good"""
+    """Permanently delete a thread and its messages"""
     db, is_gone = call.resources.db, False
     while not is_gone:  # a long one takes several transactions
         blobs, is_gone = await db.write(threads.delete_some_of_thread, call.decider, thread_id, call.now())
@@ -68,7 +68,7 @@ def find_file(tx: Tx, reach: Reach, message_id: str, filename: str) -> Attachmen
 
 
 async def get_attachment_preview(call: Call, message_id: str, filename: str) -> Response:
-    """Get a small picture of an attachment: PNG, at most 800 pixels wide and high"""
+    """Get a preview image of an attachment: PNG, at most 800 pixels wide and high"""
     file = await call.resources.db.read(find_file, call.reach, message_id, filename)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
@@ -76,7 +76,7 @@ async def get_attachment_preview(call: Call, message_id: str, filename: str) -> 
     picture = None if make is None else await make(mail.attachments[file.position].content, PREVIEW_SECONDS)
     if picture is None:
         raise NoPreview(
-            "There is no preview of this file: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."
+            "There is no preview of this file: it is not a PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."
         )
     headers = {**SAFE_FILE_HEADERS, "Cache-Control": "private, max-age=3600"}
     return Response(picture, media_type="image/png", headers=headers)

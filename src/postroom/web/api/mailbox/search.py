@@ -25,7 +25,7 @@ async def search_messages(call: Call, query: SearchQuery) -> answer_shapes.Searc
         page = await call.resources.db.read_long(find_page, SECONDS, call, query, asked, ends)
     except Overdue:
         raise Unavailable(
-            "This search takes too long. Narrow it: name an inbox, a longer word, or days with after: and"
+            "This search takes too long. Narrow it: give an inbox, a longer word, or days with after: and"
             " before:.",
             retry_after=1,
         ) from None

@@ -70,7 +70,7 @@ class DraftView(Struct, frozen=True):
 
 
 async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
-    """Begin a mail: any field of a send may still be missing"""
+    """Create a draft: any field of a send may still be missing"""
     body = await fill_new_draft(call, inbox_id, body)
     given = await read_fields(call, body)
     return show(await write_with_files(call, body.attachments or [], verbs.create_draft, inbox_id, given))
@@ -95,7 +95,7 @@ async def get_draft(call: Call, draft_id: str) -> ShownDraft:
 
 
 async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDraft:
-    """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
+    """Change a draft: missing fields stay, null clears, attachments replace the old ones"""
     seen = seen_version(call, body.version)
     body = await fill_changed_draft(call, draft_id, body)
     edit = DraftEdit(await read_fields(call, body), replaces_files=body.attachments is not UNSET)
@@ -107,7 +107,7 @@ async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDra
 
 
 async def delete_draft(call: Call, draft_id: str) -> None:
-    """Throw a draft away"""
+    """Delete a draft"""
     db, seen = call.resources.db, seen_version(call)
     unneeded = await db.write(verbs.delete_draft, call.caller, draft_id, seen, call.now())
     await remove_blobs(call.resources, unneeded)
@@ -116,13 +116,13 @@ async def delete_draft(call: Call, draft_id: str) -> None:
 async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDraft:
     """Attach files to a draft"""
     if not body.attachments:
-        raise BadRequest("attachments holds no file.", field="attachments")
+        raise BadRequest("attachments has no file.", field="attachments")
     seen = seen_version(call)
     return show(await write_with_files(call, body.attachments, verbs.add_draft_files, draft_id, seen))
 
 
 async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
-    """Take a file off a draft"""
+    """Remove a file from a draft"""
     db, seen = call.resources.db, seen_version(call)
     unneeded = await db.write(verbs.delete_draft_file, call.caller, draft_id, seen, filename, call.now())
     await remove_blobs(call.resources, unneeded)
@@ -131,7 +131,7 @@ async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
 async def send_draft(
     call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None, undo_seconds: int = 0
 ) -> answer_shapes.RawReceipt:
-    """Send a draft, which is gone once it is accepted"""
+    """Send a draft; it is deleted once accepted"""
     seen = Seen(seen_version(call, body.version), seen_hash, undo_seconds)
     for attempt in range(SEND_ATTEMPTS):
         try:
@@ -185,12 +185,12 @@ def seen_version(call: Call, given: int | UnsetType = UNSET) -> int | None:
     field = call.request.headers.get("if-match", "*").strip()
     named = VERSION.fullmatch(field)
     if field != "*" and named is None:
-        raise BadRequest("If-Match holds the version of the draft in quotes.", field="If-Match")
+        raise BadRequest("If-Match must be the version of the draft in quotes.", field="If-Match")
     in_header = None if named is None else int(named["version"])
     if given is UNSET or in_header == given:
         return in_header
     if in_header is not None:
-        raise BadRequest("If-Match and version name two versions.", field="version")
+        raise BadRequest("If-Match and version differ.", field="version")
     return given
 
 

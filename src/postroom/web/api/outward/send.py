@@ -24,17 +24,17 @@ async def send_message(call: Call, inbox_id: str, body: SendBody) -> answer_shap
 async def respond_to_invitation(
     call: Call, message_id: str, body: CalendarAnswerBody
 ) -> answer_shapes.RawReceipt:
-    """Accept or decline the invitation that a message brought; its organizer is told by mail"""
+    """Accept or decline a message's invitation; the organizer gets the answer by mail"""
     key = require_idempotency_key(call.request)
     order = await to_answer(call.resources, call.reach, message_id, body.status, body.comment, key)
     return to_response(await accept_order(call, order))
 
 
 async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> answer_shapes.RawReceipt:
-    """Pass a mail on as it came, in the name of its author"""
+    """Redirect a mail unchanged, still from its author"""
     key, to = require_idempotency_key(call.request), read_addresses("to", body.to)
     if not to:
-        raise BadRequest("to names no recipient.", field="to")
+        raise BadRequest("to has no recipient.", field="to")
     return to_response(await redirect_mail(call.resources, call.caller, message_id, to, key))
 
 

@@ -75,7 +75,7 @@ def find_of_draft(tx: Tx, call: Call, draft_id: str, wanted: str) -> Template:
 
 def without_template(body: D) -> D:
     if body.fields:
-        raise BadRequest("fields fill a template: name it in template.", field="template")
+        raise BadRequest("fields need a template.", field="template")
     return structs.replace(body, template=UNSET, fields=UNSET)
 
 

@@ -19,7 +19,7 @@ from postroom.resources import Resources
 from postroom.web.call import Call
 
 NOTHING_YET = (
-    "Nothing was posted to the URL yet. Set it at the service, and send a mail to one of your inboxes."
+    "Nothing was posted to the URL yet. Set it at the service and send a mail to one of your inboxes."
 )
 
 

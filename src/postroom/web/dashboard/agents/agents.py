@@ -99,6 +99,6 @@ async def pause(desk: Desk, key_id: str, body: AgentPauseForm) -> Response:
     where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":
         await desk.run(operations.put_pause, query=where)
-        return go(f"{PATH}/{key_id}", "Paused. Nothing leaves there until you resume.")
+        return go(f"{PATH}/{key_id}", "Paused. Nothing is sent from there until you resume.")
     await desk.run(operations.delete_pause, query=where)
-    return go(f"{PATH}/{key_id}", "Resumed. What nothing else holds goes now.")
+    return go(f"{PATH}/{key_id}", "Resumed. Mail that nothing else holds is sent now.")

@@ -23,7 +23,7 @@ def bars(
     wrong = bad or [0] * len(values)
     sums = [value + other for value, other in zip(values, wrong, strict=True)]
     if not any(sums):
-        return Markup("<p class=muted>Nothing in this time.</p>")
+        return Markup("<p class=muted>Nothing in this period.</p>")
     most = max(sums)
     also = Markup(", {} of them failed").format(sum(wrong)) if bad else ""
     total = Markup(" {} in all{},").format(sum(sums), also) if is_sum else ""

@@ -12,9 +12,9 @@ MARKED_CHARACTERS = 200_000  # a passage further down is quoted below the text o
 _GAP = "[\\s\\x00-\\x1f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\ufeff]+"
 
 CATEGORIES = {
-    "personal": ("From a person", "", "Neither a list nor a machine sent it."),
+    "personal": ("From a person", "", "Sent by neither a list nor a machine."),
     "automated": ("Automated", "", "A program wrote it."),
-    "marketing": ("Marketing", "", "It was sent to many, with a way to unsubscribe."),
+    "marketing": ("Marketing", "", "Sent to many, with a way to unsubscribe."),
     "bounce": ("A bounce", "amber", "A mail system says that something could not be delivered."),
 }
 VERDICTS = {
@@ -26,8 +26,8 @@ VERDICTS = {
     ),
 }
 ROLES = {
-    "cc": ("Cc", "", "This inbox was named in Cc."),
-    "bcc": ("Bcc", "", "This inbox was named in no field."),
+    "cc": ("Cc", "", "This inbox is in Cc."),
+    "bcc": ("Bcc", "", "This inbox is neither in To nor in Cc."),
 }
 PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
 METHODS = {"REQUEST": "Invitation", "CANCEL": "Cancelled", "REPLY": "Reply to an invitation"}
@@ -72,12 +72,12 @@ def of_outbound(message: dict[str, Any], has_bounced: bool) -> Sign:
 def of_inbound(message: dict[str, Any]) -> list[Sign]:
     found = [of_sender(message.get("auth"))]
     if message["newParticipant"]:
-        found.append(Sign("New in this thread", "amber", "This sender had not written in it before."))
+        found.append(Sign("New in this thread", "amber", "This sender has not written in it before."))
     if category := CATEGORIES.get(message.get("category") or ("automated" if message["automated"] else "")):
         found.append(Sign(*category))
     found.append(of_automatic_reply(message))
     if message.get("verdict") is None:
-        found.append(Sign("Not checked yet", "amber", "The rules have not looked at it yet."))
+        found.append(Sign("Not checked yet", "amber", "The rules have not checked it yet."))
     elif verdict := VERDICTS.get(message["verdict"]):
         found.append(Sign(*verdict))
     if role := ROLES.get(message.get("deliveryRole") or ""):
@@ -91,13 +91,13 @@ def of_automatic_reply(message: dict[str, Any]) -> Sign:
     if message.get("verdict") in VERDICTS:
         return Sign("No automatic reply", "", "Rules warn about this message.")
     if message.get("autoReplyable"):
-        return Sign("Automatic reply allowed", "", "Nothing in it speaks against an automatic reply.")
+        return Sign("Automatic reply allowed", "", "Nothing in it rules out an automatic reply.")
     return Sign("No automatic reply", "", "An automatic reply could start a loop.")
 
 
 def of_sender(auth: dict[str, str] | None) -> Sign:
     if auth is None:
-        return Sign("Sender not checked", "", "Nobody looked at SPF, DKIM and DMARC of this mail.")
+        return Sign("Sender not checked", "", "SPF, DKIM and DMARC of this mail were not checked.")
     title = f"SPF {auth['spf']}, DKIM {auth['dkim']}, DMARC {auth['dmarc']}"
     if auth["dmarc"] == "fail":
         return Sign("Sender not authenticated", "red", title)

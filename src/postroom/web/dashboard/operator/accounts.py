@@ -92,7 +92,7 @@ async def change_account(desk: Desk, account_id: str, body: PlanForm) -> Respons
     limit_bytes = None if megabytes is None else megabytes * MEGABYTE
     change = AccountChange(body.name, read_plan(body.plan), limit_bytes)
     await desk.decide(operator.change_account, account_id, change)
-    return go(PATH, "Kept.")
+    return go(PATH, "Saved.")
 
 
 async def delete_account(desk: Desk, account_id: str, body: DeletionForm) -> Response:
@@ -110,9 +110,9 @@ async def open_account(desk: Desk, account_id: str) -> Response:
 async def pause(desk: Desk, account_id: str) -> Response:
     base_url = desk.call.resources.config.base_url
     await desk.decide(operator.pause_account, account_id, base_url)
-    return go(PATH, "Paused. Nothing leaves this account until it is resumed.")
+    return go(PATH, "Paused. Nothing is sent from this account until it is resumed.")
 
 
 async def resume(desk: Desk, account_id: str) -> Response:
     await desk.decide(operator.resume_account, account_id)
-    return go(PATH, "Resumed. What nothing else holds goes now.")
+    return go(PATH, "Resumed. Mail that nothing else holds is sent now.")

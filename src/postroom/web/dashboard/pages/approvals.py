@@ -35,13 +35,13 @@ PATH = "/app/approvals"
 ROWS = 50
 BESIDE = 5  # messages of the thread shown beside a held mail
 WORDS = {
-    "always": "every send of this inbox waits for a person",
-    "strangers": "somebody among the recipients never wrote to this inbox",
+    "always": "every send waits for approval",
+    "strangers": "a recipient never wrote to this inbox",
     "attachments": "it carries files",
     "links": "it contains a link or a network address",
-    "risk": "the thread holds a message that was judged suspicious",
-    "overPerDay": "the inbox has sent more than its rule allows without a look today",
-    "canary": "it holds the token that only the agent of this inbox reads: somebody made it tell",
+    "risk": "the thread has a message that was judged suspicious",
+    "overPerDay": "the inbox has sent more today than its rule allows without approval",
+    "canary": "it contains the canary token that only this inbox's agent reads: it may have been tricked",
     "key": "the key that sent it may only draft",
     "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused",
@@ -225,7 +225,7 @@ def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
 async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
     note = body.note.strip()[:1000] or None
     if body.decision == "reject":
-        said = f"Rejected in {undo.SECONDS} seconds. It will not leave."
+        said = f"Rejected in {undo.SECONDS} seconds. It will not be sent."
         wanted = {"message_id": message_id, "body": Reject(note)}
         return await undo.delay(desk, holds.reject_message, on_to(body.back, body.next), said, **wanted)
     asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
@@ -244,8 +244,8 @@ def on_to(back: str, message_id: str) -> str:
 def told_of(hold: dict[str, Any]) -> str:
     missing = hold["approvalsNeeded"] - len(hold["approvedBy"])
     if hold["state"] == "held" and missing > 0:
-        return f"Your approval counts in {undo.SECONDS} seconds. {missing} more must come from other people."
-    return f"Approved. It is on its way in {undo.SECONDS} seconds."
+        return f"Your approval counts in {undo.SECONDS} seconds. {missing} more must approve."
+    return f"Approved. It is sent in {undo.SECONDS} seconds."
 
 
 async def reject_several(desk: Desk, body: Rejections) -> Response:
@@ -262,11 +262,11 @@ async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
     message = await desk.read(messages.get, desk.call.reach, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
     await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
-    said = f"From now on mail of this inbox to {body.address} alone is not held. Decide about this one."
+    said = f"Mail from this inbox to {body.address} alone is no longer held. This one still needs a decision."
     return go(on_to(body.back, message_id), said)
 
 
 async def edit(desk: Desk, message_id: str) -> Response:
     """Copies it to a draft. Held mail goes on waiting."""
     draft_id = await copy_as_draft(desk, message_id)
-    return go(f"/app/drafts/{draft_id}", "This is yours now. Reject the one that waits when yours has gone.")
+    return go(f"/app/drafts/{draft_id}", "This is your own draft. Reject the held mail once yours is sent.")

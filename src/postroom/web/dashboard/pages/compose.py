@@ -79,7 +79,7 @@ def moment_of(form: MailForm) -> str | None:
         return None
     moment = form.send_at_utc or f"{form.send_at}:00Z"
     if not form.send_at:
-        raise BadRequest("Say when it shall leave, or send it now.", field="sendAt")
+        raise BadRequest("Choose a time, or send it now.", field="sendAt")
     return moment
 
 
@@ -112,7 +112,7 @@ async def compose(desk: Desk, body: MailForm) -> Response:
     try:
         if body.action == "draft":
             made = await api.create_draft(desk.call, body.inbox_id, to_draft(body, await body.to_html()))
-            return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
+            return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
         wanted = SendBody(
             body=None if body.template else body.body,
             subject=body.subject or None,
@@ -131,10 +131,12 @@ def to_thread(form: MailForm, sent: SendReceipt) -> Response:
     """It leaves a moment later, and can be undone until then."""
     path = f"/app/mail/{sent.thread_id}"
     if form.action == "schedule":
-        return go(path, "Accepted. It leaves at its time; until then Drafts can move or cancel it.")
+        return go(
+            path, "Accepted. It is sent as scheduled; until then you can reschedule or cancel it in Drafts."
+        )
     if sent.hold is not UNSET and sent.hold.state == holds.HELD:
         return go(path, "Accepted. It waits for approval.")
-    said = f"Accepted. It leaves in {UNDO_SECONDS} seconds; Delivery shows how far it has come."
+    said = f"Accepted. It is sent in {UNDO_SECONDS} seconds; Delivery shows its progress."
     return go(path, said, undo=f"/app/messages/{sent.id}/undo")
 
 
@@ -142,7 +144,7 @@ async def undo(desk: Desk, message_id: str) -> Response:
     """Turns what has not left yet back into a draft."""
     await desk.run(messages_operations.cancel_message, message_id=message_id)
     draft_id = await copy_as_draft(desk, message_id)
-    return go(f"{DRAFTS}/{draft_id}", "Taken back. It did not leave, and is a draft again.")
+    return go(f"{DRAFTS}/{draft_id}", "Undone. It was not sent and is a draft again.")
 
 
 async def copy_as_draft(desk: Desk, message_id: str) -> str:
@@ -218,7 +220,7 @@ async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
         if body.action == "draft":
             kept = to_answer_draft(body, wanted, await body.to_html())
             made = await api.create_draft(desk.call, thread.inbox_id, kept)
-            return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
+            return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
         sent = await send(desk, thread.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:

@@ -61,14 +61,14 @@ def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
 
 
 cancel_scheduled = undo.delayed(
-    messages.cancel_message, PATH, "Cancelled in {seconds} seconds. It will not leave."
+    messages.cancel_message, PATH, "Cancelled in {seconds} seconds. It will not be sent."
 )
 
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
     moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
     await desk.run(messages.change_message, message_id=message_id, body=moment)
-    return go(PATH, "It goes at another time.")
+    return go(PATH, "Rescheduled.")
 
 
 # --- one draft
@@ -156,7 +156,7 @@ async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
         if error.status >= 500 or isinstance(error, NotFound):
             raise
         return await show_draft(desk, draft_id, error, body)
-    return go(f"{PATH}/{draft_id}", "The draft is kept. This is what leaves now.")
+    return go(f"{PATH}/{draft_id}", "Saved. This is what will be sent.")
 
 
 async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
@@ -214,8 +214,8 @@ def told_of(sent: SendReceipt) -> Response:
     """As after a new mail: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:
-        return go(PATH, "Accepted. It leaves as it was shown, once nothing holds it.")
-    return go(PATH, "Accepted. It leaves as it was shown.", undo=f"/app/messages/{sent.id}/undo")
+        return go(PATH, "Accepted. It is sent as shown, once nothing holds it.")
+    return go(PATH, "Accepted. It is sent as shown.", undo=f"/app/messages/{sent.id}/undo")
 
 
 async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
@@ -225,7 +225,7 @@ async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
 
 async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
     await api.delete_draft_file(naming(desk, body.version), draft_id, body.filename)
-    return go(f"{PATH}/{draft_id}", f"{body.filename} is taken off.")
+    return go(f"{PATH}/{draft_id}", f"{body.filename} is removed.")
 
 
 def naming(desk: Desk, version: int, *more: tuple[bytes, bytes]) -> Call:

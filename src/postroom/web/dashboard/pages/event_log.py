@@ -142,4 +142,4 @@ async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
     """Posts to the chosen webhook, even if it is disabled or does not want this kind."""
     event = await desk.read(get_event, desk, event_id)
     url = await desk.decide(replay_event, event, body.owner)
-    return go(own_path(body.back), f"It is posted to {url} again.")
+    return go(own_path(body.back), f"Posted to {url} again.")

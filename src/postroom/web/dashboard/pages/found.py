@@ -43,13 +43,13 @@ CATEGORIES = (
 )
 FILTERS = ("is:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
-    ("invoice from:billing", "words, and who wrote"),
-    ('"purchase order" -draft', "a phrase, and what is not in it"),
+    ("invoice from:billing", "a word and a sender"),
+    ('"purchase order" -draft', "a phrase, and a word to exclude"),
     ("is:unread has:attachment", "unread, with files"),
-    ("in:support after:2026-11-01", "an inbox, and since when"),
-    ("refund OR return*", "either, and every beginning"),
+    ("in:support after:2026-11-01", "an inbox, and a date"),
+    ("refund OR return*", "either word, or a prefix"),
     ("is:failed", "what could not be delivered"),
-    ("is:blocked", "what a policy kept out"),
+    ("is:blocked", "what a policy blocked"),
 )
 
 

@@ -29,6 +29,6 @@ async def change_pause(desk: Desk, body: PauseForm) -> Response:
     """Pauses everything within the person's reach."""
     if body.action == "pause":
         await desk.run(holds.put_pause, query=Boundary())
-        return go(own_path(body.back), "Paused. Nothing leaves until you resume.")
+        return go(own_path(body.back), "Paused. Nothing is sent until you resume.")
     await desk.run(holds.delete_pause, query=Boundary())
-    return go(own_path(body.back), "Resumed. What nothing else holds goes now.")
+    return go(own_path(body.back), "Resumed. Mail that nothing else holds is sent now.")

@@ -37,11 +37,11 @@ class PictureQuery(Struct, frozen=True):
 
 async def retry(desk: Desk, message_id: str) -> Response:
     await desk.run(message_operations.retry_message, message_id=message_id)
-    return await back_to(desk, message_id, "It is tried again.")
+    return await back_to(desk, message_id, "Retrying.")
 
 
 async def cancel(desk: Desk, message_id: str) -> Response:
-    said = f"Cancelled in {undo.SECONDS} seconds. What has not left by then never will."
+    said = f"Cancelled in {undo.SECONDS} seconds. What is not sent by then never will be."
     to = await page_of(desk, message_id)
     return await undo.delay(desk, message_operations.cancel_message, to, said, message_id=message_id)
 
@@ -51,7 +51,7 @@ async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Resp
     key = f"page-{message_id}-{body.status}"
     order = await to_answer(desk.call.resources, desk.call.reach, message_id, body.status, body.comment, key)
     await accept_order(desk.call, order)
-    return await back_to(desk, message_id, "The organizer is told, once nothing holds it.")
+    return await back_to(desk, message_id, "The organizer gets your reply once nothing holds it.")
 
 
 async def suppress_sender(desk: Desk, message_id: str) -> Response:
@@ -67,12 +67,12 @@ async def block_sender(desk: Desk, message_id: str) -> Response:
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
     await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
-    return await back_to(desk, message_id, f"Mail from {value} is kept out of this inbox from now on.")
+    return await back_to(desk, message_id, f"Mail from {value} to this inbox is blocked from now on.")
 
 
 async def release(desk: Desk, message_id: str) -> Response:
     await desk.run(message_operations.release_message, message_id=message_id)
-    return await back_to(desk, message_id, "It is in, as if it came now.")
+    return await back_to(desk, message_id, "Released, as if it had just arrived.")
 
 
 delete = undo.delayed(
@@ -95,7 +95,7 @@ async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
 def require_sender(message: Message) -> str:
     senders = parse_list(documents.decode(message.document).from_addr)
     if not senders:
-        raise BadRequest("This message names no sender.")
+        raise BadRequest("This message has no sender.")
     return senders[0].address
 
 

@@ -199,7 +199,7 @@ def read_headers(text: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, text.split("\n"))):
         name, colon, value = line.partition(":")
         if not colon:
-            raise BadRequest("Write each header field as Name: value, on a line of its own.", field="headers")
+            raise BadRequest("Write each header field on its own line, as Name: value.", field="headers")
         found[name.strip()] = value.strip()
     return found
 
@@ -209,7 +209,7 @@ async def switch_listed(desk: Desk, webhook_id: str, body: SwitchForm) -> Respon
     await desk.run(
         webhook_list.change_webhook, webhook_id=webhook_id, body=ListedWebhookChange(enabled=is_on)
     )
-    return go(PATH, "Enabled: it begins anew." if is_on else "Disabled. Nothing more is posted there.")
+    return go(PATH, "Enabled." if is_on else "Disabled. Nothing more is posted there.")
 
 
 async def test_listed(desk: Desk, webhook_id: str) -> Response:
@@ -224,5 +224,5 @@ async def rotate_listed_secret(desk: Desk, webhook_id: str) -> Response:
 remove_listed = undo.delayed(
     webhook_list.delete_listed_webhook,
     PATH,
-    "The webhook is removed in {seconds} seconds. Events are no longer posted there then.",
+    "The webhook is removed in {seconds} seconds. Then no more events are posted there.",
 )

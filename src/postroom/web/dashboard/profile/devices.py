@@ -20,7 +20,7 @@ async def add(desk: Desk, body: verbs.NewDevice) -> Response:
     await require_allowed(desk.call.resources, body.endpoint)
     name = desk.call.request.headers.get("user-agent", "")
     await desk.decide(verbs.add_device, body, name)
-    return go(PATH, "This device rings when a mail waits for you.")
+    return go(PATH, "This device is notified when a mail waits for you.")
 
 
-remove = undo.delayed(verbs.remove_device, PATH, "That device rings no longer in {seconds} seconds.")
+remove = undo.delayed(verbs.remove_device, PATH, "That device is removed in {seconds} seconds.")

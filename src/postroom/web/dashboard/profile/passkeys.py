@@ -50,11 +50,11 @@ async def add(desk: Desk, body: NewPasskeyForm) -> Response:
 
 async def rename(desk: Desk, passkey_id: str, body: PasskeyNameForm) -> Response:
     await desk.decide(verbs.rename_passkey, passkey_id, body.name)
-    return go(PATH, "Kept.")
+    return go(PATH, "Saved.")
 
 
 remove = undo.delayed(
     verbs.remove_passkey,
     PATH,
-    "In {seconds} seconds the passkey signs nobody in any more. Delete it on your device as well.",
+    "The passkey is removed in {seconds} seconds. Delete it on your device as well.",
 )

@@ -16,9 +16,9 @@ from postroom.web.oauth.endpoints import to_program
 
 SENTENCES = {
     "draft": "Read mail and write drafts. What it sends waits until a person approves it.",
-    "read": "Read mail. It writes nothing.",
-    "send": "Read mail, write and send it, as far as your rules of approval let it.",
-    "everything": "All that you may do here yourself.",
+    "read": "Read mail only.",
+    "send": "Read, write and send mail, subject to your approval rules.",
+    "everything": "Everything that you may do here.",
 }
 
 
@@ -52,7 +52,7 @@ async def show_consent(desk: Desk, query: Asked) -> Response:
     response = await desk.show(
         "consent.html",
         "settings",
-        title="Let a program in",
+        title="Allow a program",
         client=client,
         asked=structs.asdict(query),
         host=urlsplit(query.redirect_uri).netloc,
@@ -93,7 +93,7 @@ async def show_device(desk: Desk, query: DeviceQuery) -> Response:
     return await desk.show(
         "device.html",
         "settings",
-        title="Let a program in",
+        title="Allow a program",
         code=code,
         levels=list(programs.device_levels(desk.call.caller)),
         sentences=SENTENCES,
@@ -105,4 +105,4 @@ async def decide_device(desk: Desk, body: DeviceForm) -> Response:
         await desk.decide(programs.refuse_device, body.code)
         return go("/app", "The program was refused.")
     await desk.decide(programs.allow_device, body.code, Choice(body.level, body.reach))
-    return go("/app", "The program may go on. Its key is in the list of keys, where you can revoke it.")
+    return go("/app", "The program is allowed. Its key is listed under Keys, where you can revoke it.")

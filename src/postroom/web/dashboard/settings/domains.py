@@ -53,13 +53,13 @@ async def add_domain(desk: Desk, body: domains.NewDomain) -> Response:
 async def set_outbound(desk: Desk, domain_id: str, body: OutboundForm) -> Response:
     change = domains.DomainChange(body.outbound.strip() or None)
     await desk.run(domains.change_domain, domain_id=domain_id, body=change)
-    return go(PATH, "Mail of this domain leaves that way from now on.")
+    return go(PATH, "Mail of this domain is sent that way from now on.")
 
 
 async def set_warm_up(desk: Desk, domain_id: str, body: WarmUpForm) -> Response:
     change = domains.DomainChange(warm_up=body.on == "yes")
     await desk.run(domains.change_domain, domain_id=domain_id, body=change)
-    told = "Its mail grows by the day." if change.warm_up else "Its mail goes without a limit of the day."
+    told = "Warm-up is on: its daily limit grows." if change.warm_up else "Warm-up is off: no daily limit."
     return go(PATH, told)
 
 

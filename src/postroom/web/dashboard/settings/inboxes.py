@@ -110,13 +110,13 @@ async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Re
         canary=body.canary,
     )
     await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    return go(f"{PATH}/{inbox_id}", "Kept.")
+    return go(f"{PATH}/{inbox_id}", "Saved.")
 
 
 async def set_rules(desk: Desk, inbox_id: str, body: ApprovalForm) -> Response:
     change = operations.InboxChange(approval=read_approval(body))
     await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    return go(f"{PATH}/{inbox_id}", "The rules of this inbox hold from now on.")
+    return go(f"{PATH}/{inbox_id}", "The rules of this inbox are saved.")
 
 
 async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Response:
@@ -139,12 +139,12 @@ async def test_webhook(desk: Desk, inbox_id: str) -> Response:
 
 async def pause(desk: Desk, inbox_id: str) -> Response:
     await desk.run(holds.put_pause, query=fields.Boundary(inbox_id))
-    return go(f"{PATH}/{inbox_id}", "Paused. Nothing leaves this inbox until you resume.")
+    return go(f"{PATH}/{inbox_id}", "Paused. Nothing is sent from this inbox until you resume.")
 
 
 async def resume(desk: Desk, inbox_id: str) -> Response:
     await desk.run(holds.delete_pause, query=fields.Boundary(inbox_id))
-    return go(f"{PATH}/{inbox_id}", "Resumed. What nothing else holds goes now.")
+    return go(f"{PATH}/{inbox_id}", "Resumed. Mail that nothing else holds is sent now.")
 
 
 async def delete(desk: Desk, inbox_id: str, body: TypedForm) -> Response:

@@ -114,14 +114,14 @@ async def change_key(desk: Desk, key_id: str, body: KeyChangeForm) -> Response:
         expires_at=read_end(desk, body.days) or UNSET,
     )
     await desk.run(operations.change_api_key, key_id=key_id, body=change)
-    return go(f"{PATH}/keys/{key_id}", "Kept.")
+    return go(f"{PATH}/keys/{key_id}", "Saved.")
 
 
 async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response:
     await desk.run(
         operations.change_api_key, key_id=key_id, body=operations.KeyChange(approval=read_approval(body))
     )
-    return go(f"{PATH}/keys/{key_id}", "The rules of this key hold from now on.")
+    return go(f"{PATH}/keys/{key_id}", "The rules of this key are saved.")
 
 
 revoke_key = undo.delayed(

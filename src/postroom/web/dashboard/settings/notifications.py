@@ -48,11 +48,11 @@ async def add_target(desk: Desk, body: TargetForm) -> Response:
     kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
     new: dict[str, object] = {"kind": body.kind, "target": body.target.strip(), "on": body.on}
     await put(desk, [*msgspec.to_builtins(kept), new])
-    return go(PATH, f"{body.target.strip()} is told from now on.")
+    return go(PATH, f"{body.target.strip()} is notified from now on.")
 
 
 async def remove_target(desk: Desk, body: RemovedTarget) -> Response:
-    said = f"{body.target} is told no longer in {undo.SECONDS} seconds."
+    said = f"Notifications to {body.target} stop in {undo.SECONDS} seconds."
     return await undo.delay(
         desk, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
     )

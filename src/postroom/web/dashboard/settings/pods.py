@@ -30,7 +30,7 @@ async def show_pods(desk: Desk, query: OffsetQuery) -> Response:
 
 async def create_pod(desk: Desk, body: pods.NewPod) -> Response:
     await desk.run(pods.create_pod, body=body)
-    return go(f"{PATH}/pods", "The pod is there.")
+    return go(f"{PATH}/pods", "The pod is created.")
 
 
 async def show_pod(desk: Desk, pod_id: str) -> Response:
@@ -49,19 +49,19 @@ async def show_pod(desk: Desk, pod_id: str) -> Response:
 
 async def rename_pod(desk: Desk, pod_id: str, body: PodNameForm) -> Response:
     await desk.run(pods.change_pod, pod_id=pod_id, body=pods.PodChange(name=body.name or None))
-    return go(f"{PATH}/pods/{pod_id}", "The pod has its new name.")
+    return go(f"{PATH}/pods/{pod_id}", "The pod is renamed.")
 
 
 async def set_outbound(desk: Desk, pod_id: str, body: OutboundForm) -> Response:
     await desk.run(
         pods.change_pod, pod_id=pod_id, body=pods.PodChange(outbound=body.outbound.strip() or None)
     )
-    return go(f"{PATH}/pods/{pod_id}", "Mail of this pod leaves that way from now on.")
+    return go(f"{PATH}/pods/{pod_id}", "Mail of this pod is sent that way from now on.")
 
 
 async def set_rules(desk: Desk, pod_id: str, body: ApprovalForm) -> Response:
     await desk.run(pods.change_pod, pod_id=pod_id, body=pods.PodChange(approval=read_approval(body)))
-    return go(f"{PATH}/pods/{pod_id}", "The rules of this pod hold from now on.")
+    return go(f"{PATH}/pods/{pod_id}", "The rules of this pod are saved.")
 
 
 delete_pod = undo.delayed(pods.delete_pod, f"{PATH}/pods", "The pod is deleted in {seconds} seconds.")

@@ -19,10 +19,10 @@ PATH = "/app/settings"
 LONGEST_DAYS = 3650
 SENTENCES = {
     "always": "every send",
-    "strangers": "a recipient never wrote to the inbox, or only forgeries of it came",
+    "strangers": "a recipient never wrote to the inbox, or only forged mail came from it",
     "attachments": "it carries files",
     "links": "it contains a link or a network address",
-    "risk": "its thread holds a suspicious message",
+    "risk": "its thread has a suspicious message",
 }
 
 
@@ -94,19 +94,19 @@ async def show_rules(desk: Desk) -> Response:
 
 async def set_rules(desk: Desk, body: ApprovalForm) -> Response:
     await desk.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
-    return go(PATH, "The rules hold from now on.")
+    return go(PATH, "The rules are saved.")
 
 
 async def set_retention(desk: Desk, body: RetentionForm) -> Response:
     days = read_days(body.retention_days)
     await desk.run(pods.change_account, body=pods.AccountChange(retention_days=days))
-    return go(PATH, "Mail is kept for good." if days is None else f"Mail is kept for {days} days.")
+    return go(PATH, "Mail is kept forever." if days is None else f"Mail is kept for {days} days.")
 
 
 def read_days(value: str) -> int | None:
     days = read_number(value, "retentionDays")
     if days is not None and not 1 <= days <= LONGEST_DAYS:
-        raise BadRequest(f"Mail is kept for 1 to {LONGEST_DAYS} days, or for good.", field="retentionDays")
+        raise BadRequest(f"Mail is kept for 1 to {LONGEST_DAYS} days, or forever.", field="retentionDays")
     return days
 
 
@@ -152,7 +152,7 @@ async def set_mode(desk: Desk, body: ModeForm) -> Response:
 async def add_rule(desk: Desk, body: RuleForm) -> Response:
     rule = policies.NewRule(body.type, body.value, body.direction)
     await desk.run(policies.add_policy_rule, query=boundary(body), body=rule)
-    return go(page_of(body), "The rule holds from now on.")
+    return go(page_of(body), "The rule is added.")
 
 
 async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:

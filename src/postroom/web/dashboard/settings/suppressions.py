@@ -45,7 +45,7 @@ async def suppress(desk: Desk, body: operations.NewSuppression) -> Response:
 
 
 async def unsuppress(desk: Desk, body: operations.NewSuppression) -> Response:
-    said = f"In {undo.SECONDS} seconds {body.address} may be written to again."
+    said = f"{body.address} is no longer suppressed in {undo.SECONDS} seconds."
     return await undo.delay(desk, operations.delete_suppression, PATH, said, address=body.address)
 
 
@@ -55,8 +55,8 @@ async def send_again(desk: Desk, body: AgainForm) -> Response:
     try:
         await desk.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
-        return go(PATH, f"{body.address} may be written to again. The mail was not sent: {error.message}")
-    return go(f"/app/messages/{body.message}", f"{body.address} may be written to again, and gets the mail.")
+        return go(PATH, f"{body.address} is no longer suppressed. The mail was not sent: {error.message}")
+    return go(f"/app/messages/{body.message}", f"{body.address} is no longer suppressed and gets the mail.")
 
 
 async def export(desk: Desk) -> Response:
@@ -69,7 +69,7 @@ async def export(desk: Desk) -> Response:
 async def import_list(desk: Desk, body: ListForm) -> Response:
     """Reads the first column of each line. If one is no address, the whole file is refused."""
     if not body.attachments:
-        raise BadRequest("Choose a file with one address a line.", field="attachments")
+        raise BadRequest("Choose a file with one address per line.", field="attachments")
     cells = [cell for file in body.attachments for cell in sheets.first_cells(file.data, IMPORTED)]
     if cells and "@" not in cells[0]:
         cells = cells[1:]  # the head of the table

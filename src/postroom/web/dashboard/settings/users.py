@@ -78,7 +78,7 @@ async def invite(desk: Desk, body: InvitationForm) -> Response:
 
 async def invite_again(desk: Desk, user_id: str) -> Response:
     await desk.run(users.invite_user, user_id=user_id)
-    return go(PATH, "A new invitation is on its way; the earlier link has ended.")
+    return go(PATH, "A new invitation is on its way; the earlier link no longer works.")
 
 
 async def show_user(desk: Desk, user_id: str) -> Response:
@@ -97,13 +97,13 @@ async def show_user(desk: Desk, user_id: str) -> Response:
 async def change(desk: Desk, user_id: str, body: UserForm) -> Response:
     change = users.UserChange(read_role(body.role), body.pod_ids, body.name)
     await desk.run(users.change_user, user_id=user_id, body=change)
-    return go(f"{PATH}/{user_id}", "Kept.")
+    return go(f"{PATH}/{user_id}", "Saved.")
 
 
 remove = undo.delayed(
     users.delete_user,
     PATH,
-    "In {seconds} seconds the user goes, with the keys and programs that the user let in.",
+    "The user is removed in {seconds} seconds, with the keys and programs they allowed.",
 )
 
 

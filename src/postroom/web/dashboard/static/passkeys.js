@@ -6,7 +6,7 @@ const toText = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
 
 async function askDevice(form) {
   const answer = await fetch(form.dataset.options, {method: "POST", credentials: "same-origin"});
-  if (!answer.ok) throw new Error("The server did not begin. Load the page anew and try again.");
+  if (!answer.ok) throw new Error("This could not be started. Reload the page and try again.");
   const options = await answer.json();
   options.challenge = toBytes(options.challenge);
   for (const each of options.excludeCredentials || []) each.id = toBytes(each.id);
@@ -31,8 +31,8 @@ for (const form of document.querySelectorAll("[data-passkey]")) {
       form.elements.credential.value = await askDevice(form);
       form.submit();
     } catch (error) {
-      failure.textContent = error.name === "InvalidStateError" ? "This device has a passkey for you already."
-        : error.name === "NotAllowedError" ? "The device gave no passkey, or nobody confirmed it in time." : error.message;
+      failure.textContent = error.name === "InvalidStateError" ? "This device already has a passkey for you."
+        : error.name === "NotAllowedError" ? "The device has no passkey here, or it was not confirmed in time." : error.message;
       failure.hidden = false;
     }
   });

@@ -6,7 +6,7 @@ const textOf = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
 
 async function subscribe(key) {
   if (!("serviceWorker" in navigator) || !("PushManager" in window))
-    throw new Error("This browser cannot be rung. On a phone, add this page to the home screen and open it from there.");
+    throw new Error("This browser cannot be notified. On a phone, add this page to the home screen and open it from there.");
   if (await Notification.requestPermission() !== "granted")
     throw new Error("The browser does not let this page show notifications. Allow them in its settings.");
   await navigator.serviceWorker.register("/app/service-worker.js", {scope: "/app"});

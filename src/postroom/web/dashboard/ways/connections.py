@@ -75,7 +75,7 @@ async def show_connections(desk: Desk, query: WayQuery, asked: str = "") -> Resp
     return await desk.show(
         "connections.html",
         "settings",
-        title="Ways in",
+        title="Connections",
         connections=page["data"],
         way=query.way if query.way in WAYS else "",
         ways=WAYS,
@@ -94,13 +94,13 @@ async def connect(desk: Desk, body: ConnectionForm) -> Response:
     made = await desk.ask(connections.create_connection, body=to_new_connection(body))
     if made["kind"] == "http":
         return await show(desk, made)  # its URL is shown this once
-    return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
+    return go(f"{PATH}/{made['id']}", "Connected. The checks run on their own.")
 
 
 def to_new_connection(form: ConnectionForm) -> NewConnection:
     """Validated as in the interface."""
     if form.way not in WAYS:
-        raise BadRequest("Choose a way.", field="way")
+        raise BadRequest("Choose a connection.", field="way")
     fields = fields_of_service(form) if form.way in SERVICES else fields_of_mailbox(form)
     given = {name: value for name, value in fields.items() if value not in ("", None)}
     try:
@@ -138,7 +138,7 @@ def oauth_of(form: ConnectionForm) -> dict[str, str] | None:
     if not form.client_id:
         return None
     if form.way not in TOKEN_URLS:
-        raise BadRequest("OAuth is known for Gmail and Microsoft 365; others by the interface.", field="way")
+        raise BadRequest("OAuth works here for Gmail and Microsoft 365; for others use the API.", field="way")
     return {
         "tokenUrl": TOKEN_URLS[form.way],
         "clientId": form.client_id,
@@ -181,7 +181,7 @@ async def try_connection(desk: Desk, connection_id: str) -> Response:
 async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
     """Sent to the mailbox itself, it tests both directions."""
     wanted = SendBody(
-        body="This mail shows that mail leaves. It may be deleted.",
+        body="This mail shows that mail is sent. You can delete it.",
         subject="Postroom is connected",
         to=body.to,
     )
@@ -193,5 +193,5 @@ async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
 delete_connection = undo.delayed(
     connections.delete_connection,
     PATH,
-    "The connection is deleted in {seconds} seconds. Mail that came by it stays.",
+    "The connection is deleted in {seconds} seconds. Mail received through it stays.",
 )

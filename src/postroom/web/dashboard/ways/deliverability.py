@@ -27,9 +27,9 @@ from postroom.web.interface.bodies.send_body import SendBody, to_order
 PATH = "/app/settings/deliverability"
 SPANS = {"1": "24 hours", "7": "7 days", "30": "30 days"}
 MOST_INBOXES = 100
-SUBJECT = "A test letter"
+SUBJECT = "Test mail"
 TEXT = (
-    "This letter says whether mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
+    "If you can read this, mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
     " the field Authentication-Results says what your server thinks of it.\n"
 )
 
@@ -80,19 +80,19 @@ async def send_letter(desk: Desk, body: LetterForm) -> Response:
     order = await to_order(body.inbox_id, f"letter-{secrets.token_urlsafe(16)}", wanted)
     sent = await api_send.accept_order(desk.call, order)
     message_id = msgspec.json.decode(sent.content, type=SentLetter).id
-    return go(f"{PATH}/letters/{message_id}", "The letter is on its way.")
+    return go(f"{PATH}/letters/{message_id}", "The test mail is on its way.")
 
 
 async def show_letter(desk: Desk, message_id: str) -> Response:
     """The checks query DNS, so they run only when the letter is finished."""
     message = await desk.ask(messages.get_message, message_id=message_id)
     if message["direction"] != "outbound":
-        raise NotFound("There is no such letter.")
+        raise NotFound("No such mail.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None
     return await desk.show(
         "letter.html",
         "settings",
-        title="A test letter",
+        title="Test mail",
         message=message,
         is_settled=is_settled,
         checks=await find_checks(desk, message) if is_settled else [],

@@ -54,7 +54,7 @@ async def begin(desk: Desk, body: ConnectionForm) -> Response:
     """A page with a link: browsers would not let our form redirect to another site."""
     provider = PROVIDERS.get(body.way)
     if provider is None:
-        raise BadRequest("Choose a way that takes OAuth.", field="way")
+        raise BadRequest("Choose a connection with OAuth.", field="way")
     connections.to_new_connection(structs.replace(body, refresh_token=NOT_YET))
     resources, state = desk.call.resources, sessions.new_token()
     pending = PendingConsent(body, sessions.new_token() + sessions.new_token())
@@ -100,7 +100,7 @@ async def take_answer(desk: Desk, query: ConsentAnswer) -> Response:
     token = await exchange(cast(Fetcher, desk.call.webhook_courier), pending, query.code, redirect_uri(desk))
     body = connections.to_new_connection(structs.replace(pending.form, refresh_token=token))
     made = await desk.ask(verbs.create_connection, body=body)
-    return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
+    return go(f"{PATH}/{made['id']}", "Connected. The checks run on their own.")
 
 
 async def exchange(fetcher: Fetcher, pending: PendingConsent, code: str, back: str) -> str:
@@ -120,5 +120,5 @@ async def exchange(fetcher: Fetcher, pending: PendingConsent, code: str, back: s
     token = found.get("refresh_token")
     if status != 200 or not isinstance(token, str):
         reason = reason_of(status, found) if status != 200 else "no refresh token was given"
-        raise BadRequest(f"The code was refused: {reason}. Check the client id and its secret.")
+        raise BadRequest(f"The code was refused: {reason}. Check the client id and secret.")
     return token

@@ -18,33 +18,33 @@ NAMES = {
 REGISTERED_AT = {
     "gmail": (
         "At https://console.cloud.google.com enable the Gmail API, set up the consent screen with the scope"
-        " https://mail.google.com/, and make an OAuth client of the kind Web application."
+        " https://mail.google.com/, and create an OAuth client of the type Web application."
     ),
     "microsoft": (
         "At https://entra.microsoft.com register an app; under API permissions add IMAP.AccessAsUser.All,"
-        " SMTP.Send and offline_access; under Certificates & secrets make a client secret."
+        " SMTP.Send and offline_access; under Certificates & secrets create a client secret."
     ),
 }
 BEFORE = {
     "gmail": (
         "Turn 2-Step Verification on at https://myaccount.google.com/security.",
-        "Make an app password at https://myaccount.google.com/apppasswords and copy its 16 letters.",
+        "Create an app password at https://myaccount.google.com/apppasswords and copy its 16 letters.",
     ),
     "fastmail": (
-        "Settings, Privacy & Security, Manage app passwords: make one with access to Mail (IMAP and SMTP).",
+        "Settings, Privacy & Security, Manage app passwords: create one with access to Mail (IMAP and SMTP).",
     ),
-    "icloud": ("At https://account.apple.com, Sign-In and Security: make an app-specific password.",),
+    "icloud": ("At https://account.apple.com, Sign-In and Security: create an app-specific password.",),
     "microsoft": (
-        "Microsoft 365 takes no passwords: an app of yours is allowed to open the mailbox, below.",
+        "Microsoft 365 accepts no passwords: allow your own app to open the mailbox, below.",
         "An administrator may have to turn on IMAP and authenticated SMTP for the mailbox.",
     ),
-    "imap": ("Have the names of the IMAP and the SMTP server at hand; their certificates are checked.",),
+    "imap": ("You need the names of the IMAP and SMTP servers; their certificates are checked.",),
     "mailgun": ("Add the domain there, and copy the HTTP webhook signing key (Settings, API security).",),
     "sendgrid": ("Authenticate the domain there. A signature needs a security policy of Inbound Parse.",),
-    "postmark": ("Make a server there, with an inbound stream; choose a password for the signing key.",),
+    "postmark": ("Create a server there, with an inbound stream; choose a password for the signing key.",),
     "ses": ("Verify the domain in a region that receives mail. No signing key is needed: SNS signs.",),
     "cloudflare": ("Turn Email Routing on for the domain; choose a secret for the signing key.",),
-    "resend": ("Add the domain there with receiving on, and make an API key with full access.",),
+    "resend": ("Add the domain there with receiving on, and create an API key with full access.",),
     "raw": ("Choose a secret for the signing key, or leave it empty: the URL itself is secret.",),
 }
 AFTER = {
@@ -61,10 +61,12 @@ AFTER = {
         "The same URL at the outbound stream, for bounces and spam complaints.",
     ),
     "ses": (
-        "Make an SNS topic with an HTTPS subscription to the URL; it is confirmed by itself.",
-        "Make a receipt rule with an SNS action on that topic, encoding Base64.",
+        "Create an SNS topic with an HTTPS subscription to the URL; it is confirmed automatically.",
+        "Create a receipt rule with an SNS action on that topic, encoding Base64.",
     ),
-    "cloudflare": ("Make an Email Worker of deploy/cloudflare-email-worker.js, and give it URL and secret.",),
+    "cloudflare": (
+        "Create an Email Worker from deploy/cloudflare-email-worker.js with the URL and the secret.",
+    ),
     "resend": ("Webhooks, Add the URL: email.received, email.bounced, email.complained.",),
     "raw": ("POST each mail to the URL, with ?to= or X-Envelope-To.",),
 }

@@ -62,7 +62,7 @@ async def show_templates(desk: Desk, query: TemplatesQuery) -> Response:
 async def create_template(desk: Desk, body: TemplateForm) -> Response:
     made = NewTemplate(body.inbox_id, body.name, body.body, body.subject or None)
     created = await desk.run(templates.create_template, body=made)
-    return go(f"{PATH}/{created.id}", "The template is there.")
+    return go(f"{PATH}/{created.id}", "The template is created.")
 
 
 async def show_template(desk: Desk, template_id: str) -> Response:
@@ -109,7 +109,7 @@ async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> R
         if error.status >= 500:
             raise
         return await show(desk, template, form=body, error=error)
-    return go(f"{PATH}/{template_id}", "The template is changed.")
+    return go(f"{PATH}/{template_id}", "The template is saved.")
 
 
 delete_template = undo.delayed(
@@ -127,4 +127,4 @@ async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Respon
         if error.status >= 500:
             raise
         return await show(desk, template, values=body.values, error=error)
-    return go(f"/app/drafts/{made.id}", "This is what the template makes of it.")
+    return go(f"/app/drafts/{made.id}", "This draft was made from the template.")

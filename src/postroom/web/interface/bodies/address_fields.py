@@ -26,7 +26,7 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
     written: list[str] = []
     for item in items:
         if CONTROL.search(item):
-            raise BadRequest(f"{field} must not hold control characters.", field=field)
+            raise BadRequest(f"{field} must not have control characters.", field=field)
         for entry in _entries(field, item):
             written.append(entry)
             if len(written) > RECIPIENTS_LIMIT:

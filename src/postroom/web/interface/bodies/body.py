@@ -20,18 +20,18 @@ SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, 
 class WaitQuery(Struct, frozen=True):
     timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
     after: (
-        Annotated[str, Meta(description="An event or message id to start behind; 0: the whole log.")] | None
+        Annotated[str, Meta(description="An event or message id to start after; 0: the whole log.")] | None
     ) = None
     sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: Annotated[str, Meta(description="Only in this thread.")] = ""
-    q: Annotated[str, Meta(description="Only what answers this search.")] = ""
+    q: Annotated[str, Meta(description="Only what matches this search.")] = ""
 
 
 class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
     limit: Limit = 50
-    wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to hold on for an event.")] = 0
+    wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to wait for an event.")] = 0
     order: Annotated[
         Literal["asc", "desc"],
         Meta(description="desc gives the newest first, before `after`, without waiting."),
@@ -72,7 +72,7 @@ class EventQuery(Struct, frozen=True):
             return frozenset()
         named = frozenset(self.inbox_ids.split(",")) - {""}
         if not named or not _LISTED.fullmatch(self.inbox_ids):
-            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
+            raise BadRequest("inbox_ids must be ids, separated by commas.", field="inbox_ids")
         if len(named) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return named
@@ -82,7 +82,7 @@ class SearchQuery(Struct, frozen=True):
     q: Annotated[
         str,
         Meta(
-            description='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is:'
+            description='Words, "phrases", -not, a OR b, prefixes*, from: to: subject: label: in: has: is:'
             " before: after:",
             examples=["invoice from:billing after:2026-01-01", '"purchase order" -draft has:attachment'],
         ),
@@ -90,7 +90,7 @@ class SearchQuery(Struct, frozen=True):
     inbox_id: InboxFilter | None = field(default=None, name="inboxId")
     pod_id: PodFilter | None = field(default=None, name="podId")
     limit: Limit = 20
-    cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
+    cursor: Annotated[str, Meta(description="`next` of the previous page.")] | None = None
     include: (
         Annotated[Literal["trash"], Meta(description="Also what a mail program moved to Trash.")] | None
     ) = None

@@ -20,7 +20,7 @@ ShortText = Annotated[str, Meta(max_length=500)]
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off."""
+    """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
     summary: Annotated[str, Meta(min_length=1, max_length=500, description="What it is about.")]
     start: Annotated[
@@ -38,7 +38,7 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
         Meta(max_length=ATTENDEES_LIMIT, description="Who is invited; by default To and Cc."),
     ] = []
     uid: Annotated[
-        str, Meta(max_length=255, description="Of the appointment that this changes or calls off.")
+        str, Meta(max_length=255, description="Of the appointment that this changes or cancels.")
     ] = ""
     sequence: (
         Annotated[
@@ -47,7 +47,7 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
         | None
     ) = None
     method: Annotated[
-        Literal["request", "cancel"], Meta(description="request invites, cancel calls it off.")
+        Literal["request", "cancel"], Meta(description="request invites, cancel cancels it.")
     ] = "request"
     recurrence: Annotated[
         str, Meta(max_length=500, description="A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10.")
@@ -56,24 +56,26 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 class CalendarAnswerBody(Struct, rename="camel", frozen=True):
     status: Annotated[
-        Literal["accepted", "declined", "tentative"], Meta(description="What the organizer is told.")
+        Literal["accepted", "declined", "tentative"], Meta(description="The answer to the organizer.")
     ]
-    comment: Annotated[str, Meta(max_length=2000, description="Words to the organizer.")] = ""
+    comment: Annotated[str, Meta(max_length=2000, description="Message to the organizer.")] = ""
 
 
 def read_invitation(body: InvitationBody | None) -> Invitation | None:
     """Each fault is told for the field `calendar`."""
     if body is None:
         return None
-    _require(not CONTROL.search(body.summary + body.location), "summary and location are single lines")
+    _require(not CONTROL.search(body.summary + body.location), "summary and location must be single lines")
     _require(not body.time_zone or is_zone(body.time_zone), "timeZone must be one such as Europe/Berlin")
-    _require(not body.uid or _UID.fullmatch(body.uid) is not None, "uid is of visible characters")
+    _require(not body.uid or _UID.fullmatch(body.uid) is not None, "uid must have visible characters only")
     _require(bool(body.uid) or body.method == "request", "cancel needs the uid of the appointment")
     _require(not body.uid or body.sequence is not None, "with uid there is a sequence")
-    _require(not body.recurrence or is_rule(body.recurrence), "recurrence is such as FREQ=WEEKLY;COUNT=10")
+    _require(
+        not body.recurrence or is_rule(body.recurrence), "recurrence must be such as FREQ=WEEKLY;COUNT=10"
+    )
     start, end = (_moment(name, getattr(body, name), body.time_zone) for name in ("start", "end"))
-    _require(type(start) is type(end), "start and end are both days, or both times")
-    _require(start < end, "end must lie behind start")
+    _require(type(start) is type(end), "start and end must both be days, or both times")
+    _require(start < end, "end must be after start")
     return Invitation(
         method=body.method.upper(),
         summary=body.summary,

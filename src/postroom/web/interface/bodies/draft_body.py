@@ -18,7 +18,7 @@ from postroom.web.requests.request_body import explain
 
 
 class DraftBody(Struct, rename="camel", frozen=True):
-    """In a change null clears, and attachments that are given stand in for all that were there."""
+    """In a change null clears, and given attachments replace the old ones."""
 
     to: Annotated[send_body.Addresses, Meta(description="Recipients.")] | UnsetType | None = UNSET
     body: send_body.Body | UnsetType | None = UNSET
@@ -31,9 +31,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     reply_to: send_body.ReplyTo | UnsetType | None = UNSET
     cc: Annotated[send_body.Addresses, Meta(description="Recipients of a copy.")] | UnsetType | None = UNSET
     bcc: (
-        Annotated[send_body.Addresses, Meta(description="Recipients of a copy whom nobody else sees.")]
-        | UnsetType
-        | None
+        Annotated[send_body.Addresses, Meta(description="Recipients of a blind copy.")] | UnsetType | None
     ) = UNSET
     attachments: send_body.Files | UnsetType | None = UNSET
     automated: send_body.Automated | UnsetType | None = UNSET
@@ -50,19 +48,17 @@ class DraftBody(Struct, rename="camel", frozen=True):
     unsubscribe: send_body.Unsubscribe | UnsetType | None = UNSET
 
 
-Version = Annotated[
-    int, Meta(ge=1, description="The version that was seen: another one is 409 `draft_changed`.")
-]
+Version = Annotated[int, Meta(ge=1, description="The version you saw: another one is 409 `draft_changed`.")]
 
 
 class DraftChange(DraftBody, rename="camel", frozen=True):
-    """`version` may stand in If-Match as well."""
+    """`version` may also be given in If-Match."""
 
     version: Version | UnsetType = UNSET
 
 
 class DraftToSend(Struct, frozen=True):
-    """`version` may stand in If-Match as well."""
+    """`version` may also be given in If-Match."""
 
     version: Version | UnsetType = UNSET
 
@@ -99,7 +95,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
     send_at: str | None = None
-    scheduled: Annotated[bool, Meta(description="It is sent by itself at `sendAt`.")] = False
+    scheduled: Annotated[bool, Meta(description="It is sent automatically at `sendAt`.")] = False
     undo_seconds: int = 0
     unsubscribe: bool = False
     calendar: InvitationBody | None = None

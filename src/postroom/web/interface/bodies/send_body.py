@@ -48,7 +48,7 @@ Body = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
 ]
 BodyHtml = Annotated[
-    str, Meta(max_length=500_000, description="An HTML form of its own, where it must differ from body.")
+    str, Meta(max_length=500_000, description="A separate HTML version, where it must differ from body.")
 ]
 ThreadId = Annotated[
     str,
@@ -59,11 +59,9 @@ ThreadId = Annotated[
     ),
 ]
 IncludeQuote = Annotated[bool, Meta(description="false leaves the quoted copy of the last message out.")]
-ReplyTo = Annotated[AddressList, Meta(description="Where answers should go.")]
+ReplyTo = Annotated[AddressList, Meta(description="Where replies should go.")]
 Files = Annotated[SentFiles, Meta(description="Files to attach, 25 MB in total.")]
-Automated = Annotated[
-    bool, Meta(description="No person wrote this: the mail says so in its field Auto-Submitted.")
-]
+Automated = Annotated[bool, Meta(description="Marks the mail as automated (Auto-Submitted).")]
 ReplyAll = Annotated[
     bool,
     Meta(
@@ -75,7 +73,7 @@ ForwardOf = Annotated[
     str,
     Meta(
         max_length=ID_LIMIT,
-        description="Pass on this message of the inbox, its text and its files. A new thread, unless threadId"
+        description="Forward this message of the inbox with its text and files. A new thread, unless threadId"
         " names one; without subject it is Fwd: and the old one.",
     ),
 ]
@@ -91,7 +89,7 @@ OwnHeaders = Annotated[
     dict[Annotated[str, Meta(max_length=HEADER_LIMIT)], Annotated[str, Meta(max_length=HEADER_LIMIT)]],
     Meta(
         max_length=HEADERS_LIMIT,
-        description="Header fields of your own: names that begin with X-.",
+        description="Your own header fields: names that begin with X-.",
         examples=[{"X-Order": "7"}],
     ),
 ]
@@ -100,13 +98,15 @@ Metadata = Annotated[
         Annotated[str, Meta(min_length=1, max_length=100)],
         Annotated[str, Meta(max_length=1000)],
     ],
-    Meta(max_length=METADATA_LIMIT, description="Kept with the message and shown in its events; never sent."),
+    Meta(
+        max_length=METADATA_LIMIT, description="Stored with the message and shown in its events; never sent."
+    ),
 ]
 SendAt = Annotated[
     str,
     Meta(
         max_length=64,
-        description="Not before this moment, at most 30 days ahead, with its time zone.",
+        description="When to send, at most 30 days ahead, with time zone.",
         examples=["2026-11-14T10:05:00Z"],
         extra_json_schema={"format": "date-time"},
     ),
@@ -114,19 +114,20 @@ SendAt = Annotated[
 Unsubscribe = Annotated[
     bool,
     Meta(
-        description="Each recipient gets a copy with a link of his own by which he wants no more"
-        " (List-Unsubscribe, RFC 8058); a click suppresses his address."
+        description="Each recipient gets a copy with their own unsubscribe link"
+        " (List-Unsubscribe, RFC 8058); a click suppresses their address."
     ),
 ]
 UndoSeconds = Annotated[
-    int, Meta(ge=0, le=UNDO_SECONDS_LIMIT, description="How long it can still be cancelled before it leaves.")
+    int,
+    Meta(ge=0, le=UNDO_SECONDS_LIMIT, description="How long it can still be cancelled before it is sent."),
 ]
 CalendarField = Annotated[
     InvitationBody,
     Meta(
         description="An appointment with summary, start, end and timeZone: the mail becomes an invitation;"
-        " there may be location, attendees, recurrence, and to change or call one off uid, sequence and"
-        " method cancel."
+        " location, attendees and recurrence are optional; uid, sequence and method cancel change or cancel"
+        " one."
     ),
 ]
 
@@ -135,7 +136,7 @@ TemplateOf = Annotated[
     Meta(
         min_length=1,
         max_length=200,
-        description="Name or id of a template of the inbox, that body and subject are made from.",
+        description="Name or id of a template of the inbox, for body and subject.",
     ),
 ]
 TemplateFields = Annotated[
@@ -143,7 +144,7 @@ TemplateFields = Annotated[
         Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)],
         Annotated[str, Meta(max_length=FIELD_LIMIT)],
     ],
-    Meta(max_length=FIELDS_LIMIT, description="What goes into each field of the template, as text."),
+    Meta(max_length=FIELDS_LIMIT, description="The text for each field of the template."),
 ]
 
 _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
@@ -175,7 +176,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     include_quote: IncludeQuote = True
     reply_to: ReplyTo | None = None
     cc: Annotated[Addresses, Meta(description="Recipients of a copy.")] = ""
-    bcc: Annotated[Addresses, Meta(description="Recipients of a copy whom nobody else sees.")] = ""
+    bcc: Annotated[Addresses, Meta(description="Recipients of a blind copy.")] = ""
     attachments: Files = []
     automated: Automated = False
     reply_all: ReplyAll = False
@@ -192,7 +193,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class RedirectBody(Struct, rename="camel", frozen=True):
-    to: Annotated[Addresses, Meta(description="Who gets the mail as it came; at most 50.")]
+    to: Annotated[Addresses, Meta(description="Recipients of the unchanged mail; at most 50.")]
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -269,7 +270,7 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
 def require_text(body: SendBody) -> str:
     if body.fields and body.template is None:
-        raise BadRequest("fields fill a template: name it in template.", field="template")
+        raise BadRequest("fields need a template.", field="template")
     if body.body is None:
         raise BadRequest("body is missing: give it, or a template.", field="body")
     return body.body
@@ -279,7 +280,7 @@ def require_recipients(
     body: SendBody, to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]
 ) -> None:
     if not to and not body.reply_all and body.reply_to_message_id is None:
-        raise BadRequest("to names no recipient.", field="to")
+        raise BadRequest("to has no recipient.", field="to")
     if len(to) + len(cc) + len(bcc) > RECIPIENTS_LIMIT:
         raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field="to")
 
@@ -299,14 +300,14 @@ def require_subject(subject: str) -> None:
     if not subject or len(subject) > SUBJECT_LIMIT:
         raise BadRequest(f"subject must be 1 to {SUBJECT_LIMIT} characters.", field="subject")
     if CONTROL.search(subject):
-        raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
+        raise BadRequest("subject must not have line breaks or control characters.", field="subject")
 
 
 def read_reply_all(body: SendBody) -> bool:
     if body.reply_all and body.thread_id is None and body.reply_to_message_id is None:
-        raise BadRequest("replyAll answers a thread: give its threadId.", field="threadId")
+        raise BadRequest("replyAll needs a threadId.", field="threadId")
     if (body.reply_all or body.reply_to_message_id) and body.forward_of is not None:
-        raise BadRequest("A mail is either an answer to all or a forward.", field="forwardOf")
+        raise BadRequest("A mail is either a reply to all or a forward.", field="forwardOf")
     return body.reply_all
 
 
@@ -315,7 +316,7 @@ def read_headers(given: dict[str, str]) -> dict[str, str]:
     if not given:
         return given
     if len({name.lower() for name in given}) < len(given):
-        raise BadRequest("headers must not name a field twice.", field="headers")
+        raise BadRequest("headers must not have a field twice.", field="headers")
     for name, value in given.items():
         if not _own_header.fullmatch(name):
             raise BadRequest("headers can have names that begin with X-, without spaces.", field="headers")

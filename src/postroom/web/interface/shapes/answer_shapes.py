@@ -20,7 +20,7 @@ class EventPage(Struct, rename="camel", frozen=True):
 
 
 class ShownResult(Struct, rename="camel", frozen=True):
-    """A message that was found, the parts of it that matched, and a piece of the first of them."""
+    """A found message, the parts that matched, and a snippet of the first."""
 
     message: RawMessage
     matched: list[Annotated[str, Meta(description="text, file, subject, filename, from or to")]]

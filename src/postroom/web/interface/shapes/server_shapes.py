@@ -17,7 +17,7 @@ class Workers(Struct, rename="camel", frozen=True):
 
 
 class SearchProgress(Struct, rename="camel", frozen=True):
-    """`earlierPercent` is below 100 while mail from before an upgrade is gone through."""
+    """`earlierPercent` is below 100 while mail from before an upgrade is indexed."""
 
     waiting: int
     earlier_percent: int
@@ -40,7 +40,7 @@ class ProtectedResource(Struct, frozen=True):
 
 
 class Error(Struct, frozen=True):
-    """Every error. What stands behind `message` is there where it helps."""
+    """Every error. Fields after `message` are given where they help."""
 
     error: str
     message: str
