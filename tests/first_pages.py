@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 
 from postroom.storage.database import Tx
-from tests.api.test_front_office import new_link
+from tests.api.test_dashboard import new_link
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.filled_inbox import NUMBERS, fill

@@ -123,7 +123,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "inward/journal": ["entries", "places", "depositor", "mail_journal", "running"],
     "outward": [
-        *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send", "finished"),
+        *("courier", "states", "orders", "holding", "complete", "invitations", "submit", "send", "finished"),
         *(
             "sign_mail",
             "simulate",
@@ -148,7 +148,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "upkeep": [
         "deletion",
-        "retention",
+        "mail_retention",
         "inbox_removal",
         "account_removal",
         "expiry",

@@ -8,7 +8,7 @@ import pytest
 from postroom.clock import DAY, HOUR
 from postroom.queue.providers import counts
 from postroom.queue.providers.counts import CountedHour, ProviderCount
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.api.test_stream import mail
 from tests.conftest import Server

@@ -8,7 +8,7 @@ import pytest
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
-from tests.api.test_front_office import do_it_now, new_link, signed_in
+from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.conftest import Server
 from tests.doubles import post_intake
 from tests.letters import letter

@@ -14,7 +14,7 @@ from postroom import assembly
 from postroom.clock import MINUTE
 from postroom.extraction.pool import ExtractionPool, Limits
 from postroom.mail.extraction import MAX_CONTENT_BYTES
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.api.test_messages import stranger
 from tests.api.test_send import send
 from tests.conftest import Server, running_server, settings

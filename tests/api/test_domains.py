@@ -22,7 +22,7 @@ from postroom.deliverability.watch_domains import look_at_some
 from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
 from postroom.storage.database import Tx
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.api.test_dashboard import do_it_now, signed_in
 from tests.api.test_drafts import COMPLETE, file, new_draft
-from tests.api.test_front_office import do_it_now, signed_in
 from tests.conftest import Server
 from tests.letters import letter
 

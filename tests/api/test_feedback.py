@@ -8,7 +8,7 @@ import pytest
 
 from postroom.accounts.people import feedback
 from postroom.clock import DAY, start_of_day
-from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_dashboard import new_link, signed_in
 from tests.api.test_keys import second_account
 from tests.conftest import Server
 

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from postroom.mail.meaning.calendar import Calendar, read_calendar
+from tests.api.test_dashboard import signed_in
 from tests.api.test_drafts import new_draft, send_draft
-from tests.api.test_front_office import signed_in
 from tests.api.test_send import first_message, raw_of, send
 from tests.conftest import Server
 

@@ -21,7 +21,7 @@ from postroom.storage.database import Database
 from postroom.web.dashboard.forms import COOKIE
 from postroom.web.dashboard.live import OpenPage, admit, join
 from postroom.web.streams.hub import Hubs
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.letters import letter
 

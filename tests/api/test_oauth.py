@@ -24,7 +24,7 @@ from postroom.storage.database import Tx
 from postroom.upkeep import expiry
 from postroom_client import profiles
 from postroom_client.cli import app
-from tests.api.test_front_office import browser
+from tests.api.test_dashboard import browser
 from tests.api.test_people import invite, links_of
 from tests.conftest import Server
 from tests.plain_transport import http_client

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from postroom.clock import MINUTE
-from tests.api.test_front_office import browser, do_it_now, signed_in
+from tests.api.test_dashboard import browser, do_it_now, signed_in
 from tests.api.test_people import audit_of, invite, links_of
 from tests.authenticator import Authenticator, to_text
 from tests.conftest import Server, running_server, settings

@@ -9,7 +9,7 @@ import pytest
 
 from postroom.accounts.people import mail_links
 from postroom.clock import HOUR, MINUTE
-from tests.api.test_front_office import browser, new_link, signed_in
+from tests.api.test_dashboard import browser, new_link, signed_in
 from tests.conftest import Server, running_server, settings
 
 CAPTURING = {"OUTBOUND": "capture"}

@@ -17,7 +17,7 @@ from joserfc.jwk import RSAKey
 from postroom.clock import MINUTE
 from postroom.config import ConfigError
 from tests import generators
-from tests.api.test_front_office import browser
+from tests.api.test_dashboard import browser
 from tests.api.test_people import audit_of, invite, links_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

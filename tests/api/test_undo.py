@@ -10,8 +10,8 @@ from postroom.accounts.people.delayed_actions import DELAY
 from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 from postroom.web import operations
-from tests.api.test_front_office import do_it_now, new_link, signed_in
-from tests.api.test_office_writing import first_mail
+from tests.api.test_dashboard import do_it_now, new_link, signed_in
+from tests.api.test_dashboard_writing import first_mail
 from tests.conftest import Server
 from tests.outbound import message_of, send
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from postroom.clock import HOUR, MINUTE
 from tests.browser.house import House
-from tests.browser.made_up_office import furnish
+from tests.browser.made_up_dashboard import furnish
 
 DAY_OF_MAIL = 14 * HOUR + 25 * MINUTE
 Letter = tuple[int, str, str, str, str]  # minutes after the one before, inbox, sender, subject, text

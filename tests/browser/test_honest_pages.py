@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from postroom.clock import HOUR, to_iso
 from tests.browser.conftest import PATIENCE, Open
 from tests.browser.house import House, house
-from tests.browser.made_up_office import ask, trick
+from tests.browser.made_up_dashboard import ask, trick
 from tests.conftest import settings
 from tests.letters import letter
 

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from postroom.accounts.people.grants import challenge_of
-from postroom.web.dashboard.ways import connections as page_of
-from postroom.web.dashboard.ways import mailbox_consent, steps
-from postroom_client.cli.ways import services
-from tests.api.test_front_office import do_it_now, signed_in
+from postroom.web.dashboard.delivery import connections as page_of
+from postroom.web.dashboard.delivery import mailbox_consent, steps
+from postroom_client.cli.connections import services
+from tests.api.test_dashboard import do_it_now, signed_in
 from tests.conftest import Server
 from tests.couriers.http_peer import HttpPeer, say
 

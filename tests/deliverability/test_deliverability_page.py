@@ -7,7 +7,7 @@ from postroom.queue.providers import counts, paces, warm_ups
 from postroom.queue.providers.counts import CountedHour, ProviderCount
 from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Tx
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.outbound import message_when
 

@@ -19,8 +19,8 @@ from postroom.deliverability.domain_reports import ROWS_A_DAY
 from postroom.mail.reports.dmarc import AggregateReport, AggregateRow
 from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
+from tests.api.test_dashboard import signed_in
 from tests.api.test_domains import stranger_of
-from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.doubles import START, FakeClock
 from tests.mail.test_reports import AGGREGATE, TLS

@@ -11,7 +11,7 @@ from postroom.config import ConfigError
 from postroom.deliverability import reputation
 from postroom.deliverability.reputation import Reputation, find_fault
 from postroom.deliverability.watch_reputation import look_since
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

@@ -20,7 +20,7 @@ from joserfc.jwk import ECKey
 from postroom.events import web_push
 from postroom.events.web_push import from_base64, to_base64
 from tests.api.endpoint import Endpoint, running_endpoint
-from tests.api.test_front_office import browser, signed_in
+from tests.api.test_dashboard import browser, signed_in
 from tests.api.test_oauth import person
 from tests.api.test_people import audit_of
 from tests.conftest import Server, running_server, settings

@@ -29,7 +29,7 @@ from postroom.net.programs.connection import ProgramConnection
 from postroom.net.programs.server import ProgramServer
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, ok

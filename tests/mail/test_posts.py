@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from postroom.mail.posts import signing_keys
-from postroom.mail.posts.mailgun import read_mailgun
-from postroom.mail.posts.plain import read_plain
-from postroom.mail.posts.post import UNKNOWN_PEER, BrokenPost, ForgedPost, Post, Posted
-from postroom.mail.posts.postmark import read_postmark
-from postroom.mail.posts.resend import download_url, read_resend
-from postroom.mail.posts.sendgrid import read_sendgrid
-from postroom.mail.posts.ses import certificate_url, read_ses, require_amazon
+from postroom.mail.inbound_webhooks import signing_keys
+from postroom.mail.inbound_webhooks.mailgun import read_mailgun
+from postroom.mail.inbound_webhooks.plain import read_plain
+from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER, BrokenPost, ForgedPost, Post, Posted
+from postroom.mail.inbound_webhooks.postmark import read_postmark
+from postroom.mail.inbound_webhooks.resend import download_url, read_resend
+from postroom.mail.inbound_webhooks.sendgrid import read_sendgrid
+from postroom.mail.inbound_webhooks.ses import certificate_url, read_ses, require_amazon
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, RECIPIENT, SECONDS, SENDER
 from tests.samples import samples

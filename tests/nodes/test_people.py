@@ -11,7 +11,7 @@ import pytest
 
 from postroom.assembly import serving
 from postroom.config import Config
-from tests.api.test_front_office import browser, do_it_now
+from tests.api.test_dashboard import browser, do_it_now
 from tests.api.test_oauth import REDIRECT, VERIFIER, answer_of, ask_mcp, asked, consent, register
 from tests.api.test_oauth import person as somebody
 from tests.api.test_passkeys import PAGE, SIGN_IN, options_for_adding

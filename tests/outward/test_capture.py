@@ -9,7 +9,7 @@ from postroom import config as configuration
 from postroom.couriers.ways_out import CapturingCourier
 from postroom.mailbox import raw_mails
 from postroom.outward.courier import DeliveryError, OutgoingMail
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, running, send, settled

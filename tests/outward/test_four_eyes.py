@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from postroom.outward import reviewers
-from tests.api.test_front_office import browser, do_it_now
+from tests.api.test_dashboard import browser, do_it_now
 from tests.api.test_people import invite, links_of
 from tests.conftest import Server
 

@@ -8,7 +8,7 @@ import pytest
 
 from postroom.clock import MINUTE
 from postroom.storage.database import Tx
-from tests.api.test_front_office import do_it_now, new_link, signed_in
+from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.conftest import Server
 from tests.outbound import message_of
 from tests.outward.test_holds import EVERYTHING, add_key, send_as, set_rule

@@ -10,7 +10,7 @@ import pytest
 
 from postroom.mail.writing.content_hash import Content, content_hash, read_content
 from postroom.mailbox import holds, raw_mails
-from tests.api.test_front_office import signed_in
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.letters import letter

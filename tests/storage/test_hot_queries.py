@@ -40,7 +40,7 @@ from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
-from tests.api.test_front_office import new_link
+from tests.api.test_dashboard import new_link
 from tests.conftest import ENGINES, Server, new_postgres_database, running_server, settings
 from tests.doubles import FakeClock, post_intake
 from tests.filled_inbox import NUMBERS, document, write_at_leisure

@@ -6,8 +6,8 @@ from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.mailbox import inboxes
 from postroom.storage.database import Database, Tx
-from postroom.upkeep import retention
-from postroom.upkeep.retention import RetentionRule
+from postroom.upkeep import mail_retention
+from postroom.upkeep.mail_retention import RetentionRule
 from tests.conftest import Server
 from tests.doubles import START
 from tests.filled_inbox import fill
@@ -36,9 +36,9 @@ async def test_an_inbox_overrides_its_account_and_who_says_nothing_keeps_all(db:
     ]
     await db.write(add_inbox, forever, "own-d", None)
     expected.sort(key=lambda rule: rule.inbox_id)
-    assert await db.read(retention.list_rules, "", 10) == expected
-    assert await db.read(retention.list_rules, "", 2) == expected[:2]
-    assert await db.read(retention.list_rules, expected[1].inbox_id, 2) == expected[2:]
+    assert await db.read(mail_retention.list_rules, "", 10) == expected
+    assert await db.read(mail_retention.list_rules, "", 2) == expected[:2]
+    assert await db.read(mail_retention.list_rules, expected[1].inbox_id, 2) == expected[2:]
 
 
 def set_fates(tx: Tx, inbox_id: str) -> None:
@@ -63,8 +63,8 @@ async def test_what_is_too_old_goes_but_for_what_waits_to_be_sent(db: Database) 
     inbox_id = await db.write(fill, account_id, "inbox", DOMAIN, 6, START)
     await db.write(set_fates, inbox_id)
     rule, now = RetentionRule(inbox_id, 3), START - 6 + 5 + 3 * DAY  # the first four are older than that
-    assert await db.write(retention.expire, now, 2, rule) == []
-    while await db.write(retention.expire, now, 2, rule) is not None:
+    assert await db.write(mail_retention.expire, now, 2, rule) == []
+    while await db.write(mail_retention.expire, now, 2, rule) is not None:
         pass
     left = await db.read(lambda tx: tx.all("select created_at - :start as n from messages", start=START - 6))
     assert sorted(row["n"] for row in left) == [2, 5, 6]
@@ -83,7 +83,7 @@ async def test_a_mail_goes_after_its_days_and_not_before(server: Server) -> None
     await server.deliver(b"From: a@example.com\r\nSubject: s\r\n\r\nhi", "hello")
     await server.next_event()
     rule, came_at = RetentionRule(inbox_id, 1), server.clock.now()
-    assert await server.resources.db.write(retention.expire, came_at + DAY, 100, rule) is None
-    assert await server.resources.db.write(retention.expire, came_at + DAY + 1, 100, rule) == []
+    assert await server.resources.db.write(mail_retention.expire, came_at + DAY, 100, rule) is None
+    assert await server.resources.db.write(mail_retention.expire, came_at + DAY + 1, 100, rule) == []
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["total"] == 0

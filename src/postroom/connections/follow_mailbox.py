@@ -17,8 +17,8 @@ from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.inward.mails import Arrival, Destination, Origin, TakenFrom, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import normalize
+from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
 from postroom.mail.parse import parse_mail
-from postroom.mail.posts.post import UNKNOWN_PEER
 from postroom.mailbox import inboxes
 from postroom.processes import pools
 from postroom.resources import Resources

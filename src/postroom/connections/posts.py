@@ -15,14 +15,14 @@ from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import mailbox_of, normalize
 from postroom.mail.bounces.reasons import Fault
 from postroom.mail.bounces.report import Report
+from postroom.mail.inbound_webhooks.mailgun import read_mailgun
+from postroom.mail.inbound_webhooks.plain import read_plain
+from postroom.mail.inbound_webhooks.post import BrokenPost, ForgedPost, Post, Posted, PostedMail
+from postroom.mail.inbound_webhooks.postmark import read_postmark
+from postroom.mail.inbound_webhooks.resend import download_url, read_resend
+from postroom.mail.inbound_webhooks.sendgrid import read_sendgrid
+from postroom.mail.inbound_webhooks.ses import certificate_url, read_ses
 from postroom.mail.parse import parse_mail
-from postroom.mail.posts.mailgun import read_mailgun
-from postroom.mail.posts.plain import read_plain
-from postroom.mail.posts.post import BrokenPost, ForgedPost, Post, Posted, PostedMail
-from postroom.mail.posts.postmark import read_postmark
-from postroom.mail.posts.resend import download_url, read_resend
-from postroom.mail.posts.sendgrid import read_sendgrid
-from postroom.mail.posts.ses import certificate_url, read_ses
 from postroom.mailbox import inboxes, messages
 from postroom.processes import pools
 from postroom.queue import suppressions

@@ -14,7 +14,7 @@ from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptFile, is_small
 from postroom.mailbox.folders import places
-from postroom.operations.folders import drafts, mails, names
+from postroom.operations.folders import mail_program_drafts, mails, names
 from postroom.operations.folders.names import FolderRefused
 from postroom.outward.finished import draft_mail
 from postroom.outward.orders import require_files_fit
@@ -60,7 +60,7 @@ async def _draft(client: ImapState, request: AppendMail, raw: bytes) -> int:
     files = await pools.FILES.run(_put_files, resources, read.files)
     try:
         return await resources.db.write(
-            drafts.add_draft, caller, inbox_id, read, files, request.flags, resources.now()
+            mail_program_drafts.add_draft, caller, inbox_id, read, files, request.flags, resources.now()
         )
     except ApiError:
         for file in files:

@@ -23,7 +23,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
-from postroom.outward import appointments, complete
+from postroom.outward import complete, invitations
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.orders import (
     RECIPIENTS_LIMIT,
@@ -244,8 +244,8 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
     message_id = new_message_id(around.inbox.sender, now)
-    calendar = appointments.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
-    files = order.files if calendar is None else appointments.with_file(order.files, calendar)
+    calendar = invitations.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
+    files = order.files if calendar is None else invitations.with_file(order.files, calendar)
     files = to_files(files) if files else ()
     draft = Draft(
         from_name=around.inbox.display_name or "",
@@ -272,7 +272,7 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     raw = compose.compose(draft)
     if calendar is None:
         return Letter(draft, cc, own_text, own_html, raw, described)
-    appointment, described = appointments.read_written(raw)
+    appointment, described = invitations.read_written(raw)
     return Letter(draft, cc, own_text, own_html, raw, described, appointment)
 
 

@@ -13,7 +13,7 @@ from postroom.mailbox import inboxes
 from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-from postroom.upkeep import account_removal, expiry, inbox_removal, orphans, retention
+from postroom.upkeep import account_removal, expiry, inbox_removal, mail_retention, orphans
 
 T = TypeVar("T")
 
@@ -90,9 +90,11 @@ class Steps:
     async def _apply_retention(self, now: int) -> None:
         """Continues after the last inbox of the round before, and starts again at the end."""
         for _ in range(INBOXES_IN_A_ROUND // INBOXES_AT_ONCE):
-            rules = await self._resources.db.read(retention.list_rules, self._last_inbox_id, INBOXES_AT_ONCE)
+            rules = await self._resources.db.read(
+                mail_retention.list_rules, self._last_inbox_id, INBOXES_AT_ONCE
+            )
             for rule in rules:
-                while (blobs := await self._step(partial(retention.expire, rule=rule), now)) is not None:
+                while (blobs := await self._step(partial(mail_retention.expire, rule=rule), now)) is not None:
                     await orphans.remove_blobs(self._resources, blobs)
             self._last_inbox_id = rules[-1].inbox_id if rules else ""
             if not rules:

@@ -61,7 +61,7 @@ from postroom.web.routing import Found, Route, Router, inbox_of_path
 from postroom.web.streams.stream import Streams
 
 if TYPE_CHECKING:
-    from postroom.web.dashboard.office import Office
+    from postroom.web.dashboard.dashboard import Dashboard
 
 API_PREFIXES = ("/v1/", agentmail_names.PREFIX)
 AGENTMAIL_STREAM = "/v0"
@@ -88,7 +88,7 @@ class Door:
         self._streams = streams
         self._posts = posts
         self.live = Live(resources, streams.hubs)
-        self._office: Office | None = None
+        self._dashboard: Dashboard | None = None
         self._opening = asyncio.Lock()
         self._resources = resources
         self._webhook_courier = webhook_courier
@@ -194,7 +194,7 @@ class Door:
         """Everything besides the interface: links in mails, mail services, MCP, the dashboard."""
         if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
             visit.route = f"{link}{{token}}"
-            return await (await self._open_office()).links[link].answer(visit.request)
+            return await (await self._open_dashboard()).links[link].answer(visit.request)
         if path.startswith(POSTS_PREFIX):
             visit.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, visit.request)
@@ -204,21 +204,21 @@ class Door:
             visit.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX
             return await oauth.answer(self._resources, visit.request)
         if path == HOME or path.startswith(f"{HOME}/"):
-            office = await self._open_office()
-            visit.route, page = await office.answer(visit.request, visit.headers["X-Request-Id"])
+            dashboard = await self._open_dashboard()
+            visit.route, page = await dashboard.answer(visit.request, visit.headers["X-Request-Id"])
             return page
         if path == "/" and is_browser(visit.request):
             return RedirectResponse(HOME, 303)
         return None
 
-    async def _open_office(self) -> "Office":
+    async def _open_dashboard(self) -> "Dashboard":
         """On the first visit: its pages and templates take a while to load."""
         async with self._opening:
-            if self._office is None:
-                self._office = await pools.ONCE.run(
-                    make_office, self._resources, self._webhook_courier, self._posts.fetcher
+            if self._dashboard is None:
+                self._dashboard = await pools.ONCE.run(
+                    make_dashboard, self._resources, self._webhook_courier, self._posts.fetcher
                 )
-            return self._office
+            return self._dashboard
 
     async def _admit(self, visit: Visit, found: Found | ApiError | None = None) -> Call:
         token = bearer_token(visit.request)
@@ -362,10 +362,10 @@ class Door:
             raise
 
 
-def make_office(resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> "Office":
-    from postroom.web.dashboard.office import Office
+def make_dashboard(resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> "Dashboard":
+    from postroom.web.dashboard.dashboard import Dashboard
 
-    return Office(resources, webhook_courier, fetcher)
+    return Dashboard(resources, webhook_courier, fetcher)
 
 
 def is_browser(request: Request) -> bool:

@@ -22,7 +22,7 @@ from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
-from postroom.operations.people import programs
+from postroom.operations.people import oauth_programs
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.requests import cors
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
-PATH = programs.MCP_PATH
+PATH = oauth_programs.MCP_PATH
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-READONLY_PATH = programs.READONLY_PATH
-INBOX_PREFIX = programs.INBOX_PREFIX
+READONLY_PATH = oauth_programs.READONLY_PATH
+INBOX_PREFIX = oauth_programs.INBOX_PREFIX
 MOST_SERVERS = 64
 KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024

@@ -18,12 +18,14 @@ from postroom.operations import (
     usage,
     webhooks,
 )
+from postroom.operations.delivery import connections, deliverability, domain_reports, webhook_list
 from postroom.operations.people import feedback, notifications, users
-from postroom.operations.ways import connections, deliverability, domain_reports, webhook_list
 from postroom.operations.writing import templates
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.accounts.domains import make_dkim_key
+from postroom.web.api.delivery import connections as connection_checks
+from postroom.web.api.delivery.connections import require_allowed_targets
 from postroom.web.api.events import listing, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.events.webhooks import require_allowed_urls
@@ -31,8 +33,6 @@ from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import search
 from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.api.outward import drafts, send
-from postroom.web.api.ways import connections as connection_checks
-from postroom.web.api.ways.connections import require_allowed_targets
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.requests.request_body import read_optional

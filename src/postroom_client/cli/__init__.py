@@ -9,13 +9,13 @@ from postroom_client.cli import bridge, doctor, login, mcp, status
 from postroom_client.cli import version as versions
 from postroom_client.cli.accounts import approval_rules, budget, notifications, pause
 from postroom_client.cli.command import in_order, narrowed
+from postroom_client.cli.connections import connect
 from postroom_client.cli.events import listen, webhook
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.groups import app as app
 from postroom_client.cli.mailbox import inbox, search, threads, wait
 from postroom_client.cli.outward import send, simulate
 from postroom_client.cli.plain import rows, table
-from postroom_client.cli.ways import connect
 from postroom_client.cli.words.help_text import put_examples
 
 # Importing them registers their commands.

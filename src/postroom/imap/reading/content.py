@@ -14,7 +14,7 @@ from postroom.mailbox import raw_mails
 from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.raw_mails import RawMail
-from postroom.operations.folders import drafts
+from postroom.operations.folders import mail_program_drafts
 from postroom.outward.finished import draft_mail
 from postroom.processes import pools
 
@@ -72,7 +72,7 @@ async def measured(client: ImapState, mail: FolderMail) -> FolderMail:
 async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]:
     _, inbox_id = client.who
     resources = client.resources
-    inbox, draft, files = await resources.db.read(drafts.get_whole, inbox_id, mail.message_id)
+    inbox, draft, files = await resources.db.read(mail_program_drafts.get_whole, inbox_id, mail.message_id)
     try:
         whole = await pools.COMPOSING.run(draft_mail.write, inbox, draft, files, resources.blobs.get)
     except FileNotFoundError:  # it was changed a moment ago

@@ -34,7 +34,7 @@ HEADERS = {
 }
 
 
-class LinkDesk:
+class LinkPage:
     """Pages behind links in mails. Programs that check links send GET: only POST decides."""
 
     path: str
@@ -71,7 +71,7 @@ class LinkDesk:
         return response
 
 
-class ReviewDesk(LinkDesk):
+class ReviewPage(LinkPage):
     """For a held mail."""
 
     path, template, nothing = REVIEW_PATH, "review.html", "Nothing to decide"

@@ -6,6 +6,7 @@ from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING,
 from postroom.web.dashboard import sign_in, undo
 from postroom.web.dashboard.activity import activity
 from postroom.web.dashboard.agents import agents
+from postroom.web.dashboard.delivery import connections, deliverability, mailbox_consent
 from postroom.web.dashboard.forms import read_form, read_upload
 from postroom.web.dashboard.operator import accounts, feedback, health, queue
 from postroom.web.dashboard.pages import (
@@ -14,9 +15,9 @@ from postroom.web.dashboard.pages import (
     drafts,
     event_log,
     found,
-    frame,
     mail,
     message,
+    rail,
     start,
     thread,
     webhooks,
@@ -34,7 +35,6 @@ from postroom.web.dashboard.settings import (
     suppressions,
     users,
 )
-from postroom.web.dashboard.ways import connections, deliverability, mailbox_consent
 from postroom.web.dashboard.writing import templates
 from postroom.web.routing import ACCOUNT, POD, Route
 
@@ -48,8 +48,8 @@ PAGES = (
     change("/app/start/test-mail", start.send_test_mail, POD, MANAGING),
     change("/app/start/key", start.create_agent_key, ACCOUNT, MANAGING),
     change("/app/inboxes", start.create_inbox, POD, MANAGING),
-    page("/app/rail", frame.show_rail, POD, READING),
-    change("/app/pause", frame.change_pause, POD, MANAGING),
+    page("/app/rail", rail.show_rail, POD, READING),
+    change("/app/pause", rail.change_pause, POD, MANAGING),
     change("/app/sign-out", sign_in.sign_out, POD, NOTHING),
     change("/app/delayed/{action_id}/undo", undo.take_back, POD, NOTHING),
     change("/app/delayed/{action_id}/now", undo.do_now, POD, NOTHING),

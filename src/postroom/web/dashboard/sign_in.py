@@ -22,9 +22,9 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.dashboard import single_sign_on, undo
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_path, read_form, require_own_page
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.single_sign_on import SingleSignOn
 from postroom.web.requests import cookies
 from postroom.web.requests.request_limit import RequestLimit
@@ -57,7 +57,7 @@ class SignIn(Struct, frozen=True):
         return self.invitation or self.mail or self.link or self.key.strip() or self.address or "passkey"
 
 
-class SignInDesk:
+class SignInPage:
     """Pages for people without a session."""
 
     def __init__(self, resources: Resources, renderer: Renderer, fetcher: Fetcher) -> None:
@@ -213,9 +213,9 @@ def without_secrets(form: SignIn, keep: bool = False) -> SignIn:
     return structs.replace(shown, link=form.link, invitation=form.invitation) if keep else shown
 
 
-async def sign_out(desk: Desk) -> Response:
-    await undo.do_all_now(desk)
-    await desk.decide(verbs.sign_out)
+async def sign_out(context: PageContext) -> Response:
+    await undo.do_all_now(context)
+    await context.decide(verbs.sign_out)
     response = go(PATH)
     response.delete_cookie(COOKIE, path="/app")
     return response

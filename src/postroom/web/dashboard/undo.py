@@ -14,8 +14,8 @@ from postroom.errors import ApiError, NotFound
 from postroom.web import operations
 from postroom.web.call import Call, require_owned
 from postroom.web.dashboard.delayed_operations import AT_ONCE, ROUTES, carry_out
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.routing import Route
 
 SECONDS = delayed_actions.DELAY // 1000
@@ -33,28 +33,28 @@ class Trial(NamedTuple):
     refused: list[str]
 
 
-async def delay(desk: Desk, operation: Any, to: str, said: str, **arguments: Any) -> Response:
+async def delay(context: PageContext, operation: Any, to: str, said: str, **arguments: Any) -> Response:
     """Refused at once if it would be refused; else done after ten seconds."""
-    await try_out(desk.call, ROUTES[operation], arguments)
-    return await keep(desk, operation, [arguments], to, said)
+    await try_out(context.call, ROUTES[operation], arguments)
+    return await keep(context, operation, [arguments], to, said)
 
 
 def delayed(operation: Any, to: str, said: str) -> Callable[..., Awaitable[Response]]:
     """A page that only runs an operation on what its path names, such as a deletion."""
 
-    async def ask(desk: Desk, **named: str) -> Response:
-        return await delay(desk, operation, to, said.format(seconds=SECONDS), **named)
+    async def ask(context: PageContext, **named: str) -> Response:
+        return await delay(context, operation, to, said.format(seconds=SECONDS), **named)
 
     return ask
 
 
-async def try_all(desk: Desk, operation: Any, asked: list[dict[str, Any]]) -> Trial:
+async def try_all(context: PageContext, operation: Any, asked: list[dict[str, Any]]) -> Trial:
     """One refusal does not stop the others."""
-    operations.require_permitted(desk.call.caller, ROUTES[operation])
+    operations.require_permitted(context.call.caller, ROUTES[operation])
     trial = Trial([], [], [])
     for arguments in asked:
         try:
-            trial.results.append(await try_out(desk.call, ROUTES[operation], arguments))
+            trial.results.append(await try_out(context.call, ROUTES[operation], arguments))
             trial.asked.append(arguments)
         except ApiError as error:
             trial.refused.append(error.message)
@@ -70,15 +70,17 @@ async def try_out(call: Call, route: Route, arguments: dict[str, Any]) -> Any:
     return await operations.try_out(route, call, arguments)
 
 
-async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str, said: str) -> Response:
+async def keep(
+    context: PageContext, operation: Any, asked: list[dict[str, Any]], to: str, said: str
+) -> Response:
     """Every page of this session shows it, with an undo button."""
     if not asked:
         return go(to, said)
-    route, call = ROUTES[operation], desk.call
+    route, call = ROUTES[operation], context.call
     action = DelayedAction(
         id=ids.new(ids.DELAYED_ACTION, call.now()),
         account_id=call.account_id,
-        session_id=desk.session.id,
+        session_id=context.session.id,
         operation=route.name,
         arguments=msgspec.json.encode(asked).decode(),
         targets=tuple(str(each[name]) for each in asked for name in route.path_names if name in each),
@@ -90,30 +92,30 @@ async def keep(desk: Desk, operation: Any, asked: list[dict[str, Any]], to: str,
     return go(to)
 
 
-async def take_back(desk: Desk, action_id: str, body: BackForm) -> Response:
-    is_back = await desk.call.resources.db.write(delayed_actions.take_back, desk.session.id, action_id)
+async def take_back(context: PageContext, action_id: str, body: BackForm) -> Response:
+    is_back = await context.call.resources.db.write(delayed_actions.take_back, context.session.id, action_id)
     if not is_back:
         raise NotFound("Too late: it is already done.")
     return go(own_path(body.back), "Undone. Nothing has changed.")
 
 
-async def do_now(desk: Desk, action_id: str, body: BackForm) -> Response:
-    own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+async def do_now(context: PageContext, action_id: str, body: BackForm) -> Response:
+    own = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     if action_id not in [action.id for action in own]:
         raise NotFound("Too late: it is already done.")
-    await carry_out(desk.call.resources, desk.call.webhook_courier, action_id)
-    left = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    await carry_out(context.call.resources, context.call.webhook_courier, action_id)
+    left = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     return go(own_path(body.back), "" if action_id in [action.id for action in left] else "Done.")
 
 
-async def dismiss(desk: Desk, action_id: str, body: BackForm) -> Response:
+async def dismiss(context: PageContext, action_id: str, body: BackForm) -> Response:
     """The refusal was read."""
-    await desk.call.resources.db.write(delayed_actions.dismiss, desk.session.id, action_id)
+    await context.call.resources.db.write(delayed_actions.dismiss, context.session.id, action_id)
     return go(own_path(body.back))
 
 
-async def do_all_now(desk: Desk) -> None:
+async def do_all_now(context: PageContext) -> None:
     """Before the session ends or changes its pod: nothing requested is lost."""
-    own = await desk.read(delayed_actions.list_of_session, desk.session.id, AT_ONCE)
+    own = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     for action in own:
-        await carry_out(desk.call.resources, desk.call.webhook_courier, action.id)
+        await carry_out(context.call.resources, context.call.webhook_courier, action.id)

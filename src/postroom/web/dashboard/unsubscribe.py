@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from postroom.deliverability import unsubscribe
 from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
-from postroom.web.dashboard.review import FORM_LIMIT_BYTES, LinkDesk
+from postroom.web.dashboard.review import FORM_LIMIT_BYTES, LinkPage
 from postroom.web.requests.request_body import read_bytes
 
 
-class UnsubscribeDesk(LinkDesk):
+class UnsubscribePage(LinkPage):
     """For a mailing: used by a person, or by a mail program's button."""
 
     path, template, nothing = UNSUBSCRIBE_PATH, "unsubscribe.html", "Nothing to do"

@@ -11,8 +11,8 @@ from postroom.accounts.people import device_codes
 from postroom.clock import SECOND
 from postroom.config import Config
 from postroom.errors import MethodNotAllowed, OauthError, UnsupportedMediaType
-from postroom.operations.people import programs
-from postroom.operations.people.programs import Asked
+from postroom.operations.people import oauth_programs
+from postroom.operations.people.oauth_programs import Asked
 from postroom.resources import Resources
 from postroom.web.requests.authentication import client_address
 from postroom.web.requests.request_body import read_bytes
@@ -51,7 +51,7 @@ async def answer(resources: Resources, request: Request) -> Response:
 
 async def _answer(resources: Resources, request: Request, path: str) -> Response:
     if path.startswith(RESOURCE_PREFIX):
-        resource = programs.require_resource(
+        resource = oauth_programs.require_resource(
             resources.config.base_url + path.removeprefix("/.well-known/oauth-protected-resource"),
             resources.config,
         )
@@ -68,14 +68,14 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
         return await poll(resources, request)
     form = await read_form(request)
     if path == "/oauth/revoke":
-        await resources.db.write(programs.revoke, form.get("token", ""))
+        await resources.db.write(oauth_programs.revoke, form.get("token", ""))
         return to_json({})
-    tokens = await resources.db.write(programs.give_tokens, form, resources.config, resources.now())
+    tokens = await resources.db.write(oauth_programs.give_tokens, form, resources.config, resources.now())
     if tokens is None:
         raise OauthError(
             "This was already used, and its tokens are revoked: ask again.", oauth="invalid_grant"
         )
-    return to_json(programs.show_tokens(tokens))
+    return to_json(oauth_programs.show_tokens(tokens))
 
 
 def describe_server(config: Config) -> dict[str, object]:
@@ -114,7 +114,7 @@ async def register(resources: Resources, request: Request) -> Response:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OauthError("The body must be JSON.", oauth="invalid_client_metadata") from None
     address, now = client_address(request), resources.now()
-    client = await resources.db.write(programs.register, body, address, now)
+    client = await resources.db.write(oauth_programs.register, body, address, now)
     registered = {
         "client_id": client.id,
         "client_id_issued_at": now // SECOND,
@@ -130,7 +130,7 @@ async def register(resources: Resources, request: Request) -> Response:
 async def start(resources: Resources, request: Request) -> Response:
     await read_bytes(request, BODY_LIMIT_BYTES)
     request_id, code = await resources.db.write(
-        programs.start_device, client_address(request), resources.now()
+        oauth_programs.start_device, client_address(request), resources.now()
     )
     query = urlencode({"code": code.user_code})
     return to_json(
@@ -145,7 +145,7 @@ async def start(resources: Resources, request: Request) -> Response:
 
 async def poll(resources: Resources, request: Request) -> Response:
     request_id = request.query_params.get("requestId", "")
-    token = await resources.db.write(programs.poll_device, request_id, resources.now())
+    token = await resources.db.write(oauth_programs.poll_device, request_id, resources.now())
     if token is None:
         return to_json({"status": "pending"}, 202)
     return to_json({"status": "ready", "apiKey": token})

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from postroom.connections import connections
 from postroom.connections.posts import MAX_POST_BYTES, PostIntake
 from postroom.errors import MethodNotAllowed, NotFound
-from postroom.mail.posts.post import Post
+from postroom.mail.inbound_webhooks.post import Post
 from postroom.resources import Resources
 from postroom.web.requests.request_body import read_bytes
 

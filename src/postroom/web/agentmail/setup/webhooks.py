@@ -15,7 +15,7 @@ from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook
 from postroom.fields import RowPlace
 from postroom.mailbox import inboxes
-from postroom.operations.ways import webhook_list as verbs
+from postroom.operations.delivery import webhook_list as verbs
 from postroom.resources import Tx
 from postroom.web.agentmail import events, names, paging, shapes
 from postroom.web.agentmail.setup import setup_shapes

@@ -4,8 +4,8 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.mail.writing.header_words import DraftError
-from postroom.outward.appointments import to_answer
 from postroom.outward.finished.redirected_mail import redirect_mail
+from postroom.outward.invitations import to_answer
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.web.api.outward.templates import order_from_template

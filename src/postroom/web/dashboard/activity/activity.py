@@ -13,9 +13,9 @@ from postroom.mailbox.usage import HourCount
 from postroom.queue.providers import counts
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
+from postroom.web.dashboard.page_context import PageContext
 
 SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 DAYS = {"7d": 7, "30d": 30}
@@ -80,9 +80,9 @@ class Activity(Struct, frozen=True):
         return bars(values, title, wrong, labels=[each.label for each in self.by_time])
 
 
-async def show_activity(desk: Desk, query: ActivityQuery) -> Response:
-    found = await read(desk, query)
-    return await desk.show(
+async def show_activity(context: PageContext, query: ActivityQuery) -> Response:
+    found = await read(context, query)
+    return await context.show(
         "activity.html",
         "settings",
         title="Activity",
@@ -96,23 +96,25 @@ async def show_activity(desk: Desk, query: ActivityQuery) -> Response:
     )
 
 
-async def export(desk: Desk, query: ActivityQuery) -> Response:
-    found = await read(desk, query)
+async def export(context: PageContext, query: ActivityQuery) -> Response:
+    found = await read(context, query)
     columns = found.columns_of_time
     rows = [("time", each.label, *each.of(columns)) for each in found.times]
     rows += [("inbox", each.label, *each.of(columns)) for each in found.by_inbox]
     return sheets.to_file(f"activity-{query.span}.csv", ("by", "what", *columns), rows)
 
 
-async def read(desk: Desk, query: ActivityQuery) -> Activity:
+async def read(context: PageContext, query: ActivityQuery) -> Activity:
     """Runs beside other reads: a busy account has many mails per day."""
-    work: Callable[[Tx, Desk, ActivityQuery], Activity] = read_hours if query.span == "24h" else read_days
-    return await desk.call.resources.db.read_long(work, LONG_SECONDS, desk, query)
+    work: Callable[[Tx, PageContext, ActivityQuery], Activity] = (
+        read_hours if query.span == "24h" else read_days
+    )
+    return await context.call.resources.db.read_long(work, LONG_SECONDS, context, query)
 
 
-def read_days(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
-    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
-    last = desk.call.now() // DAY
+def read_days(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
+    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
+    last = context.call.now() // DAY
     first = last - DAYS[query.span] + 1
     days = usage.list_groups(tx, reach, "day", first, last)
     of_inboxes = usage.list_groups(tx, reach, "inbox", first, last)
@@ -134,10 +136,10 @@ def chosen(counts: dict[str, int]) -> dict[str, int]:
     return {column: counts[column] for column in COLUMNS}
 
 
-def read_hours(tx: Tx, desk: Desk, query: ActivityQuery) -> Activity:
+def read_hours(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
     """Counted from the mails, since only days are stored. Inboxes used since yesterday."""
-    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
-    now = desk.call.now()
+    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
+    now = context.call.now()
     used = usage.list_groups(tx, reach, "inbox", now // DAY - 1, now // DAY)
     busiest = sorted(used, key=lambda each: -each.counts[usage.RECEIVED] - each.counts[usage.SENT])
     first = now // HOUR - HOURS + 1

@@ -18,7 +18,7 @@ from postroom.queue import sends_of_keys
 from postroom.queue.sends_of_keys import SendsOfDay
 from postroom.web.call import Tx
 from postroom.web.dashboard.agents import timeline
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 
 PATH = "/app/agents"
@@ -42,36 +42,36 @@ class Agent(Struct, frozen=True):
         return self.key.kind == OAUTH
 
 
-async def show_agents(desk: Desk, query: OffsetQuery) -> Response:
-    found, more = await desk.read(read_agents, desk, query.offset)
-    return await desk.show(
+async def show_agents(context: PageContext, query: OffsetQuery) -> Response:
+    found, more = await context.read(read_agents, context, query.offset)
+    return await context.show(
         "agents.html", "agents", title="Agents", agents=found, **query.of(query.offset + len(found) + more)
     )
 
 
-def read_agents(tx: Tx, desk: Desk, offset: int) -> tuple[list[Agent], bool]:
+def read_agents(tx: Tx, context: PageContext, offset: int) -> tuple[list[Agent], bool]:
     """Each page is sorted by last use."""
-    found = keys.list_of_account(tx, desk.call.account_id, SHOWN + 1, offset)
+    found = keys.list_of_account(tx, context.call.account_id, SHOWN + 1, offset)
     shown = sorted(found[:SHOWN], key=lambda key: key.last_used_at or 0, reverse=True)
-    return [to_agent(tx, desk, key) for key in shown], len(found) > SHOWN
+    return [to_agent(tx, context, key) for key in shown], len(found) > SHOWN
 
 
-def to_agent(tx: Tx, desk: Desk, key: Key) -> Agent:
-    scope, path = scope_of(tx, desk, key)
+def to_agent(tx: Tx, context: PageContext, key: Key) -> Agent:
+    scope, path = scope_of(tx, context, key)
     return Agent(
         key=key,
         scope=scope,
         scope_path=path,
-        today=sends_of_keys.count_today(tx, key, desk.call.now()),
+        today=sends_of_keys.count_today(tx, key, context.call.now()),
         per_day=limits.decode(key.limits).per_day,
         held=holds.count_within(
-            tx, desk.call.reach, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)
+            tx, context.call.reach, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)
         ),
         pause=pauses.find(tx, pauses.scope_of(key.reach)),
     )
 
 
-def scope_of(tx: Tx, desk: Desk, key: Key) -> tuple[str, str]:
+def scope_of(tx: Tx, context: PageContext, key: Key) -> tuple[str, str]:
     if key.inbox_id is not None:
         address = inboxes.addresses_of(tx, [key.inbox_id]).get(key.inbox_id, "an inbox that is gone")
         return address, f"/app/inboxes/{key.inbox_id}"
@@ -81,24 +81,24 @@ def scope_of(tx: Tx, desk: Desk, key: Key) -> tuple[str, str]:
     return f"pod {pod.name or pod.client_id or 'default'}", f"/app/settings/pods/{pod.id}"
 
 
-async def show_agent(desk: Desk, key_id: str) -> Response:
-    agent, steps = await desk.read(read_agent, desk, key_id)
-    return await desk.show(
+async def show_agent(context: PageContext, key_id: str) -> Response:
+    agent, steps = await context.read(read_agent, context, key_id)
+    return await context.show(
         "agent.html", "agents", title=agent.key.name or "An agent", agent=agent, steps=steps
     )
 
 
-def read_agent(tx: Tx, desk: Desk, key_id: str) -> tuple[Agent, list[timeline.Step]]:
-    key = keys.get(tx, desk.call.account_id, key_id)
-    return to_agent(tx, desk, key), timeline.read(tx, desk, key)
+def read_agent(tx: Tx, context: PageContext, key_id: str) -> tuple[Agent, list[timeline.Step]]:
+    key = keys.get(tx, context.call.account_id, key_id)
+    return to_agent(tx, context, key), timeline.read(tx, context, key)
 
 
-async def pause(desk: Desk, key_id: str, body: AgentPauseForm) -> Response:
+async def pause(context: PageContext, key_id: str, body: AgentPauseForm) -> Response:
     """Pauses the inbox or pod of the key; for an account's key the whole account."""
-    key = await desk.read(keys.get, desk.call.account_id, key_id)
+    key = await context.read(keys.get, context.call.account_id, key_id)
     where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":
-        await desk.run(operations.put_pause, query=where)
+        await context.run(operations.put_pause, query=where)
         return go(f"{PATH}/{key_id}", "Paused. Nothing is sent from there until you resume.")
-    await desk.run(operations.delete_pause, query=where)
+    await context.run(operations.delete_pause, query=where)
     return go(f"{PATH}/{key_id}", "Resumed. Mail that nothing else holds is sent now.")

@@ -17,8 +17,8 @@ from postroom.mailbox.messages import INBOUND
 from postroom.operations.audit_log import AuditEntry
 from postroom.queue import sends_of_keys
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, plain
 from postroom.web.dashboard.display.people import name_of
+from postroom.web.dashboard.page_context import PageContext, plain
 from postroom.web.dashboard.settings import audit_targets
 
 EACH = 40
@@ -49,9 +49,9 @@ class DraftSubject(Struct, frozen=True):
     subject: str | None = None
 
 
-def read(tx: Tx, desk: Desk, key: Key) -> list[Step]:
+def read(tx: Tx, context: PageContext, key: Key) -> list[Step]:
     """Newest first."""
-    found = [*called(tx, key), *sends(tx, key), *changes(tx, desk, key)]
+    found = [*called(tx, key), *sends(tx, key), *changes(tx, context, key)]
     if key.inbox_id is not None:
         found += [*received(tx, key.inbox_id), *written(tx, key.inbox_id, key.id)]
     return sorted(found, key=lambda step: step.at, reverse=True)[:SHOWN]
@@ -105,7 +105,7 @@ def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
             yield Step(draft.updated_at, "draft", title, f"/app/drafts/{draft.id}")
 
 
-def changes(tx: Tx, desk: Desk, key: Key) -> Iterator[Step]:
+def changes(tx: Tx, context: PageContext, key: Key) -> Iterator[Step]:
     """Its entries in the audit log, including refused attempts."""
     reach = Reach(key.account_id)
     found, _ = audit.list_within(tx, reach, None, None, key.id, None, EACH, 0)

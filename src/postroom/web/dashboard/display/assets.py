@@ -16,8 +16,8 @@ PATH = "/app/static"
 KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 # The name in templates, and the files it is made of.
 MADE_OF = {
-    "office.css": ("tokens.css", "office.css"),
-    "office.js": ("office.js",),
+    "dashboard.css": ("tokens.css", "dashboard.css"),
+    "dashboard.js": ("dashboard.js",),
     "passkeys.js": ("passkeys.js",),
     "push.js": ("push.js",),
     "htmx.js": ("htmx.min.js", "hx-nonce.js", "hx-ws.min.js"),
@@ -60,9 +60,9 @@ def load() -> dict[str, Asset]:
 
 def _shorten(name: str, content: bytes) -> bytes:
     """Removes comments and white space from our own files."""
-    if name in ("office.js", "passkeys.js", "push.js"):
+    if name in ("dashboard.js", "passkeys.js", "push.js"):
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
-    if name != "office.css":
+    if name != "dashboard.css":
         return content
     without_room = re.sub(rb"\s*\n\s*|(?<=[{};:,]) +| +(?=[{}])", b"", content)
     names = {name: b"--%c" % letter for letter, name in enumerate(_names(content), ord("a"))}

@@ -15,8 +15,8 @@ from postroom.mailbox import usage
 from postroom.operations import operator
 from postroom.operations.operator import AccountChange
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.settings.rules import read_number
 
 PATH = "/app/operator/accounts"
@@ -45,10 +45,10 @@ class AccountRow(Struct, frozen=True):
     pause: Pause | None
 
 
-async def show_accounts(desk: Desk, token: str = "", link: str = "") -> Response:
+async def show_accounts(context: PageContext, token: str = "", link: str = "") -> Response:
     """`token` and `link` are shown only once."""
-    found = await desk.read(read_accounts, desk)
-    return await desk.show(
+    found = await context.read(read_accounts, context)
+    return await context.show(
         "accounts.html",
         "operator",
         title="Accounts",
@@ -59,15 +59,15 @@ async def show_accounts(desk: Desk, token: str = "", link: str = "") -> Response
     )
 
 
-def read_accounts(tx: Tx, desk: Desk) -> list[AccountRow]:
-    operator.require_operator(tx, desk.call.caller)
+def read_accounts(tx: Tx, context: PageContext) -> list[AccountRow]:
+    operator.require_operator(tx, context.call.caller)
     found = accounts.list_all(tx)[:SHOWN]
     used = usage.last_uses(tx, [account.id for account in found])
     return [AccountRow(each, used.get(each.id), pauses.find(tx, each.id)) for each in found]
 
 
-async def export(desk: Desk) -> Response:
-    found = await desk.read(read_accounts, desk)
+async def export(context: PageContext) -> Response:
+    found = await context.read(read_accounts, context)
     head = ("id", "name", "plan", "inboxes", "storedBytes", "createdAt", "lastUsedAt")
     columns = attrgetter("id", "name", "plan", "inbox_count", "stored_bytes", "created_at")
     rows = [(*columns(each.account), each.last_used_at) for each in found]
@@ -81,38 +81,38 @@ def read_plan(value: str) -> Plan:
     return plan
 
 
-async def create_account(desk: Desk, body: AccountForm) -> Response:
+async def create_account(context: PageContext, body: AccountForm) -> Response:
     token = keys.new_token()
-    await desk.decide(operator.create_account, body.name, read_plan(body.plan), None, token)
-    return await show_accounts(desk, token=token)
+    await context.decide(operator.create_account, body.name, read_plan(body.plan), None, token)
+    return await show_accounts(context, token=token)
 
 
-async def change_account(desk: Desk, account_id: str, body: PlanForm) -> Response:
+async def change_account(context: PageContext, account_id: str, body: PlanForm) -> Response:
     megabytes = read_number(body.megabytes, "megabytes")
     limit_bytes = None if megabytes is None else megabytes * MEGABYTE
     change = AccountChange(body.name, read_plan(body.plan), limit_bytes)
-    await desk.decide(operator.change_account, account_id, change)
+    await context.decide(operator.change_account, account_id, change)
     return go(PATH, "Saved.")
 
 
-async def delete_account(desk: Desk, account_id: str, body: DeletionForm) -> Response:
-    name = await desk.decide(operator.delete_account, account_id, body.typed)
+async def delete_account(context: PageContext, account_id: str, body: DeletionForm) -> Response:
+    name = await context.decide(operator.delete_account, account_id, body.typed)
     return go(PATH, f"{name} is deleted. Its mail is removed within minutes.")
 
 
-async def open_account(desk: Desk, account_id: str) -> Response:
+async def open_account(context: PageContext, account_id: str) -> Response:
     """Creates a link that signs in to the account once."""
-    call, token = desk.call, sessions.new_token()
-    await desk.decide(operator.add_login_link, account_id, token, False)
-    return await show_accounts(desk, link=f"{call.resources.config.base_url}/app/sign-in?link={token}")
+    call, token = context.call, sessions.new_token()
+    await context.decide(operator.add_login_link, account_id, token, False)
+    return await show_accounts(context, link=f"{call.resources.config.base_url}/app/sign-in?link={token}")
 
 
-async def pause(desk: Desk, account_id: str) -> Response:
-    base_url = desk.call.resources.config.base_url
-    await desk.decide(operator.pause_account, account_id, base_url)
+async def pause(context: PageContext, account_id: str) -> Response:
+    base_url = context.call.resources.config.base_url
+    await context.decide(operator.pause_account, account_id, base_url)
     return go(PATH, "Paused. Nothing is sent from this account until it is resumed.")
 
 
-async def resume(desk: Desk, account_id: str) -> Response:
-    await desk.decide(operator.resume_account, account_id)
+async def resume(context: PageContext, account_id: str) -> Response:
+    await context.decide(operator.resume_account, account_id)
     return go(PATH, "Resumed. Mail that nothing else holds is sent now.")

@@ -19,9 +19,9 @@ from postroom.queue.duties import Duty
 from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep_loop import DUTY_HELD
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
+from postroom.web.dashboard.page_context import PageContext
 
 PAUSES_SHOWN = 100
 DUTIES_SHOWN = 50
@@ -78,8 +78,8 @@ def list_counted() -> list[tuple[str, str, int]]:
     ]
 
 
-def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
-    require_operator(tx, desk.call.caller)
+def read_overview(tx: Tx, context: PageContext, now: int) -> Overview:
+    require_operator(tx, context.call.caller)
     return Overview(
         hours=statistics.list_hours(tx, now),
         loops=statistics.list_loops(tx, now),
@@ -107,11 +107,11 @@ def read_certificate(config: Config) -> CertificateState | None:
     )
 
 
-async def show_health(desk: Desk) -> Response:
-    resources = desk.call.resources
-    overview = await desk.read(read_overview, desk, desk.call.now())
+async def show_health(context: PageContext) -> Response:
+    resources = context.call.resources
+    overview = await context.read(read_overview, context, context.call.now())
     hours, nodes = overview.hours, to_nodes(overview.duties)
-    return await desk.show(
+    return await context.show(
         "health.html",
         "operator",
         title="Health",
@@ -130,13 +130,13 @@ async def show_health(desk: Desk) -> Response:
         failures=resources.loops.failures,
         config=resources.config,
         certificate=await pools.FILES.run(read_certificate, resources.config),
-        soon=desk.call.now() + EXPIRES_SOON,
+        soon=context.call.now() + EXPIRES_SOON,
     )
 
 
-async def export(desk: Desk) -> Response:
-    now = desk.call.now()
-    hours = (await desk.read(read_overview, desk, now)).hours
+async def export(context: PageContext) -> Response:
+    now = context.call.now()
+    hours = (await context.read(read_overview, context, now)).hours
     columns = attrgetter("received", "sent", "failed", "event_seconds", "queue_seconds")
     rows = [(len(hours) - 1 - place, *columns(each)) for place, each in enumerate(hours)]
     head = ("hoursAgo", "received", "sent", "failed", "eventP95Seconds", "queueP95Seconds")

@@ -12,15 +12,15 @@ from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
 from postroom.operations import operator
-from postroom.operations.ways import deliverability
-from postroom.operations.ways.deliverability import ShownProvider
+from postroom.operations.delivery import deliverability
+from postroom.operations.delivery.deliverability import ShownProvider
 from postroom.queue import statistics
 from postroom.queue.providers import counts
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.page_context import PageContext, go
 
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY, "30": 30 * DAY}
@@ -47,42 +47,42 @@ class BehindQuery(Struct, frozen=True):
     days: Literal["1", "7", "30"] = "7"
 
 
-async def show_queue(desk: Desk) -> Response:
-    waiting, held = await desk.read(read_queue, desk)
-    return await desk.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
+async def show_queue(context: PageContext) -> Response:
+    waiting, held = await context.read(read_queue, context)
+    return await context.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
 
 
-def read_queue(tx: Tx, desk: Desk) -> tuple[list[WaitingLane], int]:
+def read_queue(tx: Tx, context: PageContext) -> tuple[list[WaitingLane], int]:
     """Also returns how many sends of all accounts wait for a person."""
-    waiting = read_waiting(tx, desk)
+    waiting = read_waiting(tx, context)
     reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
     return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
 
 
-def read_waiting(tx: Tx, desk: Desk) -> list[WaitingLane]:
-    operator.require_operator(tx, desk.call.caller)
-    return statistics.list_waiting(tx, desk.call.now())
+def read_waiting(tx: Tx, context: PageContext) -> list[WaitingLane]:
+    operator.require_operator(tx, context.call.caller)
+    return statistics.list_waiting(tx, context.call.now())
 
 
-async def export_queue(desk: Desk) -> Response:
-    found = await desk.read(read_waiting, desk)
+async def export_queue(context: PageContext) -> Response:
+    found = await context.read(read_waiting, context)
     rows = [(each.lane, each.count, each.due, each.oldest_at, each.last_reply) for each in found]
     return sheets.to_file("queue.csv", ("domain", "waiting", "due", "oldestAt", "lastReply"), rows)
 
 
-async def try_again(desk: Desk, body: LaneForm) -> Response:
-    count = await desk.decide(operator.retry_lane, body.lane)
+async def try_again(context: PageContext, body: LaneForm) -> Response:
+    count = await context.decide(operator.retry_lane, body.lane)
     return go(PATH, f"{count} are being retried.")
 
 
-async def try_some_again(desk: Desk, body: TickedForm) -> Response:
-    count = await desk.decide(operator.retry_deliveries, ticked(body))
+async def try_some_again(context: PageContext, body: TickedForm) -> Response:
+    count = await context.decide(operator.retry_deliveries, ticked(body))
     return go(behind(body), f"{count} of the selected are being retried.")
 
 
-async def cancel_some(desk: Desk, body: TickedForm) -> Response:
-    found = await desk.read(operator.list_messages_of_deliveries, desk.call.caller, ticked(body))
-    return go(behind(body), f"{await cancel_all(desk, found)} mails are cancelled.")
+async def cancel_some(context: PageContext, body: TickedForm) -> Response:
+    found = await context.read(operator.list_messages_of_deliveries, context.call.caller, ticked(body))
+    return go(behind(body), f"{await cancel_all(context, found)} mails are cancelled.")
 
 
 def ticked(body: TickedForm) -> list[str]:
@@ -95,48 +95,48 @@ def behind(body: TickedForm) -> str:
     return link("/app/operator/behind", lane=body.lane)
 
 
-async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
-    caller = desk.call.caller
-    found = await desk.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
-    return go(PATH, f"{await cancel_all(desk, found)} mails are cancelled.")
+async def cancel_lane(context: PageContext, body: LaneForm) -> Response:
+    caller = context.call.caller
+    found = await context.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
+    return go(PATH, f"{await cancel_all(context, found)} mails are cancelled.")
 
 
-async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
+async def cancel_all(context: PageContext, found: list[tuple[str, str]]) -> int:
     """Cancels whole mails, for all their recipients."""
-    base_url, count = desk.call.resources.config.base_url, 0
+    base_url, count = context.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:
-            await desk.decide(operator.cancel_message, account_id, message_id, base_url)
+            await context.decide(operator.cancel_message, account_id, message_id, base_url)
         except ApiError:  # it has just been delivered, or somebody else cancelled it
             continue
         count += 1
     return count
 
 
-async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
-    return await desk.show(
+async def show_deliverability(context: PageContext, query: SpanQuery) -> Response:
+    return await context.show(
         "deliverability.html",
         "operator",
         title="Deliverability",
-        destinations=await desk.read(read_destinations, desk, query.days),
-        providers=await desk.read(read_providers, desk, query.days),
+        destinations=await context.read(read_destinations, context, query.days),
+        providers=await context.read(read_providers, context, query.days),
         query=query,
     )
 
 
-def read_providers(tx: Tx, desk: Desk, days: str) -> list[ShownProvider]:
+def read_providers(tx: Tx, context: PageContext, days: str) -> list[ShownProvider]:
     """For all accounts together."""
-    operator.require_operator(tx, desk.call.caller)
-    return deliverability.show_all(tx, counts.list_of_server(tx, desk.call.now() - DAYS[days]))
+    operator.require_operator(tx, context.call.caller)
+    return deliverability.show_all(tx, counts.list_of_server(tx, context.call.now() - DAYS[days]))
 
 
-def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:
-    operator.require_operator(tx, desk.call.caller)
-    return statistics.list_destinations(tx, desk.call.now() - DAYS[days])
+def read_destinations(tx: Tx, context: PageContext, days: str) -> list[DomainStatistics]:
+    operator.require_operator(tx, context.call.caller)
+    return statistics.list_destinations(tx, context.call.now() - DAYS[days])
 
 
-async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
-    found = await desk.read(read_destinations, desk, query.days)
+async def export_deliverability(context: PageContext, query: SpanQuery) -> Response:
+    found = await context.read(read_destinations, context, query.days)
     head = ("domain", "delivered", "deferred", "failed", "bounced", "complained", "tlsPercent", "p95Seconds")
     columns = attrgetter(*("lane", "delivered", "deferred", "failed", "bounced", "complained", "tls_percent"))
     rows = [(*columns(each), p95(each)) for each in found]
@@ -147,11 +147,11 @@ def p95(destination: DomainStatistics) -> float | None:
     return None if destination.p95_seconds is None else round(destination.p95_seconds, 3)
 
 
-async def show_behind(desk: Desk, query: BehindQuery) -> Response:
-    found = await desk.read(read_behind, desk, query)
-    return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)
+async def show_behind(context: PageContext, query: BehindQuery) -> Response:
+    found = await context.read(read_behind, context, query)
+    return await context.show("behind.html", "operator", title=query.lane, found=found, query=query)
 
 
-def read_behind(tx: Tx, desk: Desk, query: BehindQuery) -> list[ListedDelivery]:
-    operator.require_operator(tx, desk.call.caller)
-    return statistics.list_deliveries(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
+def read_behind(tx: Tx, context: PageContext, query: BehindQuery) -> list[ListedDelivery]:
+    operator.require_operator(tx, context.call.caller)
+    return statistics.list_deliveries(tx, query.lane, query.state, context.call.now() - DAYS[query.days])

@@ -25,10 +25,10 @@ from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web.call import Tx
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.compose import copy_as_draft
 
 PATH = "/app/approvals"
@@ -108,15 +108,15 @@ class HeldList(Struct, frozen=True):
         return next(iter([*ids[at + 1 :], *reversed(ids[:at])]), "")
 
 
-async def show_approvals(desk: Desk, query: StateQuery) -> Response:
+async def show_approvals(context: PageContext, query: StateQuery) -> Response:
     """The list, and the details of one mail."""
-    found = await desk.read(read_waiting, desk, query)
+    found = await context.read(read_waiting, context, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
-    card = await desk.read(read_card, desk, chosen) if chosen else None
+    card = await context.read(read_card, context, chosen) if chosen else None
     if card is not None:
-        card["shown"] = await look_at(desk.call.resources, chosen, card["bcc"])
+        card["shown"] = await look_at(context.call.resources, chosen, card["bcc"])
         card["strangers"] = strangers_of(card["shown"], card["known"])
-    return await desk.show(
+    return await context.show(
         "approvals.html",
         "approvals",
         title="Approvals",
@@ -130,15 +130,15 @@ async def show_approvals(desk: Desk, query: StateQuery) -> Response:
     )
 
 
-def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> HeldList:
+def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
     """Mail held only by a pause is on the page of drafts: it needs no decision."""
-    reach = inboxes.narrow(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+    reach = inboxes.narrow(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
         return HeldList([], 0, {})
     usual = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.ALL
     choice = replace(usual, key_id=query.key, recipient=normalize(query.to))
     found, total = stored_holds.list_within(tx, reach, query.state, ROWS, query.offset, choice)
-    if leaving := delayed_actions.targets_of(tx, desk.session.id):
+    if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(hold.message_id in leaving for hold in found)
         found = [hold for hold in found if hold.message_id not in leaving]
     written = {
@@ -149,28 +149,28 @@ def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> HeldList:
         for hold in found
         if hold.message_id in written
     ]
-    return HeldList(rows, total, names_of_keys(tx, desk, {query.key, *(hold.key_id for hold in found)}))
+    return HeldList(rows, total, names_of_keys(tx, context, {query.key, *(hold.key_id for hold in found)}))
 
 
-def names_of_keys(tx: Tx, desk: Desk, key_ids: set[str]) -> dict[str, str]:
-    found = [keys.find(tx, desk.call.account_id, key_id) for key_id in sorted(key_ids - {""})]
+def names_of_keys(tx: Tx, context: PageContext, key_ids: set[str]) -> dict[str, str]:
+    found = [keys.find(tx, context.call.account_id, key_id) for key_id in sorted(key_ids - {""})]
     return {key.id: key.name or "a key without a name" for key in found if key is not None}
 
 
-def read_card(tx: Tx, desk: Desk, message_id: str) -> dict[str, Any] | None:
+def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] | None:
     """The details of one that waits or was decided; None if it was never held."""
-    message = messages.get(tx, desk.call.reach, message_id)
+    message = messages.get(tx, context.call.reach, message_id)
     hold = stored_holds.find(tx, message.id)
     if hold is None:
         return None
-    [shown] = plain(holds.show(tx, [hold], desk.call.links()))
-    card = complete_one(tx, desk, shown["message"], shown["hold"])
-    return card | {"alike": count_alike(tx, desk, hold, card["addresses"]), "key_id": hold.key_id}
+    [shown] = plain(holds.show(tx, [hold], context.call.links()))
+    card = complete_one(tx, context, shown["message"], shown["hold"])
+    return card | {"alike": count_alike(tx, context, hold, card["addresses"]), "key_id": hold.key_id}
 
 
-def count_alike(tx: Tx, desk: Desk, hold: Hold, addresses: list[str]) -> dict[str, Any]:
+def count_alike(tx: Tx, context: PageContext, hold: Hold, addresses: list[str]) -> dict[str, Any]:
     """How many others wait from the same agent, or to the same person."""
-    reach, first = desk.call.reach, addresses[0] if addresses else ""
+    reach, first = context.call.reach, addresses[0] if addresses else ""
     is_waiting = int(hold.state == stored_holds.HELD)
     by_agent, to_person = (
         stored_holds.count_within(tx, reach, stored_holds.HELD, choice=choice) - is_waiting if given else 0
@@ -182,7 +182,9 @@ def count_alike(tx: Tx, desk: Desk, hold: Hold, addresses: list[str]) -> dict[st
     return {"by_agent": by_agent, "to_person": to_person, "person": first}
 
 
-def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, Any]) -> dict[str, Any]:
+def complete_one(
+    tx: Tx, context: PageContext, message: dict[str, Any], hold: dict[str, Any]
+) -> dict[str, Any]:
     """Which recipients wrote here before, and the thread of the mail."""
     addresses = [each.target for each in deliveries.list_of_message(tx, message["id"])]
     known = correspondents.find(
@@ -190,7 +192,7 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     )
     kept = stored_holds.find(tx, message["id"])
     last = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0, "desc").messages
-    thread = [each for each in decode(tx, desk, last) if each["id"] != message["id"]]
+    thread = [each for each in decode(tx, context, last) if each["id"] != message["id"]]
     return {
         "message": message,
         "hold": hold,
@@ -217,21 +219,21 @@ def strangers_of(shown: ContentView | None, known: set[str]) -> list[str]:
     return [each for each in shown.recipients if normalize(parse_list(each)[0].address) not in known]
 
 
-def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
-    shown = message_json.to_json(tx, found, desk.call.links())
+def decode(tx: Tx, context: PageContext, found: Sequence[Told]) -> list[dict[str, Any]]:
+    shown = message_json.to_json(tx, found, context.call.links())
     return [msgspec.json.decode(each) for each in shown]
 
 
-async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
+async def decide(context: PageContext, message_id: str, body: Decision) -> Response:
     note = body.note.strip()[:1000] or None
     if body.decision == "reject":
         said = f"Rejected in {undo.SECONDS} seconds. It will not be sent."
         wanted = {"message_id": message_id, "body": Reject(note)}
-        return await undo.delay(desk, holds.reject_message, on_to(body.back, body.next), said, **wanted)
+        return await undo.delay(context, holds.reject_message, on_to(body.back, body.next), said, **wanted)
     asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
-    answer = await undo.try_out(desk.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
+    answer = await undo.try_out(context.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
     said = told_of(msgspec.json.decode(answer)["hold"])
-    return await undo.keep(desk, holds.approve_message, asked, on_to(body.back, body.next), said)
+    return await undo.keep(context, holds.approve_message, asked, on_to(body.back, body.next), said)
 
 
 def on_to(back: str, message_id: str) -> str:
@@ -248,25 +250,25 @@ def told_of(hold: dict[str, Any]) -> str:
     return f"Approved. It is sent in {undo.SECONDS} seconds."
 
 
-async def reject_several(desk: Desk, body: Rejections) -> Response:
+async def reject_several(context: PageContext, body: Rejections) -> Response:
     """One failure does not stop the others. There is no approving in bulk: an approver must see the mail."""
     note = Reject(body.note.strip()[:1000] or None)
     asked = [{"message_id": message_id, "body": note} for message_id in body.ids[:ROWS]]
-    trial = await undo.try_all(desk, holds.reject_message, asked)
+    trial = await undo.try_all(context, holds.reject_message, asked)
     said = " ".join([f"{len(trial.asked)} rejected in {undo.SECONDS} seconds.", *trial.refused])
-    return await undo.keep(desk, holds.reject_message, trial.asked, own_path(body.back), said)
+    return await undo.keep(context, holds.reject_message, trial.asked, own_path(body.back), said)
 
 
-async def trust(desk: Desk, message_id: str, body: TrustForm) -> Response:
+async def trust(context: PageContext, message_id: str, body: TrustForm) -> Response:
     """Adds a rule for future mail. Held mail goes on waiting."""
-    message = await desk.read(messages.get, desk.call.reach, message_id)
+    message = await context.read(messages.get, context.call.reach, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
-    await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
+    await context.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
     said = f"Mail from this inbox to {body.address} alone is no longer held. This one still needs a decision."
     return go(on_to(body.back, message_id), said)
 
 
-async def edit(desk: Desk, message_id: str) -> Response:
+async def edit(context: PageContext, message_id: str) -> Response:
     """Copies it to a draft. Held mail goes on waiting."""
-    draft_id = await copy_as_draft(desk, message_id)
+    draft_id = await copy_as_draft(context, message_id)
     return go(f"/app/drafts/{draft_id}", "This is your own draft. Reject the held mail once yours is sent.")

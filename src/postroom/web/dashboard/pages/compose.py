@@ -17,7 +17,7 @@ from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.api.outward import send as api_send
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody
@@ -86,16 +86,16 @@ def moment_of(form: MailForm) -> str | None:
 # --- a new mail
 
 
-async def show_compose(desk: Desk, query: ComposeQuery) -> Response:
+async def show_compose(context: PageContext, query: ComposeQuery) -> Response:
     form = MailForm(inbox_id=query.inbox_id, to=query.to, template=query.template, formatted=True)
-    return await show_form(desk, form)
+    return await show_form(context, form)
 
 
-async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -> Response:
+async def show_form(context: PageContext, form: MailForm, error: ApiError | None = None) -> Response:
     """Refused input is shown again; files have to be chosen again."""
-    found = await desk.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
+    found = await context.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
     chosen = [each for each in found.data if each.id == form.template]
-    return await desk.show(
+    return await context.show(
         "compose.html",
         "mail",
         200 if error is None else error.status,
@@ -108,10 +108,10 @@ async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -
     )
 
 
-async def compose(desk: Desk, body: MailForm) -> Response:
+async def compose(context: PageContext, body: MailForm) -> Response:
     try:
         if body.action == "draft":
-            made = await api.create_draft(desk.call, body.inbox_id, to_draft(body, await body.to_html()))
+            made = await api.create_draft(context.call, body.inbox_id, to_draft(body, await body.to_html()))
             return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
         wanted = SendBody(
             body=None if body.template else body.body,
@@ -119,11 +119,11 @@ async def compose(desk: Desk, body: MailForm) -> Response:
             template=body.template or None,
             fields=body.fields,
         )
-        sent = await send(desk, body.inbox_id, body, wanted)
+        sent = await send(context, body.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
-        return await show_form(desk, body, error)
+        return await show_form(context, body, error)
     return to_thread(body, sent)
 
 
@@ -140,18 +140,18 @@ def to_thread(form: MailForm, sent: SendReceipt) -> Response:
     return go(path, said, undo=f"/app/messages/{sent.id}/undo")
 
 
-async def undo(desk: Desk, message_id: str) -> Response:
+async def undo(context: PageContext, message_id: str) -> Response:
     """Turns what has not left yet back into a draft."""
-    await desk.run(messages_operations.cancel_message, message_id=message_id)
-    draft_id = await copy_as_draft(desk, message_id)
+    await context.run(messages_operations.cancel_message, message_id=message_id)
+    draft_id = await copy_as_draft(context, message_id)
     return go(f"{DRAFTS}/{draft_id}", "Undone. It was not sent and is a draft again.")
 
 
-async def copy_as_draft(desk: Desk, message_id: str) -> str:
+async def copy_as_draft(context: PageContext, message_id: str) -> str:
     """A draft with the text, recipients and files of a mail."""
-    message = await desk.read(messages.get, desk.call.reach, message_id)
+    message = await context.read(messages.get, context.call.reach, message_id)
     written = documents.decode(message.document)
-    raw = await raw_mails.read(desk.call.resources, message.id, with_trace=False)
+    raw = await raw_mails.read(context.call.resources, message.id, with_trace=False)
     files = (await pools.READING.run(parse_mail, raw)).attachments
     body = DraftBody(
         to=written.header_to or None,
@@ -164,7 +164,7 @@ async def copy_as_draft(desk: Desk, message_id: str) -> str:
         include_quote=False,  # the text has the quote already
         attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
     )
-    return (await api.create_draft(desk.call, message.inbox_id, body)).id
+    return (await api.create_draft(context.call, message.inbox_id, body)).id
 
 
 def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
@@ -181,7 +181,7 @@ def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
     )
 
 
-async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> SendReceipt:
+async def send(context: PageContext, inbox_id: str, form: MailForm, wanted: SendBody) -> SendReceipt:
     """Sends once, however often the button is pressed."""
     body = structs.replace(
         wanted,
@@ -194,7 +194,7 @@ async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> S
         undo_seconds=UNDO_SECONDS if form.action == "send" else 0,
     )
     require_text(body)
-    answer = await api_send.send_body(desk.call, inbox_id, f"page-{form.once}", body)
+    answer = await api_send.send_body(context.call, inbox_id, f"page-{form.once}", body)
     return msgspec.json.decode(answer.content, type=SendReceipt)
 
 
@@ -207,8 +207,8 @@ def require_text(body: SendBody) -> None:
 # --- an answer
 
 
-async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
-    thread = await desk.read(threads.get, desk.call.reach, thread_id)
+async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Response:
+    thread = await context.read(threads.get, context.call.reach, thread_id)
     forwarded = body.message if body.how == "forward" else None
     wanted = SendBody(
         body=body.body,
@@ -219,14 +219,14 @@ async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
     try:
         if body.action == "draft":
             kept = to_answer_draft(body, wanted, await body.to_html())
-            made = await api.create_draft(desk.call, thread.inbox_id, kept)
+            made = await api.create_draft(context.call, thread.inbox_id, kept)
             return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
-        sent = await send(desk, thread.inbox_id, body, wanted)
+        sent = await send(context, thread.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
         query = ThreadPageQuery(message=body.message, how=body.how)
-        return await show_thread(desk, thread.id, query, form=body, error=error)
+        return await show_thread(context, thread.id, query, form=body, error=error)
     return to_thread(body, sent)
 
 

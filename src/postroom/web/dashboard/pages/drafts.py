@@ -22,7 +22,7 @@ from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go, plain
+from postroom.web.dashboard.page_context import INBOXES_SHOWN, PageContext, go, plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
@@ -39,25 +39,27 @@ class NewMoment(Struct, rename="camel", frozen=True):
     send_at_utc: str = ""
 
 
-async def show_drafts(desk: Desk) -> Response:
-    found, _ = await desk.read(inboxes.list_within, desk.call.reach, INBOXES_SHOWN, 0)
+async def show_drafts(context: PageContext) -> Response:
+    found, _ = await context.read(inboxes.list_within, context.call.reach, INBOXES_SHOWN, 0)
     shown: list[dict[str, Any]] = []
     for inbox in found:
-        page = plain(await api.list_drafts(desk.call, inbox.id, PageQuery(SHOWN, 0)))
+        page = plain(await api.list_drafts(context.call, inbox.id, PageQuery(SHOWN, 0)))
         shown += [{**draft, "address": inbox.address} for draft in page["data"]]
     asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
-    scheduled = (await desk.ask(holds.list_approvals, query=asked))["data"]
+    scheduled = (await context.ask(holds.list_approvals, query=asked))["data"]
     waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
-    paused = plain(await desk.read(list_paused, desk))
-    return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting + paused)
+    paused = plain(await context.read(list_paused, context))
+    return await context.show(
+        "drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting + paused
+    )
 
 
-def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
+def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
     """Mail held only by a pause: it needs no decision."""
     found, _ = stored_holds.list_within(
-        tx, desk.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
+        tx, context.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
-    return holds.show(tx, found, desk.call.links())
+    return holds.show(tx, found, context.call.links())
 
 
 cancel_scheduled = undo.delayed(
@@ -65,9 +67,9 @@ cancel_scheduled = undo.delayed(
 )
 
 
-async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
+async def reschedule(context: PageContext, message_id: str, body: NewMoment) -> Response:
     moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
-    await desk.run(messages.change_message, message_id=message_id, body=moment)
+    await context.run(messages.change_message, message_id=message_id, body=moment)
     return go(PATH, "Rescheduled.")
 
 
@@ -108,13 +110,13 @@ class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 async def show_draft(
-    desk: Desk, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
+    context: PageContext, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
 ) -> Response:
     """Refused input stays in the form, unless the draft was changed meanwhile."""
-    found = await api.view_draft(desk.call, draft_id)
+    found = await api.view_draft(context.call, draft_id)
     draft = plain(found.draft)
     is_other = written is None or written.version != draft["version"]
-    return await desk.show(
+    return await context.show(
         "draft.html",
         "drafts",
         200 if error is None else error.status,
@@ -141,27 +143,27 @@ def to_form(draft: dict[str, Any]) -> DraftForm:
     )
 
 
-async def show_html(desk: Desk, draft_id: str) -> Response:
+async def show_html(context: PageContext, draft_id: str) -> Response:
     """As recipients would see it."""
-    found = await api.view_draft(desk.call, draft_id)
+    found = await api.view_draft(context.call, draft_id)
     if found.content is None:
         raise NotFound(found.problem)
     return await html_page(found.content.content.body_html)
 
 
-async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
+async def change_draft(context: PageContext, draft_id: str, body: DraftForm) -> Response:
     try:
-        await save(desk, draft_id, body)
+        await save(context, draft_id, body)
     except ApiError as error:
         if error.status >= 500 or isinstance(error, NotFound):
             raise
-        return await show_draft(desk, draft_id, error, body)
+        return await show_draft(context, draft_id, error, body)
     return go(f"{PATH}/{draft_id}", "Saved. This is what will be sent.")
 
 
-async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
+async def save(context: PageContext, draft_id: str, form: DraftForm) -> None:
     """If the text changed, its HTML is dropped or made from it: else they would differ."""
-    draft = await api.get_draft(desk.call, draft_id)
+    draft = await api.get_draft(context.call, draft_id)
     fields = DraftChange(
         to=form.to or None,
         cc=form.cc or None,
@@ -173,9 +175,9 @@ async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
         send_at=moment_of(form),
         version=form.version,
     )
-    changed = await api.change_draft(desk.call, draft_id, fields)
+    changed = await api.change_draft(context.call, draft_id, fields)
     if form.attachments:
-        await api.add_draft_files(naming(desk, changed.version), draft_id, NewFiles(form.attachments))
+        await api.add_draft_files(naming(context, changed.version), draft_id, NewFiles(form.attachments))
 
 
 def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
@@ -198,15 +200,15 @@ def moment_of(form: DraftForm) -> str | UnsetType | None:
     return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
 
 
-async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
+async def send_draft(context: PageContext, draft_id: str, body: SeenMail) -> Response:
     """Sends once, however often the button is pressed: the draft's id is the idempotency key."""
-    call = naming(desk, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
+    call = naming(context, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
     try:
         answer = await api.send_draft(
             call, draft_id, DraftToSend(), seen_hash=body.content_hash, undo_seconds=UNDO_SECONDS
         )
     except DraftChanged as error:
-        return await show_draft(desk, draft_id, error)
+        return await show_draft(context, draft_id, error)
     return told_of(msgspec.json.decode(bytes(answer.body), type=SendReceipt))
 
 
@@ -218,18 +220,18 @@ def told_of(sent: SendReceipt) -> Response:
     return go(PATH, "Accepted. It is sent as shown.", undo=f"/app/messages/{sent.id}/undo")
 
 
-async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
+async def delete_draft(context: PageContext, draft_id: str, body: SeenDraft) -> Response:
     said = f"The draft is deleted in {undo.SECONDS} seconds."
-    return await undo.delay(desk, drafts.delete_draft, PATH, said, draft_id=draft_id, version=body.version)
+    return await undo.delay(context, drafts.delete_draft, PATH, said, draft_id=draft_id, version=body.version)
 
 
-async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
-    await api.delete_draft_file(naming(desk, body.version), draft_id, body.filename)
+async def remove_file(context: PageContext, draft_id: str, body: FileForm) -> Response:
+    await api.delete_draft_file(naming(context, body.version), draft_id, body.filename)
     return go(f"{PATH}/{draft_id}", f"{body.filename} is removed.")
 
 
-def naming(desk: Desk, version: int, *more: tuple[bytes, bytes]) -> Call:
+def naming(context: PageContext, version: int, *more: tuple[bytes, bytes]) -> Call:
     """The page's call, like that of a program that has seen this version."""
-    scope = desk.call.request.scope
+    scope = context.call.request.scope
     headers = [(b"if-match", f'"{version}"'.encode()), *more, *scope["headers"]]
-    return replace(desk.call, request=Request({**scope, "headers": headers}))
+    return replace(context.call, request=Request({**scope, "headers": headers}))

@@ -16,8 +16,8 @@ from postroom.mailbox import inboxes, messages
 from postroom.operations.webhooks import replay_event
 from postroom.queue import idempotency
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.page_context import PageContext, go
 
 SHOWN = 50
 WEBHOOKS_SHOWN = 100
@@ -57,22 +57,22 @@ class ReplayForm(Struct, frozen=True):
     back: str = "/app/events"
 
 
-async def show_events(desk: Desk, query: EventFilter) -> Response:
-    found, targets = await desk.read(read_events, desk, query)
-    return await show_list(desk, query, found, targets, LISTED_CHARACTERS)
+async def show_events(context: PageContext, query: EventFilter) -> Response:
+    found, targets = await context.read(read_events, context, query)
+    return await show_list(context, query, found, targets, LISTED_CHARACTERS)
 
 
-async def show_event(desk: Desk, event_id: str) -> Response:
+async def show_event(context: PageContext, event_id: str) -> Response:
     """One event with its whole payload."""
-    event, targets = await desk.read(read_event, desk, event_id)
-    return await show_list(desk, EventFilter(message=event.message_id), [event], targets, None)
+    event, targets = await context.read(read_event, context, event_id)
+    return await show_list(context, EventFilter(message=event.message_id), [event], targets, None)
 
 
 async def show_list(
-    desk: Desk, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
+    context: PageContext, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
 ) -> Response:
     shown = [(event, msgspec.json.format(event.payload, indent=2).decode(), sum_up(event)) for event in found]
-    return await desk.show(
+    return await context.show(
         "event_log.html",
         "events",
         title="Events",
@@ -94,52 +94,52 @@ def sum_up(event: Event) -> EventSummary:
     return EventSummary(f"{'from' if is_inbound else 'to'} {other}" if other else "", message.subject, own)
 
 
-def read_events(tx: Tx, desk: Desk, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
-    return list_events(tx, desk, query), read_targets(tx, desk)
+def read_events(tx: Tx, context: PageContext, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
+    return list_events(tx, context, query), read_targets(tx, context)
 
 
-def read_event(tx: Tx, desk: Desk, event_id: str) -> tuple[Event, list[Webhook]]:
-    return get_event(tx, desk, event_id), read_targets(tx, desk)
+def read_event(tx: Tx, context: PageContext, event_id: str) -> tuple[Event, list[Webhook]]:
+    return get_event(tx, context, event_id), read_targets(tx, context)
 
 
-def read_targets(tx: Tx, desk: Desk) -> list[Webhook]:
+def read_targets(tx: Tx, context: PageContext) -> list[Webhook]:
     """Webhooks to which an event can be posted again."""
-    may_replay = desk.call.reach.is_account and desk.may(MANAGE)
-    return webhooks.list_of_account(tx, desk.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
+    may_replay = context.call.reach.is_account and context.may(MANAGE)
+    return webhooks.list_of_account(tx, context.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
 
 
-def get_event(tx: Tx, desk: Desk, event_id: str) -> Event:
+def get_event(tx: Tx, context: PageContext, event_id: str) -> Event:
     event = events.find(tx, event_id) if ids.is_id(ids.EVENT, event_id) else None
-    if event is None or not desk.call.reach.covers(event.account_id, event.pod_id, event.inbox_id):
+    if event is None or not context.call.reach.covers(event.account_id, event.pod_id, event.inbox_id):
         raise NotFound("No such event. It may be older than 30 days.")
     return event
 
 
-def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
+def list_events(tx: Tx, context: PageContext, query: EventFilter) -> list[Event]:
     if query.request:
-        return list_of_request(tx, desk, query.request)
+        return list_of_request(tx, context, query.request)
     if query.message:
-        return events.list_of_message(tx, messages.get(tx, desk.call.reach, query.message).id, SHOWN)
-    reach: Reach | None = inboxes.narrow(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+        return events.list_of_message(tx, messages.get(tx, context.call.reach, query.message).id, SHOWN)
+    reach: Reach | None = inboxes.narrow(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
         return []
     wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
     return events.list_before(tx, wanted, query.before or None, SHOWN).events
 
 
-def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
+def list_of_request(tx: Tx, context: PageContext, key: str) -> list[Event]:
     """Events of the mail that a request with this key made; none if it is not within reach."""
-    answer = idempotency.find_any_answer(tx, desk.call.account_id, key, desk.call.now())
+    answer = idempotency.find_any_answer(tx, context.call.account_id, key, context.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:
-        message = messages.get(tx, desk.call.reach, named.get("id", ""))
+        message = messages.get(tx, context.call.reach, named.get("id", ""))
     except NotFound:
         return []
     return events.list_of_message(tx, message.id, SHOWN)
 
 
-async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
+async def replay(context: PageContext, event_id: str, body: ReplayForm) -> Response:
     """Posts to the chosen webhook, even if it is disabled or does not want this kind."""
-    event = await desk.read(get_event, desk, event_id)
-    url = await desk.decide(replay_event, event, body.owner)
+    event = await context.read(get_event, context, event_id)
+    url = await context.decide(replay_event, event, body.owner)
     return go(own_path(body.back), f"Posted to {url} again.")

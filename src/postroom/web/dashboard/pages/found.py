@@ -18,10 +18,10 @@ from postroom.operations.pods import (
 from postroom.queue import deliveries
 from postroom.web.api.mailbox import search
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.interface.bodies.body import SearchQuery
 from postroom.web.interface.shapes.answer_shapes import SearchPage
 from postroom.web.requests.request_body import explain
@@ -72,56 +72,58 @@ class RemovalForm(Struct, frozen=True):
     back: str = "/app/mail"
 
 
-async def show_found(desk: Desk, query: FoundQuery) -> Response:
+async def show_found(context: PageContext, query: FoundQuery) -> Response:
     found, wrong = SearchPage([], None), ""
     if query.q.strip():
         asked = SearchQuery(
             query.q, query.inbox_id or None, query.pod_id or None, cursor=query.cursor or None
         )
         try:
-            found = await search.search_messages(desk.call, asked)
+            found = await search.search_messages(context.call, asked)
         except BadRequest as error:
             wrong = error.message
     results = [(msgspec.json.decode(each.message), each.matched, each.snippet) for each in found.data]
     failed = [message["id"] for message, _, _ in results if message["status"] == "failed"]
     inbox_ids = sorted({message["inboxId"] for message, _, _ in results})
-    return await desk.show(
+    return await context.show(
         "found.html",
         "mail",
         title=query.q or "Search",
         query=query,
         q=query.q,
         results=results,
-        bounced=await desk.read(deliveries.bounced_of, failed),
+        bounced=await context.read(deliveries.bounced_of, failed),
         next=found.next,
         wrong=wrong,
         examples=EXAMPLES,
         name_of=name_of,
         highlight=partial(highlight, words_of(query.q)),
-        addresses=await desk.read(inboxes.addresses_of, inbox_ids),
-        saved=await saved_searches(desk),
+        addresses=await context.read(inboxes.addresses_of, inbox_ids),
+        saved=await saved_searches(context),
         chips=CHIPS,
         categories=CATEGORIES,
     )
 
 
-async def saved_searches(desk: Desk) -> list[SavedSearch]:
+async def saved_searches(context: PageContext) -> list[SavedSearch]:
     """Those of the account, for persons who reach all of it."""
-    return (await desk.run(get_account)).saved_searches if desk.call.reach.is_account else []
+    return (await context.run(get_account)).saved_searches if context.call.reach.is_account else []
 
 
-async def save_search(desk: Desk, body: SavingForm) -> Response:
+async def save_search(context: PageContext, body: SavingForm) -> Response:
     """Replaces one of the same name."""
-    kept = [each for each in await saved_searches(desk) if each.name != body.name]
+    kept = [each for each in await saved_searches(context) if each.name != body.name]
     wanted = [*kept, SavedSearch(body.name.strip(), body.q)]
-    await desk.run(change_account, body=AccountChange(saved_searches=read_searches(wanted)))
+    await context.run(change_account, body=AccountChange(saved_searches=read_searches(wanted)))
     place = {"inboxId": body.inbox_id, "podId": body.pod_id}
     return go(link("/app/search", q=body.q, **place), f"Saved as {body.name.strip()}.")
 
 
-async def remove_search(desk: Desk, body: RemovalForm) -> Response:
+async def remove_search(context: PageContext, body: RemovalForm) -> Response:
     said = f"The saved search {body.name} is removed in {undo.SECONDS} seconds."
-    return await undo.delay(desk, delayed_operations.remove_search, own_path(body.back), said, name=body.name)
+    return await undo.delay(
+        context, delayed_operations.remove_search, own_path(body.back), said, name=body.name
+    )
 
 
 def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:

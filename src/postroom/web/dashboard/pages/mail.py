@@ -20,9 +20,9 @@ from postroom.web.api.mailbox.messages import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 
 ROWS = 50
@@ -87,9 +87,9 @@ class ThreadRow(Struct, frozen=True):
         return self.glance.auth is not None and self.glance.auth.dmarc == "fail"
 
 
-async def show_mail(desk: Desk, query: MailQuery) -> Response:
-    rows, total, inbox = await desk.read(read_rows, desk, query, ROWS)
-    return await desk.show(
+async def show_mail(context: PageContext, query: MailQuery) -> Response:
+    rows, total, inbox = await context.read(read_rows, context, query, ROWS)
+    return await context.show(
         "mail.html",
         "mail",
         title=inbox.address if inbox else "Mail",
@@ -100,13 +100,15 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
         limit=ROWS,
         chips=CHIPS,
         categories=CATEGORIES,
-        saved=await saved_searches(desk),
+        saved=await saved_searches(context),
         q="",
     )
 
 
-def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[ThreadRow], int, Inbox | None]:
-    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+def read_rows(
+    tx: Tx, context: PageContext, query: MailQuery, limit: int
+) -> tuple[list[ThreadRow], int, Inbox | None]:
+    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
     inbox = inboxes.get(tx, reach, query.inbox_id) if query.inbox_id else None
     found, total = threads.list_within(
         tx,
@@ -116,7 +118,7 @@ def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Th
         limit,
         query.offset,
     )
-    if leaving := delayed_actions.targets_of(tx, desk.session.id):
+    if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(thread.id in leaving for thread in found)
         found = [thread for thread in found if thread.id not in leaving]
     return to_rows(tx, found), total, inbox
@@ -145,31 +147,31 @@ def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
     ]
 
 
-async def mark(desk: Desk, body: Marks) -> Response:
+async def mark(context: PageContext, body: Marks) -> Response:
     """Unread means not handled by an agent, so viewing mail never changes it."""
     chosen = [body.toggle] if body.toggle else body.ids[:ROWS]
     if body.action == "label" and not body.toggle:
-        return await label(desk, chosen, body)
+        return await label(context, chosen, body)
     if body.action == "delete" and not body.toggle:
-        return await delete(desk, chosen, body)
+        return await delete(context, chosen, body)
 
     for thread_id in chosen:
         is_read = body.action == "read"
         if body.toggle:
-            is_read = not (await desk.run(get_thread, thread_id=thread_id)).is_read
-        await desk.run(change_thread, thread_id=thread_id, body=ThreadChange(is_read=is_read))
+            is_read = not (await context.run(get_thread, thread_id=thread_id)).is_read
+        await context.run(change_thread, thread_id=thread_id, body=ThreadChange(is_read=is_read))
     return go(own_path(body.back))
 
 
-async def label(desk: Desk, chosen: list[str], body: Marks) -> Response:
+async def label(context: PageContext, chosen: list[str], body: Marks) -> Response:
     if not body.label.strip():
         raise BadRequest("Write the label beside the button first.", field="label")
     for thread_id in chosen:
-        await desk.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
+        await context.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
     return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")
 
 
-async def delete(desk: Desk, chosen: list[str], body: Marks) -> Response:
-    trial = await undo.try_all(desk, delete_thread, [{"thread_id": thread_id} for thread_id in chosen])
+async def delete(context: PageContext, chosen: list[str], body: Marks) -> Response:
+    trial = await undo.try_all(context, delete_thread, [{"thread_id": thread_id} for thread_id in chosen])
     said = " ".join([f"{len(trial.asked)} deleted in {undo.SECONDS} seconds.", *trial.refused])
-    return await undo.keep(desk, delete_thread, trial.asked, own_path(body.back), said)
+    return await undo.keep(context, delete_thread, trial.asked, own_path(body.back), said)

@@ -12,13 +12,13 @@ from postroom.mailbox.messages import Message
 from postroom.operations import messages as message_operations
 from postroom.operations import policies, suppressions, threads
 from postroom.operations.threads import ThreadChange
-from postroom.outward.appointments import to_answer
+from postroom.outward.invitations import to_answer
 from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.outward.send import accept_order
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 
 
@@ -35,44 +35,46 @@ class PictureQuery(Struct, frozen=True):
     pictures: bool = False
 
 
-async def retry(desk: Desk, message_id: str) -> Response:
-    await desk.run(message_operations.retry_message, message_id=message_id)
-    return await back_to(desk, message_id, "Retrying.")
+async def retry(context: PageContext, message_id: str) -> Response:
+    await context.run(message_operations.retry_message, message_id=message_id)
+    return await back_to(context, message_id, "Retrying.")
 
 
-async def cancel(desk: Desk, message_id: str) -> Response:
+async def cancel(context: PageContext, message_id: str) -> Response:
     said = f"Cancelled in {undo.SECONDS} seconds. What is not sent by then never will be."
-    to = await page_of(desk, message_id)
-    return await undo.delay(desk, message_operations.cancel_message, to, said, message_id=message_id)
+    to = await page_of(context, message_id)
+    return await undo.delay(context, message_operations.cancel_message, to, said, message_id=message_id)
 
 
-async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Response:
+async def respond(context: PageContext, message_id: str, body: CalendarAnswerBody) -> Response:
     """Answers once, however often the button is pressed."""
     key = f"page-{message_id}-{body.status}"
-    order = await to_answer(desk.call.resources, desk.call.reach, message_id, body.status, body.comment, key)
-    await accept_order(desk.call, order)
-    return await back_to(desk, message_id, "The organizer gets your reply once nothing holds it.")
+    order = await to_answer(
+        context.call.resources, context.call.reach, message_id, body.status, body.comment, key
+    )
+    await accept_order(context.call, order)
+    return await back_to(context, message_id, "The organizer gets your reply once nothing holds it.")
 
 
-async def suppress_sender(desk: Desk, message_id: str) -> Response:
-    message = await desk.read(messages.get, desk.call.reach, message_id)
+async def suppress_sender(context: PageContext, message_id: str) -> Response:
+    message = await context.read(messages.get, context.call.reach, message_id)
     address = require_sender(message)
-    await desk.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
-    return await back_to(desk, message_id, f"Nothing is sent to {address} any more.")
+    await context.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
+    return await back_to(context, message_id, f"Nothing is sent to {address} any more.")
 
 
-async def block_sender(desk: Desk, message_id: str) -> Response:
+async def block_sender(context: PageContext, message_id: str) -> Response:
     """At the inbox that it came to. The mail itself stays."""
-    message = await desk.read(messages.get, desk.call.reach, message_id)
+    message = await context.read(messages.get, context.call.reach, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
-    await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
-    return await back_to(desk, message_id, f"Mail from {value} to this inbox is blocked from now on.")
+    await context.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
+    return await back_to(context, message_id, f"Mail from {value} to this inbox is blocked from now on.")
 
 
-async def release(desk: Desk, message_id: str) -> Response:
-    await desk.run(message_operations.release_message, message_id=message_id)
-    return await back_to(desk, message_id, "Released, as if it had just arrived.")
+async def release(context: PageContext, message_id: str) -> Response:
+    await context.run(message_operations.release_message, message_id=message_id)
+    return await back_to(context, message_id, "Released, as if it had just arrived.")
 
 
 delete = undo.delayed(
@@ -85,10 +87,10 @@ delete_thread = undo.delayed(
 )
 
 
-async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
+async def label(context: PageContext, thread_id: str, body: LabelForm) -> Response:
     added, removed = [body.add] if body.add else [], [body.remove] if body.remove else []
     change = ThreadChange(add_labels=added, remove_labels=removed)
-    await desk.run(threads.change_thread, thread_id=thread_id, body=change)
+    await context.run(threads.change_thread, thread_id=thread_id, body=change)
     return go(f"/app/mail/{thread_id}")
 
 
@@ -99,19 +101,21 @@ def require_sender(message: Message) -> str:
     return senders[0].address
 
 
-async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
-    return go(await page_of(desk, message_id), notice)
+async def back_to(context: PageContext, message_id: str, notice: str) -> Response:
+    return go(await page_of(context, message_id), notice)
 
 
-async def page_of(desk: Desk, message_id: str) -> str:
-    message: Message = await desk.read(messages.get, desk.call.reach, message_id)
+async def page_of(context: PageContext, message_id: str) -> str:
+    message: Message = await context.read(messages.get, context.call.reach, message_id)
     return f"/app/mail/{message.thread_id}?message={message.id}"
 
 
-async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Response:
-    message: Message = await desk.read(messages.get, desk.call.reach, message_id)
+async def show_html(context: PageContext, message_id: str, query: PictureQuery) -> Response:
+    message: Message = await context.read(messages.get, context.call.reach, message_id)
     html = documents.decode(message.document).body_html
-    raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False) if "cid:" in html else b""
+    raw = (
+        await raw_mails.read(context.call.resources, message_id, with_trace=False) if "cid:" in html else b""
+    )
     return await html_page(html, raw, query.pictures)
 
 
@@ -127,12 +131,12 @@ def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
     return mail_html.to_page(html, with_pictures, embedded)
 
 
-async def show_preview(desk: Desk, message_id: str, query: PreviewQuery) -> Response:
-    return await api_messages.get_attachment_preview(desk.call, message_id, query.filename)
+async def show_preview(context: PageContext, message_id: str, query: PreviewQuery) -> Response:
+    return await api_messages.get_attachment_preview(context.call, message_id, query.filename)
 
 
-async def download_raw(desk: Desk, message_id: str) -> Response:
-    response = await api_messages.get_raw_message(desk.call, message_id)
+async def download_raw(context: PageContext, message_id: str) -> Response:
+    response = await api_messages.get_raw_message(context.call, message_id)
     response.headers["Content-Disposition"] = f"attachment; filename={message_id}.eml"
     response.headers["Cache-Control"] = "no-store"
     return response

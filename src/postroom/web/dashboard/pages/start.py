@@ -17,7 +17,7 @@ from postroom.operations.inboxes import NewInbox
 from postroom.operations.inboxes import create_inbox as create_new_inbox
 from postroom.operations.keys import NewKey, create_api_key
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.page_context import PageContext, go
 
 AGENT_KEY = "agent"
 
@@ -42,23 +42,23 @@ class FirstSteps(Struct, frozen=True):
         return self.inbox is not None and self.has_mail
 
 
-async def show_home(desk: Desk) -> Response:
-    steps = await desk.read(read_steps, desk)
-    return go("/app/mail") if steps.are_enough else await show_steps(desk, steps)
+async def show_home(context: PageContext) -> Response:
+    steps = await context.read(read_steps, context)
+    return go("/app/mail") if steps.are_enough else await show_steps(context, steps)
 
 
-async def show_start(desk: Desk) -> Response:
-    return await show_steps(desk, await desk.read(read_steps, desk))
+async def show_start(context: PageContext) -> Response:
+    return await show_steps(context, await context.read(read_steps, context))
 
 
-async def show_steps(desk: Desk, steps: FirstSteps, token: str = "") -> Response:
-    config = desk.call.resources.config
+async def show_steps(context: PageContext, steps: FirstSteps, token: str = "") -> Response:
+    config = context.call.resources.config
     mcp = {
         "mcpServers": {
             "postroom": {"url": f"{config.base_url}/mcp", "headers": {"Authorization": "Bearer KEY"}}
         }
     }
-    return await desk.show(
+    return await context.show(
         "start.html",
         "start",
         title="First steps",
@@ -69,8 +69,8 @@ async def show_steps(desk: Desk, steps: FirstSteps, token: str = "") -> Response
     )
 
 
-def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
-    reach = desk.call.reach
+def read_steps(tx: Tx, context: PageContext) -> FirstSteps:
+    reach = context.call.reach
     found, _ = inboxes.list_within(tx, reach, 1, 0)
     named, _ = domains.list_within(tx, reach, 1, 0)
     return FirstSteps(
@@ -84,16 +84,16 @@ def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
     )
 
 
-async def create_inbox(desk: Desk, body: NewInbox) -> Response:
-    made = await desk.run(create_new_inbox, body=body)
+async def create_inbox(context: PageContext, body: NewInbox) -> Response:
+    made = await context.run(create_new_inbox, body=body)
     return go("/app/start", f"{made.address} takes mail now.")
 
 
-async def send_test_mail(desk: Desk, body: InboxChoice) -> Response:
+async def send_test_mail(context: PageContext, body: InboxChoice) -> Response:
     """Uses the same path as any received mail."""
-    resources = desk.call.resources
-    inbox = await desk.read(inboxes.get, desk.call.reach, body.inbox_id)
-    arrival = test_mail(inbox, resources.config.domain, desk.call.now())
+    resources = context.call.resources
+    inbox = await context.read(inboxes.get, context.call.reach, body.inbox_id)
+    arrival = test_mail(inbox, resources.config.domain, context.call.now())
     await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
     return go("/app/mail", f"A mail to {inbox.address} is on its way.")
 
@@ -121,7 +121,7 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
     return Arrival(Origin((Destination(inbox.id),), trace, "", "", sender), "\r\n".join(lines).encode())
 
 
-async def create_agent_key(desk: Desk) -> Response:
+async def create_agent_key(context: PageContext) -> Response:
     """Shown this once, with the lines that use it."""
-    made = await desk.ask(create_api_key, body=NewKey(AGENT_KEY))
-    return await show_steps(desk, await desk.read(read_steps, desk), made["token"])
+    made = await context.ask(create_api_key, body=NewKey(AGENT_KEY))
+    return await show_steps(context, await context.read(read_steps, context), made["token"])

@@ -22,9 +22,9 @@ from postroom.operations.messages import get_message
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
+from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
 
 MESSAGES = 50
@@ -88,13 +88,17 @@ class Conversation(Struct, frozen=True):
 
 
 async def show_thread(
-    desk: Desk, thread_id: str, query: ThreadPageQuery, form: Any = None, error: ApiError | None = None
+    context: PageContext,
+    thread_id: str,
+    query: ThreadPageQuery,
+    form: Any = None,
+    error: ApiError | None = None,
 ) -> Response:
     """`form` is a refused reply, with the reason."""
-    found = await desk.read(read_conversation, desk, thread_id, query)
+    found = await context.read(read_conversation, context, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
-    raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
-    return await desk.show(
+    raw = await read_raw(context, chosen) if query.tab in ("headers", "raw") and chosen else ""
+    return await context.show(
         "thread.html",
         "mail",
         200 if error is None else error.status,
@@ -115,17 +119,19 @@ async def show_thread(
     )
 
 
-def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery) -> Conversation:
-    thread = threads.get(tx, desk.call.reach, thread_id)
+def read_conversation(tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery) -> Conversation:
+    thread = threads.get(tx, context.call.reach, thread_id)
     found, offset = read_part(tx, thread, query.until)
-    shown = [MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links())]
-    beside, _, _ = read_rows(tx, desk, MailQuery(query.inbox_id), BESIDE)
+    shown = [
+        MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, context.call.links())
+    ]
+    beside, _, _ = read_rows(tx, context, MailQuery(query.inbox_id), BESIDE)
     chosen = query.message or (found[-1].id if found else "")
     is_here = any(message.id == chosen for message in found)
     return Conversation(
         thread,
         labels.of_threads(tx, [thread.id]).get(thread.id, []),
-        read_related(tx, desk, thread),
+        read_related(tx, context, thread),
         shown,
         offset,
         beside,
@@ -160,9 +166,9 @@ def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], 
     return found[::-1], max(0, end - len(found))
 
 
-def read_related(tx: Tx, desk: Desk, thread: Thread) -> list[Thread]:
+def read_related(tx: Tx, context: PageContext, thread: Thread) -> list[Thread]:
     named = related.list_of_thread(tx, thread.id)
-    return [threads.get(tx, desk.call.reach, each) for each in named[:RELATED]]
+    return [threads.get(tx, context.call.reach, each) for each in named[:RELATED]]
 
 
 def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
@@ -172,15 +178,15 @@ def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
     return Behind([], events.list_of_message(tx, message_id, EVENTS) if tab == "events" else [])
 
 
-async def read_raw(desk: Desk, message_id: str) -> str:
-    await desk.read(messages.get, desk.call.reach, message_id)
-    raw = await raw_mails.read(desk.call.resources, message_id, with_trace=True)
+async def read_raw(context: PageContext, message_id: str) -> str:
+    await context.read(messages.get, context.call.reach, message_id)
+    raw = await raw_mails.read(context.call.resources, message_id, with_trace=True)
     return raw[:RAW_CHARACTERS].decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-async def show_message(desk: Desk, message_id: str) -> Response:
+async def show_message(context: PageContext, message_id: str) -> Response:
     """The thread of a message, scrolled to it. A blocked message has no thread."""
-    shown = await desk.ask(get_message, message_id=message_id)
+    shown = await context.ask(get_message, message_id=message_id)
     if shown["blocked"]:
-        return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)
-    return await show_thread(desk, shown["threadId"], ThreadPageQuery(message=shown["id"]))
+        return await context.show("blocked.html", "mail", title=shown["subject"], message=shown)
+    return await show_thread(context, shown["threadId"], ThreadPageQuery(message=shown["id"]))

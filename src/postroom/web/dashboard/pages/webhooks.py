@@ -16,16 +16,16 @@ from postroom.events.event_log import Event
 from postroom.fields import Offset, PageQuery
 from postroom.mailbox import inboxes
 from postroom.operations import webhooks as operations
-from postroom.operations.ways import webhook_list
-from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
+from postroom.operations.delivery import webhook_list
+from postroom.operations.delivery.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed, WebhookTest
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
+from postroom.web.dashboard.page_context import PageContext, go, plain
 
 PATH = "/app/webhooks"
 SHOWN = 50
@@ -64,25 +64,25 @@ class WebhookHealth(Struct, frozen=True):
         return any(hour.failed for hour in self.hours) and not any(hour.delivered for hour in self.hours)
 
 
-async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "") -> Response:
+async def show_webhooks(context: PageContext, query: DeliveryLogQuery, secret: str = "") -> Response:
     try:
-        webhook = await desk.ask(operations.get_webhook)
+        webhook = await context.ask(operations.get_webhook)
     except NotFound:
         webhook = None
     asked = DeliveryQuery(query.state or None, SHOWN, query.offset)
-    page = await desk.ask(operations.list_webhook_deliveries, query=asked)
-    health = await desk.read(read_health, desk, int(query.hours))
-    listed = (await desk.ask(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
+    page = await context.ask(operations.list_webhook_deliveries, query=asked)
+    health = await context.read(read_health, context, int(query.hours))
+    listed = (await context.ask(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
     event_ids = sorted({each["eventId"] for each in page["data"]})
     places = sorted({place for each in listed for place in each["inboxIds"]})
-    return await desk.show(
+    return await context.show(
         "webhooks.html",
         "webhooks",
         title="Webhooks",
         webhook=webhook,
         secret=secret,
         deliveries=page["data"],
-        kind_of=await desk.read(events.kinds_of, event_ids),
+        kind_of=await context.read(events.kinds_of, event_ids),
         total=page["total"],
         query=query,
         health=health,
@@ -90,13 +90,13 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "") -
         kinds=kinds.KINDS,
         limit=SHOWN,
         listed=listed,
-        places=await desk.read(inboxes.addresses_of, places),
+        places=await context.read(inboxes.addresses_of, places),
         samples=verifying.SAMPLES,
     )
 
 
-def read_health(tx: Tx, desk: Desk, hours: int) -> WebhookHealth:
-    account_id, now = desk.call.account_id, desk.call.now()
+def read_health(tx: Tx, context: PageContext, hours: int) -> WebhookHealth:
+    account_id, now = context.call.account_id, context.call.now()
     found = webhooks.list_of_account(tx, account_id, INBOXES_WITH_OWN)
     return WebhookHealth(
         webhook_log.list_hours(tx, account_id, HOURS, now),
@@ -112,57 +112,59 @@ def draw(hours: list[webhook_log.HourOfPosts]) -> str:
     return bars(delivered, "Posted in the last 24 hours", failed)
 
 
-async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
-    made = await desk.run(operations.put_webhook, body=NewWebhook(body.url, body.event_types or None))
+async def set_webhook(context: PageContext, body: WebhookForm) -> Response:
+    made = await context.run(operations.put_webhook, body=NewWebhook(body.url, body.event_types or None))
     if made.secret is not UNSET:
-        return await show_webhooks(desk, DeliveryLogQuery(), secret=str(made.secret))
+        return await show_webhooks(context, DeliveryLogQuery(), secret=str(made.secret))
     return go(PATH, "Webhook saved.")
 
 
 remove_webhook = undo.delayed(operations.delete_webhook, PATH, "The webhook is removed in {seconds} seconds.")
 
 
-async def test_webhook(desk: Desk) -> Response:
-    return go(PATH, await told_of_test(desk, api.test_webhook))
+async def test_webhook(context: PageContext) -> Response:
+    return go(PATH, await told_of_test(context, api.test_webhook))
 
 
-async def told_of_test(desk: Desk, test: Callable[..., Awaitable[WebhookTest]], **named: str) -> str:
+async def told_of_test(
+    context: PageContext, test: Callable[..., Awaitable[WebhookTest]], **named: str
+) -> str:
     """For a webhook of the account, of an inbox or of the list."""
     try:
-        done = await desk.perform(test, **named)
+        done = await context.perform(test, **named)
     except WebhookFailed as error:
         return error.message
     return f"The endpoint answered {done.status} after {done.milliseconds} ms."
 
 
-async def rotate_secret(desk: Desk) -> Response:
-    made = await desk.run(operations.rotate_webhook_secret)
-    return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
+async def rotate_secret(context: PageContext) -> Response:
+    made = await context.run(operations.rotate_webhook_secret)
+    return await show_webhooks(context, DeliveryLogQuery(), secret=made.secret)
 
 
-async def show_delivery(desk: Desk, delivery_id: str) -> Response:
+async def show_delivery(context: PageContext, delivery_id: str) -> Response:
     """What was posted, and every answer to it."""
-    shown, event = await desk.read(read_delivery, desk, delivery_id)
+    shown, event = await context.read(read_delivery, context, delivery_id)
     body = msgspec.json.format(event.payload, indent=2).decode() if event is not None else ""
-    return await desk.show(
+    return await context.show(
         "delivery.html", "webhooks", title="A delivery", each=shown, event=event, body=body
     )
 
 
-def read_delivery(tx: Tx, desk: Desk, delivery_id: str) -> tuple[Any, Event | None]:
-    shown = operations.show_delivery(tx, desk.call.caller, delivery_id)
+def read_delivery(tx: Tx, context: PageContext, delivery_id: str) -> tuple[Any, Event | None]:
+    shown = operations.show_delivery(tx, context.call.caller, delivery_id)
     return plain(shown), events.find(tx, shown.event_id)
 
 
-async def send_again(desk: Desk, delivery_id: str) -> Response:
-    await desk.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
+async def send_again(context: PageContext, delivery_id: str) -> Response:
+    await context.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
     return go(PATH, "It is being retried.")
 
 
-async def send_failed_again(desk: Desk, body: HoursForm) -> Response:
-    since = desk.call.now() - int(body.hours) * HOUR
+async def send_failed_again(context: PageContext, body: HoursForm) -> Response:
+    since = context.call.now() - int(body.hours) * HOUR
     failed = RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
-    done = await desk.perform(api.retry_failed_deliveries, body=failed)
+    done = await context.perform(api.retry_failed_deliveries, body=failed)
     return go(PATH, f"{done.retried} are being retried.")
 
 
@@ -182,7 +184,7 @@ class SwitchForm(Struct, frozen=True):
     action: Literal["enable", "disable"]
 
 
-async def add_listed(desk: Desk, body: ListedWebhookForm) -> Response:
+async def add_listed(context: PageContext, body: ListedWebhookForm) -> Response:
     wanted = NewListedWebhook(
         url=body.url,
         event_types=body.event_types or None,
@@ -190,8 +192,10 @@ async def add_listed(desk: Desk, body: ListedWebhookForm) -> Response:
         pod_ids=[place for place in body.places if place.startswith("pod_")],
         headers=read_headers(body.headers),
     )
-    made = await desk.run(webhook_list.create_webhook, body=wanted)
-    return await show_webhooks(desk, DeliveryLogQuery(), secret="" if made.secret is UNSET else made.secret)
+    made = await context.run(webhook_list.create_webhook, body=wanted)
+    return await show_webhooks(
+        context, DeliveryLogQuery(), secret="" if made.secret is UNSET else made.secret
+    )
 
 
 def read_headers(text: str) -> dict[str, str]:
@@ -204,21 +208,21 @@ def read_headers(text: str) -> dict[str, str]:
     return found
 
 
-async def switch_listed(desk: Desk, webhook_id: str, body: SwitchForm) -> Response:
+async def switch_listed(context: PageContext, webhook_id: str, body: SwitchForm) -> Response:
     is_on = body.action == "enable"
-    await desk.run(
+    await context.run(
         webhook_list.change_webhook, webhook_id=webhook_id, body=ListedWebhookChange(enabled=is_on)
     )
     return go(PATH, "Enabled." if is_on else "Disabled. Nothing more is posted there.")
 
 
-async def test_listed(desk: Desk, webhook_id: str) -> Response:
-    return go(PATH, await told_of_test(desk, api.test_listed_webhook, webhook_id=webhook_id))
+async def test_listed(context: PageContext, webhook_id: str) -> Response:
+    return go(PATH, await told_of_test(context, api.test_listed_webhook, webhook_id=webhook_id))
 
 
-async def rotate_listed_secret(desk: Desk, webhook_id: str) -> Response:
-    made = await desk.run(webhook_list.rotate_listed_webhook_secret, webhook_id=webhook_id)
-    return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
+async def rotate_listed_secret(context: PageContext, webhook_id: str) -> Response:
+    made = await context.run(webhook_list.rotate_listed_webhook_secret, webhook_id=webhook_id)
+    return await show_webhooks(context, DeliveryLogQuery(), secret=made.secret)
 
 
 remove_listed = undo.delayed(

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from postroom.operations.people import passkeys as verbs
 from postroom.processes import pools
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.dashboard.page_context import PageContext, go
 
 PATH = "/app/settings/passkeys"
 
@@ -22,34 +22,34 @@ class PasskeyNameForm(Struct, frozen=True):
     name: str = ""
 
 
-async def show_passkeys(desk: Desk) -> Response:
-    resources = desk.call.resources
-    return await desk.show(
+async def show_passkeys(context: PageContext) -> Response:
+    resources = context.call.resources
+    return await context.show(
         "passkeys.html",
         "settings",
         title="Passkeys",
-        passkeys=await desk.read(verbs.list_passkeys, desk.call.caller),
+        passkeys=await context.read(verbs.list_passkeys, context.call.caller),
         is_possible=verbs.relying_party(resources.config) is not None,
     )
 
 
-async def offer(desk: Desk) -> Response:
-    options = await desk.decide(verbs.offer_adding, desk.call.resources.config)
+async def offer(context: PageContext) -> Response:
+    options = await context.decide(verbs.offer_adding, context.call.resources.config)
     return Response(msgspec.json.encode(options), media_type="application/json", headers=HEADERS)
 
 
-async def add(desk: Desk, body: NewPasskeyForm) -> Response:
+async def add(context: PageContext, body: NewPasskeyForm) -> Response:
     """The challenge is used up first, whatever the result."""
-    party = verbs.require_party(desk.call.resources.config)
+    party = verbs.require_party(context.call.resources.config)
     answer = verbs.read_answer(body.credential)
-    await desk.decide(verbs.take_adding, answer)
+    await context.decide(verbs.take_adding, answer)
     new = await pools.ONCE.run(verbs.verify_new, answer, party)
-    added = await desk.decide(verbs.add_passkey, new, body.name)
+    added = await context.decide(verbs.add_passkey, new, body.name)
     return go(PATH, f"The passkey “{added.name}” signs you in from now on.")
 
 
-async def rename(desk: Desk, passkey_id: str, body: PasskeyNameForm) -> Response:
-    await desk.decide(verbs.rename_passkey, passkey_id, body.name)
+async def rename(context: PageContext, passkey_id: str, body: PasskeyNameForm) -> Response:
+    await context.decide(verbs.rename_passkey, passkey_id, body.name)
     return go(PATH, "Saved.")
 
 

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from postroom.fields import Offset
 from postroom.operations import audit_log
 from postroom.operations.audit_log import AuditQuery
-from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.settings import audit_targets
 
 SHOWN = 50
@@ -36,10 +36,10 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
     )
 
 
-async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
-    page = await desk.ask(audit_log.list_audit, query=asked(query, SHOWN, query.offset))
-    targets = await desk.read(audit_targets.describe, desk.call.reach, page["data"])
-    return await desk.show(
+async def show_audit(context: PageContext, query: AuditLogQuery) -> Response:
+    page = await context.ask(audit_log.list_audit, query=asked(query, SHOWN, query.offset))
+    targets = await context.read(audit_targets.describe, context.call.reach, page["data"])
+    return await context.show(
         "audit.html",
         "settings",
         title="Audit",
@@ -50,10 +50,10 @@ async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
     )
 
 
-async def export(desk: Desk, query: AuditLogQuery) -> Response:
+async def export(context: PageContext, query: AuditLogQuery) -> Response:
     entries: list[dict[str, Any]] = []
     while len(entries) < EXPORTED:
-        page = (await desk.ask(audit_log.list_audit, query=asked(query, PAGE, len(entries))))["data"]
+        page = (await context.ask(audit_log.list_audit, query=asked(query, PAGE, len(entries))))["data"]
         entries += page
         if len(page) < PAGE:
             break

@@ -8,10 +8,10 @@ from starlette.responses import RedirectResponse, Response
 from postroom.accounts.people import device_codes
 from postroom.config import Config
 from postroom.errors import OauthError
-from postroom.operations.people import programs
-from postroom.operations.people.programs import Asked, Choice
-from postroom.web.dashboard.desk import Desk, go
+from postroom.operations.people import oauth_programs
+from postroom.operations.people.oauth_programs import Asked, Choice
 from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.oauth.endpoints import to_program
 
 SENTENCES = {
@@ -42,23 +42,23 @@ class DeviceForm(DeviceQuery, frozen=True):
     decision: str = ""
 
 
-async def show_consent(desk: Desk, query: Asked) -> Response:
-    config = desk.call.resources.config
-    client = await desk.read(programs.require_client, query)
+async def show_consent(context: PageContext, query: Asked) -> Response:
+    config = context.call.resources.config
+    client = await context.read(oauth_programs.require_client, query)
     try:
-        resource = programs.require_sound(query, config)
+        resource = oauth_programs.require_sound(query, config)
     except OauthError as error:
         return back_to(query, config, error=error.oauth, error_description=error.message)
-    response = await desk.show(
+    response = await context.show(
         "consent.html",
         "settings",
         title="Allow a program",
         client=client,
         asked=structs.asdict(query),
         host=urlsplit(query.redirect_uri).netloc,
-        levels=programs.offered_levels(desk.call.caller, resource),
+        levels=oauth_programs.offered_levels(context.call.caller, resource),
         sentences=SENTENCES,
-        of_one_inbox=programs.INBOX_PREFIX in resource,
+        of_one_inbox=oauth_programs.INBOX_PREFIX in resource,
         resource=resource,
     )
     return allow_leading_to(response, query.redirect_uri)
@@ -73,12 +73,12 @@ def allow_leading_to(response: Response, redirect_uri: str) -> Response:
     return response
 
 
-async def decide_consent(desk: Desk, body: ConsentForm) -> Response:
-    config, asked = desk.call.resources.config, body.asked
-    await desk.read(programs.require_client, asked)
+async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
+    config, asked = context.call.resources.config, body.asked
+    await context.read(oauth_programs.require_client, asked)
     if body.decision != "allow":
         return back_to(asked, config, error="access_denied", error_description="The person refused.")
-    code = await desk.decide(programs.allow, asked, Choice(body.level, body.reach), config)
+    code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.reach), config)
     return back_to(asked, config, code=code)
 
 
@@ -86,23 +86,23 @@ def back_to(asked: Asked, config: Config, **told: str) -> Response:
     return RedirectResponse(to_program(asked, config, **told), 303, headers=HEADERS)
 
 
-async def show_device(desk: Desk, query: DeviceQuery) -> Response:
+async def show_device(context: PageContext, query: DeviceQuery) -> Response:
     code = None
     if query.code:
-        code = await desk.read(device_codes.find_waiting, query.code, desk.call.now())
-    return await desk.show(
+        code = await context.read(device_codes.find_waiting, query.code, context.call.now())
+    return await context.show(
         "device.html",
         "settings",
         title="Allow a program",
         code=code,
-        levels=list(programs.device_levels(desk.call.caller)),
+        levels=list(oauth_programs.device_levels(context.call.caller)),
         sentences=SENTENCES,
     )
 
 
-async def decide_device(desk: Desk, body: DeviceForm) -> Response:
+async def decide_device(context: PageContext, body: DeviceForm) -> Response:
     if body.decision != "allow":
-        await desk.decide(programs.refuse_device, body.code)
+        await context.decide(oauth_programs.refuse_device, body.code)
         return go("/app", "The program was refused.")
-    await desk.decide(programs.allow_device, body.code, Choice(body.level, body.reach))
+    await context.decide(oauth_programs.allow_device, body.code, Choice(body.level, body.reach))
     return go("/app", "The program is allowed. Its key is listed under Keys, where you can revoke it.")

@@ -14,8 +14,8 @@ from postroom.operations import holds, keys, webhooks
 from postroom.operations import inboxes as operations
 from postroom.processes import pools
 from postroom.web.api.events import webhooks as api_webhooks
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.plots import draw_qr_code
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
@@ -46,46 +46,46 @@ class TypedForm(Struct, frozen=True):
     typed: str = ""
 
 
-async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
-    page = await desk.ask(operations.list_inboxes, query=operations.InboxQuery(None, SHOWN, query.offset))
-    unread = await desk.read(inboxes.count_unread, [each["id"] for each in page["data"]])
-    return await desk.show(
+async def show_inboxes(context: PageContext, query: OffsetQuery) -> Response:
+    page = await context.ask(operations.list_inboxes, query=operations.InboxQuery(None, SHOWN, query.offset))
+    unread = await context.read(inboxes.count_unread, [each["id"] for each in page["data"]])
+    return await context.show(
         "inbox_list.html",
         "settings",
         title="Inboxes",
         inboxes=page["data"],
         unread=unread,
         **query.of(page["total"]),
-        domain=desk.call.resources.config.domain,
+        domain=context.call.resources.config.domain,
     )
 
 
-async def create_inbox(desk: Desk, body: operations.NewInbox) -> Response:
-    made = await desk.run(operations.create_inbox, body=body)
+async def create_inbox(context: PageContext, body: operations.NewInbox) -> Response:
+    made = await context.run(operations.create_inbox, body=body)
     return go(f"{PATH}/{made.id}", f"{made.address} takes mail now.")
 
 
-async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
-    inbox = await desk.ask(operations.get_inbox, inbox_id=inbox_id)
-    meters = await desk.ask(holds.get_inbox_limits, inbox_id=inbox_id)
+async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> Response:
+    inbox = await context.ask(operations.get_inbox, inbox_id=inbox_id)
+    meters = await context.ask(holds.get_inbox_limits, inbox_id=inbox_id)
     own_keys = (
-        (await desk.ask(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
-        if desk.call.reach.is_account
+        (await context.ask(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
+        if context.call.reach.is_account
         else {"data": []}
     )
-    return await desk.show(
+    return await context.show(
         "inbox.html",
         "settings",
         title=inbox["address"],
         inbox=inbox,
         meters=meters,
         keys=own_keys["data"],
-        pause=await desk.read(pauses.find, inbox_id),
+        pause=await context.read(pauses.find, inbox_id),
         secret=secret,
         words=approval.WORDS,
         sentences=SENTENCES,
-        doors=mail_programs.doors(desk.call.resources.config),
-        code=await pools.COMPOSING.run(draw_code, inbox["address"], desk.call.resources.config),
+        doors=mail_programs.doors(context.call.resources.config),
+        code=await pools.COMPOSING.run(draw_code, inbox["address"], context.call.resources.config),
     )
 
 
@@ -101,7 +101,7 @@ def draw_code(address: str, config: Config) -> str:
     return draw_qr_code(list(code.matrix_iter(border=4)))
 
 
-async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:
+async def change_inbox(context: PageContext, inbox_id: str, body: InboxSettingsForm) -> Response:
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     change = operations.InboxChange(
         display_name=body.display_name or None,
@@ -109,48 +109,48 @@ async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Re
         limits=None if budget == Budget() else budget,
         canary=body.canary,
     )
-    await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
+    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     return go(f"{PATH}/{inbox_id}", "Saved.")
 
 
-async def set_rules(desk: Desk, inbox_id: str, body: ApprovalForm) -> Response:
+async def set_rules(context: PageContext, inbox_id: str, body: ApprovalForm) -> Response:
     change = operations.InboxChange(approval=read_approval(body))
-    await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
+    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     return go(f"{PATH}/{inbox_id}", "The rules of this inbox are saved.")
 
 
-async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Response:
+async def set_webhook(context: PageContext, inbox_id: str, body: InboxWebhookForm) -> Response:
     change = operations.InboxChange(webhook_url=body.url or None)
-    changed = await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
+    changed = await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     if changed.webhook_secret is not UNSET:
-        return await show_inbox(desk, inbox_id, str(changed.webhook_secret))
+        return await show_inbox(context, inbox_id, str(changed.webhook_secret))
     return go(f"{PATH}/{inbox_id}", "Webhook saved." if body.url else "The account's webhook is used.")
 
 
-async def rotate_secret(desk: Desk, inbox_id: str) -> Response:
-    made = await desk.run(webhooks.rotate_inbox_secret, inbox_id=inbox_id)
-    return await show_inbox(desk, inbox_id, made.webhook_secret)
+async def rotate_secret(context: PageContext, inbox_id: str) -> Response:
+    made = await context.run(webhooks.rotate_inbox_secret, inbox_id=inbox_id)
+    return await show_inbox(context, inbox_id, made.webhook_secret)
 
 
-async def test_webhook(desk: Desk, inbox_id: str) -> Response:
-    told = await told_of_test(desk, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
+async def test_webhook(context: PageContext, inbox_id: str) -> Response:
+    told = await told_of_test(context, api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
     return go(f"{PATH}/{inbox_id}", told)
 
 
-async def pause(desk: Desk, inbox_id: str) -> Response:
-    await desk.run(holds.put_pause, query=fields.Boundary(inbox_id))
+async def pause(context: PageContext, inbox_id: str) -> Response:
+    await context.run(holds.put_pause, query=fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Paused. Nothing is sent from this inbox until you resume.")
 
 
-async def resume(desk: Desk, inbox_id: str) -> Response:
-    await desk.run(holds.delete_pause, query=fields.Boundary(inbox_id))
+async def resume(context: PageContext, inbox_id: str) -> Response:
+    await context.run(holds.delete_pause, query=fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Resumed. Mail that nothing else holds is sent now.")
 
 
-async def delete(desk: Desk, inbox_id: str, body: TypedForm) -> Response:
+async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Response:
     """Typing the address confirms it."""
-    inbox = await desk.run(operations.get_inbox, inbox_id=inbox_id)
+    inbox = await context.run(operations.get_inbox, inbox_id=inbox_id)
     if body.typed.strip() != inbox.address:
         raise BadRequest(f"Type {inbox.address} to delete it with all its mail.", field="typed")
-    await desk.run(operations.delete_inbox, inbox_id=inbox_id)
+    await context.run(operations.delete_inbox, inbox_id=inbox_id)
     return go(PATH, f"{inbox.address} and all its mail are gone.")

@@ -15,7 +15,7 @@ from postroom.operations import keys as operations
 from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go, plain
+from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,
@@ -49,9 +49,9 @@ class KeyChangeForm(Struct, rename="camel", frozen=True):
     cold_per_day: str = ""
 
 
-async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response:
-    found, addresses = await desk.read(read_keys, desk, query.offset)
-    return await desk.show(
+async def show_keys(context: PageContext, query: OffsetQuery, token: str = "") -> Response:
+    found, addresses = await context.read(read_keys, context, query.offset)
+    return await context.show(
         "keys.html",
         "settings",
         title="Keys",
@@ -63,62 +63,62 @@ async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response
     )
 
 
-def read_keys(tx: Tx, desk: Desk, offset: int) -> tuple[list[Key], dict[str, str]]:
+def read_keys(tx: Tx, context: PageContext, offset: int) -> tuple[list[Key], dict[str, str]]:
     """One more than a page shows, to know whether there is another page."""
-    found = keys.list_of_account(tx, desk.call.account_id, SHOWN + 1, offset)
+    found = keys.list_of_account(tx, context.call.account_id, SHOWN + 1, offset)
     named = {key.inbox_id for key in found if key.inbox_id is not None}
     return found, inboxes.addresses_of(tx, sorted(named))
 
 
-async def create_key(desk: Desk, body: KeyForm) -> Response:
-    wanted = operations.NewKey(body.name, body.permissions or None, read_end(desk, body.days))
+async def create_key(context: PageContext, body: KeyForm) -> Response:
+    wanted = operations.NewKey(body.name, body.permissions or None, read_end(context, body.days))
     if body.reach.startswith("pod_"):
-        made = await desk.ask(operations.create_pod_key, pod_id=body.reach, body=wanted)
+        made = await context.ask(operations.create_pod_key, pod_id=body.reach, body=wanted)
     elif body.reach:
-        made = await desk.ask(operations.create_inbox_key, inbox_id=body.reach, body=wanted)
+        made = await context.ask(operations.create_inbox_key, inbox_id=body.reach, body=wanted)
     else:
-        made = await desk.ask(operations.create_api_key, body=wanted)
-    return await show_keys(desk, OffsetQuery(), token=made["token"])
+        made = await context.ask(operations.create_api_key, body=wanted)
+    return await show_keys(context, OffsetQuery(), token=made["token"])
 
 
-def read_end(desk: Desk, days: str) -> datetime | None:
+def read_end(context: PageContext, days: str) -> datetime | None:
     number = read_number(days, "days")
-    now = datetime.fromtimestamp(desk.call.now() / 1000, UTC)
+    now = datetime.fromtimestamp(context.call.now() / 1000, UTC)
     return None if number is None else now + timedelta(days=min(number, LONGEST_DAYS))
 
 
-async def show_key(desk: Desk, key_id: str) -> Response:
-    key = await desk.ask(operations.get_api_key, key_id=key_id)
+async def show_key(context: PageContext, key_id: str) -> Response:
+    key = await context.ask(operations.get_api_key, key_id=key_id)
     named = [key["inboxId"]] if key["inboxId"] else []
-    return await desk.show(
+    return await context.show(
         "key.html",
         "settings",
         title=key["name"] or "A key",
         key=key,
-        addresses=await desk.read(inboxes.addresses_of, named),
+        addresses=await context.read(inboxes.addresses_of, named),
         permissions=[word for word in ALL if word in key["permissions"]],
         words=approval.WORDS,
         sentences=SENTENCES,
     )
 
 
-async def change_key(desk: Desk, key_id: str, body: KeyChangeForm) -> Response:
+async def change_key(context: PageContext, key_id: str, body: KeyChangeForm) -> Response:
     """Missing fields stay: a key has its own budget only if one was set."""
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     limits = None if budget == Budget() else budget
-    key = await desk.run(operations.get_api_key, key_id=key_id)
+    key = await context.run(operations.get_api_key, key_id=key_id)
     change = operations.KeyChange(
         name=body.name,
         permissions=body.permissions,
         limits=UNSET if limits == key.limits else limits,
-        expires_at=read_end(desk, body.days) or UNSET,
+        expires_at=read_end(context, body.days) or UNSET,
     )
-    await desk.run(operations.change_api_key, key_id=key_id, body=change)
+    await context.run(operations.change_api_key, key_id=key_id, body=change)
     return go(f"{PATH}/keys/{key_id}", "Saved.")
 
 
-async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response:
-    await desk.run(
+async def set_key_rules(context: PageContext, key_id: str, body: ApprovalForm) -> Response:
+    await context.run(
         operations.change_api_key, key_id=key_id, body=operations.KeyChange(approval=read_approval(body))
     )
     return go(f"{PATH}/keys/{key_id}", "The rules of this key are saved.")

@@ -8,7 +8,7 @@ from postroom.events.notifications import KINDS, OCCASIONS
 from postroom.operations.people import notifications
 from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.requests.request_body import explain
 
 PATH = "/app/settings/notifications"
@@ -30,9 +30,9 @@ class TargetForm(RemovedTarget, frozen=True):
     on: list[str] = []
 
 
-async def show_notifications(desk: Desk) -> Response:
-    found = (await desk.ask(notifications.get_notifications))["targets"]
-    return await desk.show(
+async def show_notifications(context: PageContext) -> Response:
+    found = (await context.ask(notifications.get_notifications))["targets"]
+    return await context.show(
         "notifications.html",
         "settings",
         title="Notifications",
@@ -43,31 +43,31 @@ async def show_notifications(desk: Desk) -> Response:
     )
 
 
-async def add_target(desk: Desk, body: TargetForm) -> Response:
+async def add_target(context: PageContext, body: TargetForm) -> Response:
     """For an existing target, replaces what it is notified of."""
-    kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
+    kept = [each for each in await list_kept(context) if (each.kind, each.target) != (body.kind, body.target)]
     new: dict[str, object] = {"kind": body.kind, "target": body.target.strip(), "on": body.on}
-    await put(desk, [*msgspec.to_builtins(kept), new])
+    await put(context, [*msgspec.to_builtins(kept), new])
     return go(PATH, f"{body.target.strip()} is notified from now on.")
 
 
-async def remove_target(desk: Desk, body: RemovedTarget) -> Response:
+async def remove_target(context: PageContext, body: RemovedTarget) -> Response:
     said = f"Notifications to {body.target} stop in {undo.SECONDS} seconds."
     return await undo.delay(
-        desk, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
+        context, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
     )
 
 
-async def list_kept(desk: Desk) -> list[TargetBody]:
-    found: list[ShownTarget] = (await desk.run(notifications.get_notifications)).targets
+async def list_kept(context: PageContext) -> list[TargetBody]:
+    found: list[ShownTarget] = (await context.run(notifications.get_notifications)).targets
     return msgspec.convert(
         [{"kind": each.kind, "target": each.target, "on": each.on} for each in found], list[TargetBody]
     )
 
 
-async def put(desk: Desk, targets: list[dict[str, object]]) -> None:
+async def put(context: PageContext, targets: list[dict[str, object]]) -> None:
     try:
         body = msgspec.convert({"targets": targets}, NotificationsBody)
     except msgspec.ValidationError as error:
         raise explain(error) from None
-    await desk.run(notifications.put_notifications, body=body)
+    await context.run(notifications.put_notifications, body=body)

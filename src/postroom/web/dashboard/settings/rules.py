@@ -12,8 +12,8 @@ from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
 from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go, plain
 from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.page_context import PageContext, go, plain
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650
@@ -79,27 +79,27 @@ def read_budget(per_minute: str, per_day: str, cold_per_day: str) -> Budget:
     )
 
 
-async def show_rules(desk: Desk) -> Response:
-    account = (await desk.ask(pods.get_account)) if desk.call.reach.is_account else None
-    return await desk.show(
+async def show_rules(context: PageContext) -> Response:
+    account = (await context.ask(pods.get_account)) if context.call.reach.is_account else None
+    return await context.show(
         "rules.html",
         "settings",
         title="Settings",
         account=account,
         words=approval.WORDS,
         sentences=SENTENCES,
-        limits=plain(limits.in_force(desk.call.resources.config, desk.call.caller.account_limits)),
+        limits=plain(limits.in_force(context.call.resources.config, context.call.caller.account_limits)),
     )
 
 
-async def set_rules(desk: Desk, body: ApprovalForm) -> Response:
-    await desk.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
+async def set_rules(context: PageContext, body: ApprovalForm) -> Response:
+    await context.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
     return go(PATH, "The rules are saved.")
 
 
-async def set_retention(desk: Desk, body: RetentionForm) -> Response:
+async def set_retention(context: PageContext, body: RetentionForm) -> Response:
     days = read_days(body.retention_days)
-    await desk.run(pods.change_account, body=pods.AccountChange(retention_days=days))
+    await context.run(pods.change_account, body=pods.AccountChange(retention_days=days))
     return go(PATH, "Mail is kept forever." if days is None else f"Mail is kept for {days} days.")
 
 
@@ -114,51 +114,51 @@ def boundary(query: PolicyQuery) -> fields.Boundary:
     return fields.Boundary(query.inbox_id or None, query.pod_id or None)
 
 
-async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
+async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
     """The chosen level, and the policies of the levels above it."""
-    found = await desk.ask(policies.get_policy, query=boundary(query))
+    found = await context.ask(policies.get_policy, query=boundary(query))
     asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
-    stopped = (await desk.ask(policies.list_policy_audit, query=asked))["data"]
-    return await desk.show(
+    stopped = (await context.ask(policies.list_policy_audit, query=asked))["data"]
+    return await context.show(
         "policy.html",
         "settings",
         title="Policy",
         policy=found,
         above=[
-            (name, (await desk.ask(policies.get_policy, query=at)))
-            for name, at in await levels_above(desk, query)
+            (name, (await context.ask(policies.get_policy, query=at)))
+            for name, at in await levels_above(context, query)
         ],
         query=query,
         stopped=stopped,
     )
 
 
-async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, fields.Boundary]]:
+async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[str, fields.Boundary]]:
     """All that the person reaches, and the pod of an inbox."""
     if not query.inbox_id and not query.pod_id:
         return []
-    if not query.inbox_id or not desk.call.reach.is_account:
+    if not query.inbox_id or not context.call.reach.is_account:
         return [("at the level above", fields.Boundary())]
-    inbox = await desk.run(inboxes.get_inbox, inbox_id=query.inbox_id)
+    inbox = await context.run(inboxes.get_inbox, inbox_id=query.inbox_id)
     return [("for the account", fields.Boundary()), ("for its pod", fields.Boundary(None, inbox.pod_id))]
 
 
-async def set_mode(desk: Desk, body: ModeForm) -> Response:
+async def set_mode(context: PageContext, body: ModeForm) -> Response:
     mode = policies.ModeChange(body.mode, body.direction)
-    await desk.run(policies.put_policy_mode, query=boundary(body), body=mode)
+    await context.run(policies.put_policy_mode, query=boundary(body), body=mode)
     return go(page_of(body), "The mode is set.")
 
 
-async def add_rule(desk: Desk, body: RuleForm) -> Response:
+async def add_rule(context: PageContext, body: RuleForm) -> Response:
     rule = policies.NewRule(body.type, body.value, body.direction)
-    await desk.run(policies.add_policy_rule, query=boundary(body), body=rule)
+    await context.run(policies.add_policy_rule, query=boundary(body), body=rule)
     return go(page_of(body), "The rule is added.")
 
 
-async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
+async def remove_rule(context: PageContext, rule_id: str, body: PolicyQuery) -> Response:
     said = f"The rule is removed in {undo.SECONDS} seconds."
     return await undo.delay(
-        desk, policies.delete_policy_rule, page_of(body), said, rule_id=rule_id, query=boundary(body)
+        context, policies.delete_policy_rule, page_of(body), said, rule_id=rule_id, query=boundary(body)
     )
 
 

@@ -9,8 +9,8 @@ from postroom.operations import messages
 from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies.uploads import SentFile
 
@@ -28,9 +28,9 @@ class ListForm(Struct, frozen=True):
     attachments: list[SentFile] = []
 
 
-async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
-    page = await desk.ask(operations.list_suppressions, query=query.to_page())
-    return await desk.show(
+async def show_suppressions(context: PageContext, query: OffsetQuery) -> Response:
+    page = await context.ask(operations.list_suppressions, query=query.to_page())
+    return await context.show(
         "suppressions.html",
         "settings",
         title="Suppressed addresses",
@@ -39,34 +39,34 @@ async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
     )
 
 
-async def suppress(desk: Desk, body: operations.NewSuppression) -> Response:
-    await desk.run(operations.add_suppression, body=body)
+async def suppress(context: PageContext, body: operations.NewSuppression) -> Response:
+    await context.run(operations.add_suppression, body=body)
     return go(PATH, f"Nothing is sent to {body.address} any more.")
 
 
-async def unsuppress(desk: Desk, body: operations.NewSuppression) -> Response:
+async def unsuppress(context: PageContext, body: operations.NewSuppression) -> Response:
     said = f"{body.address} is no longer suppressed in {undo.SECONDS} seconds."
-    return await undo.delay(desk, operations.delete_suppression, PATH, said, address=body.address)
+    return await undo.delay(context, operations.delete_suppression, PATH, said, address=body.address)
 
 
-async def send_again(desk: Desk, body: AgainForm) -> Response:
+async def send_again(context: PageContext, body: AgainForm) -> Response:
     """Removes the address from the list, and retries the failed mail."""
-    await desk.run(operations.delete_suppression, address=body.address)
+    await context.run(operations.delete_suppression, address=body.address)
     try:
-        await desk.run(messages.retry_message, message_id=body.message)
+        await context.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
         return go(PATH, f"{body.address} is no longer suppressed. The mail was not sent: {error.message}")
     return go(f"/app/messages/{body.message}", f"{body.address} is no longer suppressed and gets the mail.")
 
 
-async def export(desk: Desk) -> Response:
-    account_id, read_long = desk.call.account_id, desk.call.resources.db.read_long
+async def export(context: PageContext) -> Response:
+    account_id, read_long = context.call.account_id, context.call.resources.db.read_long
     found, _ = await read_long(suppressions.list_of_account, 10.0, account_id, EXPORTED, 0)
     rows = ((each.address, each.type, to_iso(each.created_at), each.reason) for each in found)
     return sheets.to_file("suppressions.csv", ("address", "type", "createdAt", "reason"), rows)
 
 
-async def import_list(desk: Desk, body: ListForm) -> Response:
+async def import_list(context: PageContext, body: ListForm) -> Response:
     """Reads the first column of each line. If one is no address, the whole file is refused."""
     if not body.attachments:
         raise BadRequest("Choose a file with one address per line.", field="attachments")
@@ -75,5 +75,5 @@ async def import_list(desk: Desk, body: ListForm) -> Response:
         cells = cells[1:]  # the head of the table
     addresses = list(dict.fromkeys(operations.read_address(cell) for cell in cells))
     for start in range(0, len(addresses), AT_ONCE):
-        await desk.decide(operations.add_suppressions, addresses[start : start + AT_ONCE])
+        await context.decide(operations.add_suppressions, addresses[start : start + AT_ONCE])
     return go(PATH, f"{len(addresses):,} addresses of the file are suppressed.")

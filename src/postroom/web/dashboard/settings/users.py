@@ -12,7 +12,7 @@ from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.settings.paging import OffsetQuery
 
 PATH = "/app/settings/people"
@@ -33,10 +33,10 @@ class PodChoiceForm(Struct, rename="camel", frozen=True):
     pod_id: str = ""
 
 
-async def show_people(desk: Desk, query: OffsetQuery) -> Response:
-    page = await desk.ask(users.list_users, query=query.to_page())
-    captured, all_pods = await desk.read(read_beside, desk)
-    return await desk.show(
+async def show_people(context: PageContext, query: OffsetQuery) -> Response:
+    page = await context.ask(users.list_users, query=query.to_page())
+    captured, all_pods = await context.read(read_beside, context)
+    return await context.show(
         "users.html",
         "settings",
         title="People",
@@ -46,22 +46,22 @@ async def show_people(desk: Desk, query: OffsetQuery) -> Response:
             pod.id: pod.name or pod.client_id or ("Default pod" if pod.is_default else pod.id)
             for pod in all_pods
         },
-        roles=offered_roles(desk),
+        roles=offered_roles(context),
         **query.of(page["total"]),
     )
 
 
-def offered_roles(desk: Desk) -> list[str]:
-    is_owner = desk.call.caller.role in (None, nouns.OWNER)
+def offered_roles(context: PageContext) -> list[str]:
+    is_owner = context.call.caller.role in (None, nouns.OWNER)
     return [role for role in nouns.ROLES if role != nouns.OWNER or is_owner]
 
 
-def read_beside(tx: Tx, desk: Desk) -> tuple[list[ServerLetter], list[Pod]]:
+def read_beside(tx: Tx, context: PageContext) -> tuple[list[ServerLetter], list[Pod]]:
     """Captured letters, except those that would give the reader more rights."""
-    account_id = desk.call.account_id
+    account_id = context.call.account_id
     kept = letters.list_captured(tx, account_id)
     found = {letter.user_id: nouns.find(tx, letter.user_id or "") for letter in kept}
-    may_all = nouns.is_like_owner(tx, desk.call.caller)
+    may_all = nouns.is_like_owner(tx, context.call.caller)
     shown = [
         letter
         for letter in kept
@@ -70,33 +70,33 @@ def read_beside(tx: Tx, desk: Desk) -> tuple[list[ServerLetter], list[Pod]]:
     return shown, pods.list_within(tx, Reach(account_id), PODS_SHOWN, 0)[0]
 
 
-async def invite(desk: Desk, body: InvitationForm) -> Response:
+async def invite(context: PageContext, body: InvitationForm) -> Response:
     new = users.NewUser(body.email, read_role(body.role), body.pod_ids, body.name)
-    await desk.run(users.create_user, body=new)
+    await context.run(users.create_user, body=new)
     return go(PATH, f"{body.email} is invited.")
 
 
-async def invite_again(desk: Desk, user_id: str) -> Response:
-    await desk.run(users.invite_user, user_id=user_id)
+async def invite_again(context: PageContext, user_id: str) -> Response:
+    await context.run(users.invite_user, user_id=user_id)
     return go(PATH, "A new invitation is on its way; the earlier link no longer works.")
 
 
-async def show_user(desk: Desk, user_id: str) -> Response:
-    user = await desk.ask(users.get_user, user_id=user_id)
-    _, all_pods = await desk.read(read_beside, desk)
-    return await desk.show(
+async def show_user(context: PageContext, user_id: str) -> Response:
+    user = await context.ask(users.get_user, user_id=user_id)
+    _, all_pods = await context.read(read_beside, context)
+    return await context.show(
         "user.html",
         "settings",
         title=user["name"] or user["email"],
         user=user,
         pods={pod.id: pod.name or pod.client_id or pod.id for pod in all_pods},
-        roles=offered_roles(desk),
+        roles=offered_roles(context),
     )
 
 
-async def change(desk: Desk, user_id: str, body: UserForm) -> Response:
+async def change(context: PageContext, user_id: str, body: UserForm) -> Response:
     change = users.UserChange(read_role(body.role), body.pod_ids, body.name)
-    await desk.run(users.change_user, user_id=user_id, body=change)
+    await context.run(users.change_user, user_id=user_id, body=change)
     return go(f"{PATH}/{user_id}", "Saved.")
 
 
@@ -112,20 +112,20 @@ def read_role(word: str) -> users.Role:
     return word  # type: ignore[return-value]
 
 
-async def choose_pod(desk: Desk, body: PodChoiceForm) -> Response:
+async def choose_pod(context: PageContext, body: PodChoiceForm) -> Response:
     """For users with several pods."""
-    await undo.do_all_now(desk)
-    await desk.decide(sign_in.choose_pod, body.pod_id)
+    await undo.do_all_now(context)
+    await context.decide(sign_in.choose_pod, body.pod_id)
     return go("/app")
 
 
-async def list_sessions(desk: Desk) -> Response:
-    found = await desk.read(sessions.list_within, desk.call.reach, desk.call.now())
-    return await desk.show("people.html", "settings", title="Sessions", sessions=found)
+async def list_sessions(context: PageContext) -> Response:
+    found = await context.read(sessions.list_within, context.call.reach, context.call.now())
+    return await context.show("people.html", "settings", title="Sessions", sessions=found)
 
 
-async def end_others(desk: Desk) -> Response:
-    ended = await desk.decide(sign_in.end_other_sessions)
+async def end_others(context: PageContext) -> Response:
+    ended = await context.decide(sign_in.end_other_sessions)
     return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
 
 

@@ -10,7 +10,7 @@ from postroom.operations.writing import templates
 from postroom.operations.writing.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api.outward import drafts
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.desk import Desk, go, plain
+from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies.draft_body import DraftBody
@@ -42,13 +42,13 @@ class FieldsForm(Struct, rename="camel", frozen=True):
         return dict(zip(self.field_name, self.field_value, strict=False))
 
 
-async def show_templates(desk: Desk, query: TemplatesQuery) -> Response:
+async def show_templates(context: PageContext, query: TemplatesQuery) -> Response:
     paging = OffsetQuery(query.offset)
     asked = TemplateQuery(query.inbox_id or None, query.pod_id or None, paging.to_page().limit, query.offset)
-    page = await desk.ask(templates.list_templates, query=asked)
+    page = await context.ask(templates.list_templates, query=asked)
     found = page["data"]
-    addresses = await desk.read(inboxes.addresses_of, list({each["inboxId"] for each in found}))
-    return await desk.show(
+    addresses = await context.read(inboxes.addresses_of, list({each["inboxId"] for each in found}))
+    return await context.show(
         "templates.html",
         "settings",
         title="Templates",
@@ -59,26 +59,26 @@ async def show_templates(desk: Desk, query: TemplatesQuery) -> Response:
     )
 
 
-async def create_template(desk: Desk, body: TemplateForm) -> Response:
+async def create_template(context: PageContext, body: TemplateForm) -> Response:
     made = NewTemplate(body.inbox_id, body.name, body.body, body.subject or None)
-    created = await desk.run(templates.create_template, body=made)
+    created = await context.run(templates.create_template, body=made)
     return go(f"{PATH}/{created.id}", "The template is created.")
 
 
-async def show_template(desk: Desk, template_id: str) -> Response:
-    return await show(desk, await desk.run(templates.get_template, template_id=template_id))
+async def show_template(context: PageContext, template_id: str) -> Response:
+    return await show(context, await context.run(templates.get_template, template_id=template_id))
 
 
 async def show(
-    desk: Desk,
+    context: PageContext,
     template: Template,
     form: TemplateForm | None = None,
     values: dict[str, str] | None = None,
     error: ApiError | None = None,
 ) -> Response:
     """Refused input is shown again, with the reason."""
-    addresses = await desk.read(inboxes.addresses_of, [template.inbox_id])
-    return await desk.show(
+    addresses = await context.read(inboxes.addresses_of, [template.inbox_id])
+    return await context.show(
         "template.html",
         "settings",
         200 if error is None else error.status,
@@ -91,24 +91,24 @@ async def show(
     )
 
 
-async def show_html(desk: Desk, template_id: str) -> Response:
-    template = await desk.run(templates.get_template, template_id=template_id)
+async def show_html(context: PageContext, template_id: str) -> Response:
+    template = await context.run(templates.get_template, template_id=template_id)
     if not template.body_html:
         raise NotFound("The template has no HTML.")
     return await html_page(template.body_html)
 
 
-async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> Response:
+async def change_template(context: PageContext, template_id: str, body: TemplateForm) -> Response:
     """If the text changed, its own HTML is dropped: else they would differ."""
-    template = await desk.run(templates.get_template, template_id=template_id)
+    template = await context.run(templates.get_template, template_id=template_id)
     is_same = body.body.splitlines() == template.body.splitlines()
     change = TemplateChange(body.name, body.body, body.subject or None, UNSET if is_same else None)
     try:
-        await desk.run(templates.change_template, template_id=template_id, body=change)
+        await context.run(templates.change_template, template_id=template_id, body=change)
     except ApiError as error:
         if error.status >= 500:
             raise
-        return await show(desk, template, form=body, error=error)
+        return await show(context, template, form=body, error=error)
     return go(f"{PATH}/{template_id}", "The template is saved.")
 
 
@@ -117,14 +117,14 @@ delete_template = undo.delayed(
 )
 
 
-async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Response:
+async def try_template(context: PageContext, template_id: str, body: FieldsForm) -> Response:
     """Creates a draft that shows what would be sent."""
-    template = await desk.run(templates.get_template, template_id=template_id)
+    template = await context.run(templates.get_template, template_id=template_id)
     wanted = DraftBody(template=template.id, fields=body.values)
     try:
-        made = await drafts.create_draft(desk.call, template.inbox_id, wanted)
+        made = await drafts.create_draft(context.call, template.inbox_id, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
-        return await show(desk, template, values=body.values, error=error)
+        return await show(context, template, values=body.values, error=error)
     return go(f"/app/drafts/{made.id}", "This draft was made from the template.")

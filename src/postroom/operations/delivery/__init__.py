@@ -1,0 +1,1 @@
+"""Operations on connections, deliverability, reports about domains and the list of webhooks."""

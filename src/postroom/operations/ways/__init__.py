@@ -1,1 +1,0 @@
-"""Operations on ways in and out: connections."""

@@ -1,0 +1,1 @@
+"""What connections need beside a transaction."""

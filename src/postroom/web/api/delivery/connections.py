@@ -1,0 +1,80 @@
+"""What connections need besides a transaction: resolving their targets, and testing them."""
+
+import time
+from typing import Any, cast
+
+from msgspec import Struct
+
+from postroom.config import allows_private_targets
+from postroom.connections import connections
+from postroom.connections.connections import Connection
+from postroom.connections.fetching import Fetcher
+from postroom.connections.imap_wire import ImapError
+from postroom.connections.mailbox_access import OAuthTokens, sign_in
+from postroom.errors import InvalidTarget
+from postroom.mail.proof.lookup import DnsTemporary
+from postroom.net import target
+from postroom.operations.delivery.connections import ConnectionChange, ConnectionTest, NewConnection
+from postroom.resources import Resources
+from postroom.web.call import Call
+
+NOTHING_YET = (
+    "Nothing was posted to the URL yet. Set it at the service and send a mail to one of your inboxes."
+)
+
+
+async def require_allowed_targets(
+    resources: Resources, body: NewConnection | ConnectionChange
+) -> dict[str, Any]:
+    """Refuses targets that can never be used; a name that cannot be resolved now is checked at each use."""
+    asked = {"apiUrl": body.api_url}
+    if isinstance(body.oauth, Struct):
+        asked["oauth"] = body.oauth.token_url
+    if isinstance(body, NewConnection) and body.host:
+        asked["host"] = f"https://{body.host}/"
+    if isinstance(body.smtp, Struct):
+        asked["smtp"] = f"https://{body.smtp.host}/"
+    for field, url in asked.items():
+        if isinstance(url, str):
+            await require_target(resources, url, field)
+    return {}
+
+
+async def require_target(resources: Resources, url: str, field: str) -> None:
+    try:
+        await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
+    except DnsTemporary:
+        return
+    except target.ForbiddenTarget as error:
+        raise InvalidTarget(f"{field} cannot be used: {error.reason}.", field=field) from None
+
+
+async def test_connection(call: Call, connection_id: str) -> ConnectionTest:
+    """Try a connection now"""
+    connection = await call.resources.db.read(connections.get, call.reach, connection_id)
+    if connection.kind == connections.IMAP:
+        return await try_mailbox(call, connection)
+    if connection.last_error is not None:
+        return ConnectionTest(ok=False, milliseconds=0, error=connection.last_error)
+    if connection.state == connections.CONNECTING:
+        return ConnectionTest(ok=False, milliseconds=0, error=NOTHING_YET)
+    return ConnectionTest(ok=True, milliseconds=0)
+
+
+async def try_mailbox(call: Call, connection: Connection) -> ConnectionTest:
+    """Signs in and opens the folder, independently of the connection that follows it."""
+    started = time.monotonic()
+    tokens = OAuthTokens(call.resources, cast(Fetcher, call.webhook_courier))
+    try:
+        client = await sign_in(call.resources, tokens, connection)
+        try:
+            await client.select(connection.settings.get("folder", "INBOX"), is_changed=False)
+        finally:
+            await client.log_out()
+    except ImapError as error:
+        return ConnectionTest(ok=False, milliseconds=since(started), error=str(error))
+    return ConnectionTest(ok=True, milliseconds=since(started))
+
+
+def since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

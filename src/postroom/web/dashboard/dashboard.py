@@ -1,0 +1,167 @@
+"""Entry of the dashboard: session, route, permission, then the page; in the order of the interface."""
+
+import gzip
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+
+from postroom import log
+from postroom.accounts import sessions
+from postroom.accounts.keys import Caller
+from postroom.accounts.rules import limits
+from postroom.accounts.sessions import USE_NOTED_AFTER, Session
+from postroom.connections.fetching import Fetcher
+from postroom.errors import ApiError, InternalError
+from postroom.outward.courier import WebhookCourier
+from postroom.resources import Resources
+from postroom.web.call import Call
+from postroom.web.dashboard import sign_in
+from postroom.web.dashboard.display import assets
+from postroom.web.dashboard.display.rendering import HEADERS, Renderer
+from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
+from postroom.web.dashboard.page_context import ALERT, PageContext
+from postroom.web.dashboard.review import LinkPage, ReviewPage
+from postroom.web.dashboard.routes import PAGES
+from postroom.web.dashboard.unsubscribe import UnsubscribePage
+from postroom.web.operations import require_permitted
+from postroom.web.requests import cookies
+from postroom.web.requests.request_body import read_query, require_short_query
+from postroom.web.requests.request_limit import RequestLimit
+from postroom.web.routing import Route, Router
+
+PACKED_ABOVE_BYTES = 2_000
+PACKING = 4
+ROUTER = Router(PAGES)
+
+
+class Dashboard:
+    def __init__(self, resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> None:
+        self._resources = resources
+        self._webhook_courier = webhook_courier
+        self._renderer = Renderer(resources.config.base_url)
+        self._sign_in = sign_in.SignInPage(resources, self._renderer, fetcher)
+        desks = (ReviewPage(resources, self._renderer), UnsubscribePage(resources, self._renderer))
+        self.links: dict[str, LinkPage] = {context.path: context for context in desks}
+        self._limit = RequestLimit()
+
+    async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
+        """The name of the route, and its page. Errors are pages too."""
+        try:
+            route, response = await self._answer(request)
+            return route, pack(request, response)
+        except ClientDisconnect:
+            raise
+        except ApiError as error:
+            if error.status >= 500:
+                log.get().error("request failed", request_id=request_id, reason=error.message)
+            return "error", await self._explain(request, error)
+        except Exception:
+            log.get().exception("unexpected error", request_id=request_id, route=request.url.path)
+            fault = InternalError("Something went wrong on our side.", request_id=request_id)
+            return "error", self._error(request, fault)
+
+    async def _answer(self, request: Request) -> tuple[str, Response]:
+        require_short_query(request)
+        path = request.scope["path"]
+        if path.startswith(f"{assets.PATH}/"):
+            return "static", assets.answer(request, self._renderer.by_url)
+        if path in assets.FIXED:
+            return "static", assets.answer_fixed(path)
+        if path == sign_in.PATH or path.startswith(f"{sign_in.PATH}/"):
+            return "sign-in", await self._sign_in.answer(request)
+        if path == f"{HOME}/":
+            return HOME, RedirectResponse(HOME, 303, headers=HEADERS)
+        found = await self._find_session(request)
+        if found is None:
+            return "sign-in", sign_in.to_sign_in(request)
+        return await self._open_page(request, *found)
+
+    async def _find_session(self, request: Request) -> tuple[Session, Caller] | None:
+        token = cookies.find(request, COOKIE)
+        if not token:
+            return None
+        db, now = self._resources.db, self._resources.now()
+        found = await db.read(sessions.find, token, now)
+        if found is not None and found[0].last_used_at < now - USE_NOTED_AFTER:
+            await db.write(sessions.mark_used, found[0].id, now)
+        return found
+
+    async def _open_page(self, request: Request, session: Session, caller: Caller) -> tuple[str, Response]:
+        """A person's clicks are limited separately from the account's agents."""
+        most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
+        self._limit.count(session.id, most, self._resources.now()).require()
+        found = ROUTER.find(request.method, request.scope["path"])
+        if isinstance(found, ApiError):
+            raise found
+        route, values = found
+        require_permitted(caller, route)
+        call = Call(self._resources, caller, request, self._webhook_courier, None)
+        return f"{route.method} {route.path}", await handle(
+            route, PageContext(call, session, self._renderer), values
+        )
+
+    async def _explain(self, request: Request, error: ApiError) -> Response:
+        """An error of a form is shown on the page of the form."""
+        page = own_page(request.headers.get("referer", ""))
+        if request.method != "POST" or error.status >= 500 or page == HOME:
+            return self._error(request, error)
+        try:
+            _, response = await self._answer(opening(request, page, error))
+        except ApiError:
+            return self._error(request, error)
+        if response.status_code != 200:
+            return self._error(request, error)
+        response.status_code = error.status
+        return with_retry(response, error)
+
+    def _error(self, request: Request, error: ApiError) -> Response:
+        response = self._renderer.page(
+            "error.html", error.status, error=error, back=own_page(request.headers.get("referer", ""))
+        )
+        return with_retry(response, error)
+
+
+def with_retry(response: Response, error: ApiError) -> Response:
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def opening(request: Request, page: str, error: ApiError) -> Request:
+    """A request of the same person for that page, which shows the error."""
+    path, _, query = page.partition("?")
+    scope = {
+        **request.scope,
+        "method": "GET",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        ALERT: error.message,
+    }
+    return Request(scope)
+
+
+async def handle(route: Route, context: PageContext, values: dict[str, str]) -> Response:
+    arguments: dict[str, Any] = dict(values)
+    request = context.call.request
+    if route.query is not None:
+        arguments["query"] = await read_query(request, route.query)
+    if route.method != "GET":
+        require_own_page(request, context.call.resources.config.base_url)
+    if route.body is not None:
+        arguments["body"] = await route.read(request, route.body)
+    response: Response = await route.operation(context, **arguments)
+    return response
+
+
+def pack(request: Request, response: Response) -> Response:
+    """Not for a page opened by another site: the compressed size might reveal its content."""
+    is_own = request.headers.get("sec-fetch-site") in ("same-origin", "none")
+    is_long = len(response.body) > PACKED_ABOVE_BYTES and "content-encoding" not in response.headers
+    if is_own and is_long and "gzip" in request.headers.get("accept-encoding", ""):
+        response.body = gzip.compress(response.body, PACKING)
+        response.headers["Content-Length"] = str(len(response.body))
+        response.headers["Content-Encoding"] = "gzip"
+    return response

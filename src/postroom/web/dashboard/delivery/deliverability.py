@@ -1,0 +1,112 @@
+"""Delivery results by provider, and a test letter: sent, followed, and shown with its checks."""
+
+import secrets
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.errors import NotFound
+from postroom.fields import PageQuery
+from postroom.operations import domains, inboxes, messages
+from postroom.operations.delivery.deliverability import (
+    Deliverability,
+    DeliverabilityQuery,
+    get_deliverability,
+)
+from postroom.operations.inboxes import InboxQuery
+from postroom.outward.courier import domain_of
+from postroom.web.api.accounts import domains as api
+from postroom.web.api.outward import send as api_send
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.interface.bodies.send_body import SendBody, to_order
+
+PATH = "/app/settings/deliverability"
+SPANS = {"1": "24 hours", "7": "7 days", "30": "30 days"}
+MOST_INBOXES = 100
+SUBJECT = "Test mail"
+TEXT = (
+    "If you can read this, mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
+    " the field Authentication-Results says what your server thinks of it.\n"
+)
+
+
+class ProvidersQuery(Struct, frozen=True):
+    days: Literal["1", "7", "30"] = "7"
+
+
+class SentLetter(Struct, frozen=True):
+    id: str
+
+
+class LetterForm(Struct, rename="camel", frozen=True):
+    to: str
+    inbox_id: str
+
+
+async def read(context: PageContext, query: ProvidersQuery) -> Deliverability:
+    found: Deliverability = await context.run(get_deliverability, query=DeliverabilityQuery(query.days))
+    return found
+
+
+async def show_deliverability(context: PageContext, query: ProvidersQuery) -> Response:
+    found = await read(context, query)
+    page = await context.ask(inboxes.list_inboxes, query=InboxQuery(limit=MOST_INBOXES))
+    return await context.show(
+        "providers_page.html",
+        "settings",
+        title="Deliverability",
+        providers=found.data,
+        warming=found.warm_ups,
+        inboxes=page["data"],
+        query=query,
+        spans=SPANS,
+    )
+
+
+async def export(context: PageContext, query: ProvidersQuery) -> Response:
+    head = ("provider", "accepted", "deferred", "bounced", "complained", "tls", "secondsToAccept")
+    columns = attrgetter(
+        "provider", "accepted", "deferred", "bounced", "complained", "tls", "seconds_to_accept"
+    )
+    return sheets.to_file(
+        f"providers-{query.days}.csv", head, map(columns, (await read(context, query)).data)
+    )
+
+
+async def send_letter(context: PageContext, body: LetterForm) -> Response:
+    wanted = SendBody(body=TEXT, subject=SUBJECT, to=body.to)
+    order = await to_order(body.inbox_id, f"letter-{secrets.token_urlsafe(16)}", wanted)
+    sent = await api_send.accept_order(context.call, order)
+    message_id = msgspec.json.decode(sent.content, type=SentLetter).id
+    return go(f"{PATH}/letters/{message_id}", "The test mail is on its way.")
+
+
+async def show_letter(context: PageContext, message_id: str) -> Response:
+    """The checks query DNS, so they run only when the letter is finished."""
+    message = await context.ask(messages.get_message, message_id=message_id)
+    if message["direction"] != "outbound":
+        raise NotFound("No such mail.")
+    is_settled = message["status"] != "pending" or message.get("hold") is not None
+    return await context.show(
+        "letter.html",
+        "settings",
+        title="Test mail",
+        message=message,
+        is_settled=is_settled,
+        checks=await find_checks(context, message) if is_settled else [],
+    )
+
+
+async def find_checks(context: PageContext, message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Checks of the sender's domain, as far as the person may see it."""
+    name = domain_of(message["fromAddr"])
+    page = await context.ask(domains.list_domains, query=PageQuery(limit=MOST_INBOXES))
+    found = next((each["id"] for each in page["data"] if each["domain"] == name), None)
+    if found is None:
+        return []
+    checks: list[dict[str, Any]] = (await context.ask(api.get_domain_health, domain_id=found))["data"]
+    return checks

@@ -1,1 +1,0 @@
-"""Pages for connections with external mailboxes and services."""

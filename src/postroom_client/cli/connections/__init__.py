@@ -1,0 +1,1 @@
+"""Commands that connect mailboxes elsewhere and mail services, step by step."""

@@ -1,1 +1,0 @@
-"""Connections in and out: external mailboxes and mail services, set up step by step."""

@@ -1,0 +1,106 @@
+"""Pages say what is so: nothing is green that did not happen, and a refusal is told where one asked."""
+
+import pytest
+
+from postroom.clock import HOUR, to_iso
+from postroom.storage.database import Tx
+from tests.api.test_dashboard import do_it_now, signed_in
+from tests.conftest import Server
+from tests.letters import letter
+from tests.outbound import send
+
+pytestmark = pytest.mark.sqlite_alone
+
+
+async def test_a_refused_form_stays_on_its_page_and_says_why(server: Server) -> None:
+    async with signed_in(server) as page:
+        referer = {"Referer": f"{server.base_url}/app/settings/domains"}
+        refused = await page.post("/app/settings/domains", data={"domain": "not a domain"}, headers=referer)
+        elsewhere = await page.post("/app/settings/domains", data={"domain": "not a domain"})
+        lost = await page.post(
+            "/app/settings/domains",
+            data={"domain": "not a domain"},
+            headers={"Referer": f"{server.base_url}/app/settings/pods/pod_gone"},
+        )
+    assert refused.status_code == elsewhere.status_code == lost.status_code == 400
+    assert 'role="alert" data-refused>' in refused.text
+    assert "<h1>Domains</h1>" in refused.text
+    assert "<h1>That did not work</h1>" in elsewhere.text
+    assert "<h1>That did not work</h1>" in lost.text
+
+
+async def test_an_event_tells_who_what_and_where_to_the_second(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.deliver(letter(subject="Minutes of Monday"), "bob")
+    await send(server, inbox_id, "carol@there.example", subject="Answer", undoSeconds=60)
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/events")).text
+    assert "from Alice &lt;alice@example.com&gt;</span> <b>Minutes of Monday</b>" in shown
+    assert "to carol@there.example</span> <b>Answer</b>" in shown
+    assert '<time class="exact"' in shown
+
+
+async def test_first_steps_are_done_when_they_happened(server: Server) -> None:
+    await server.new_inbox("bob")
+    await server.api.put("/v1/webhook", json={"url": "http://127.0.0.1:9/"})
+    await server.api.post("/v1/domains", json={"domain": "mail.example.com"})
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/start")).text
+        assert "no event has been delivered to it yet" in shown
+        assert "A domain is added, but not verified yet." in shown
+        assert "enabled, nothing delivered yet" in (await page.get("/app/webhooks")).text
+        await server.deliver(letter(), "bob")
+        await server.resources.db.write(fail_webhooks)
+        assert ">failing</span>" in (await page.get("/app/webhooks")).text
+
+
+def fail_webhooks(tx: Tx) -> None:
+    tx.run("update deliveries set state = 'failed' where kind = 'webhook'")
+
+
+async def test_pages_of_settings_keep_their_tabs_and_begin_with_the_first(server: Server) -> None:
+    async with signed_in(server) as page:
+        sessions = (await page.get("/app/sessions")).text
+    assert '<nav class="tabs" aria-label="Settings">' in sessions
+    assert '<a href="/app/inboxes" data-go="s"' in sessions
+
+
+async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    moment = to_iso(server.clock.now() + HOUR)
+    planned = await send(server, inbox_id, "carol@there.example", subject="At its hour", sendAt=moment)
+    await server.api.put("/v1/pause")
+    await send(server, inbox_id, "carol@there.example", subject="While it lasts")
+    async with signed_in(server) as page:
+        drafts = (await page.get("/app/drafts")).text
+        assert "At its hour" in drafts
+        assert "While it lasts" in drafts
+        assert drafts.count(">paused</span>") == 2
+        assert 'data-held="0"' in drafts
+        assert "Nothing waits" in (await page.get("/app/approvals")).text
+        assert (await page.post(f"/app/scheduled/{planned}/cancel")).status_code == 303
+        await do_it_now(page)
+        assert "At its hour" not in (await page.get("/app/drafts")).text
+
+
+async def test_the_audit_log_names_what_was_changed(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "night agent"})).json()
+    gone = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "day agent"})).json()
+    await server.api.delete(f"/v1/inboxes/{inbox_id}/api-keys/{gone['id']}")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"displayName": "Bob"})
+    await server.api.post("/v1/suppressions", json={"address": "former@there.example"})
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/settings/audit")).text
+    assert f'<a href="/app/settings/keys/{key["id"]}">night agent</a>' in shown
+    assert f'<a href="/app/inboxes/{inbox_id}">bob@' in shown
+    assert "day agent" in shown
+    assert "former@there.example" in shown
+    assert f"<code>{inbox_id}</code>" not in shown
+
+
+async def test_a_line_of_swaks_names_the_port_that_is_open(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        for path in (f"/app/mail?inboxId={inbox_id}", "/app/start"):
+            assert f"swaks --server 127.0.0.1:{server.smtp_port} " in (await page.get(path)).text
