@@ -1,0 +1,256 @@
+"""Programs that people let in: never more than the person may, once, in time, and written down."""
+
+import pytest
+from msgspec.structs import replace
+
+from postroom.accounts import keys, pods
+from postroom.accounts.keys import Caller, Key
+from postroom.accounts.people import device_codes, grants, oauth_clients, users
+from postroom.accounts.people.grants import Allowed, Tokens
+from postroom.accounts.reach import Reach
+from postroom.clock import DAY
+from postroom.errors import Forbidden, NotFound, OauthError, RateLimitExceeded
+from postroom.mailbox.inboxes import Inbox
+from postroom.operations.people import programs
+from postroom.operations.people.programs import Choice
+from postroom.storage.database import Database, Tx
+from tests.doubles import START
+from tests.operations.callers import ADDRESS, caller_of_key, make_caller, make_user, recorded
+from tests.stored import make_inbox
+
+ELSEWHERE = "198.51.100.9"
+APPROVAL = '{"when":["always"]}'
+LIMITS = '{"perDay":3}'
+VERIFIER = "v" * 43
+BACK = "http://127.0.0.1/back"
+RESOURCE = "http://x/mcp"
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+def ask(tx: Tx, now: int = START) -> tuple[str, str]:
+    request_id, code = programs.start_device(tx, ELSEWHERE, now)
+    return request_id, code.user_code
+
+
+def key_of(tx: Tx, token: str, now: int = START) -> Key:
+    caller = keys.find_caller(tx, token, now)
+    assert caller is not None
+    key = keys.find(tx, caller.account_id, caller.key_id)
+    assert key is not None
+    return key
+
+
+# --- programs without a browser
+
+
+async def test_the_key_of_a_device_is_bound_as_its_maker_and_comes_from_it(
+    db: Database, inbox: Inbox
+) -> None:
+    def run(tx: Tx) -> tuple[Caller, str, Key]:
+        maker = make_caller(tx, Reach(inbox.account_id))
+        bound = {"approval": APPROVAL, "limits": LIMITS, "expires_at": START + DAY}
+        keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), **bound))
+        request_id, user_code = ask(tx)
+        assert programs.poll_device(tx, request_id, START) is None
+        programs.allow_device(tx, maker, f" {user_code.lower()} ", Choice("send", inbox.id), START)
+        token = programs.poll_device(tx, request_id, START)
+        assert token is not None
+        with pytest.raises(NotFound):
+            programs.poll_device(tx, request_id, START)
+        return maker, user_code, key_of(tx, token)
+
+    maker, user_code, key = await db.write(run)
+    assert (key.created_by, key.lineage) == (maker.key_id, (maker.key_id,))
+    assert (key.approval, key.limits, key.expires_at) == (APPROVAL, LIMITS, START + DAY)
+    assert (key.budget_id, key.permissions) == (maker.key_id, ("read", "draft", "send"))
+    where = (inbox.pod_id, inbox.id)
+    assert await db.read(recorded, inbox.account_id) == [
+        ("program.allowed", user_code, ADDRESS, *where),
+        ("key.created", key.id, ELSEWHERE, *where),
+    ]
+
+
+async def test_a_device_gets_no_more_than_its_maker_has_by_then(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        reader = make_caller(tx, Reach(inbox.account_id), "read", "manage")
+        request_id, user_code = ask(tx)
+        with pytest.raises(Forbidden):
+            programs.allow_device(tx, reader, user_code, Choice("send", inbox.id), START)
+        programs.allow_device(tx, reader, user_code, Choice("everything", ""), START)
+        with pytest.raises(NotFound):  # it was decided already
+            programs.allow_device(tx, reader, user_code, Choice("read", ""), START)
+        kept = replace(keys.get(tx, inbox.account_id, reader.key_id), permissions=("read",))
+        keys.put(tx, kept)
+        token = programs.poll_device(tx, request_id, START)
+        assert token is not None
+        assert key_of(tx, token).permissions == ("read",)
+
+        request_id, user_code = ask(tx)
+        programs.allow_device(tx, caller_of_key(tx, reader.key_id), user_code, Choice("read", ""), START)
+        keys.remove(tx, reader.key_id)
+        with pytest.raises(NotFound):
+            programs.poll_device(tx, request_id, START)
+
+    await db.write(run)
+
+
+async def test_a_code_is_refused_once_and_forgotten_in_time(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> str:
+        person = make_caller(tx, Reach(inbox.account_id))
+        request_id, user_code = ask(tx)
+        programs.refuse_device(tx, person, user_code, START)
+        with pytest.raises(NotFound):
+            programs.poll_device(tx, request_id, START)
+        request_id, late = ask(tx)
+        end = START + device_codes.LIFETIME
+        assert programs.poll_device(tx, request_id, end - 1) is None
+        for now in (end, end + 1):
+            with pytest.raises(NotFound):
+                programs.allow_device(tx, person, late, Choice("read", ""), now)
+            with pytest.raises(NotFound):
+                programs.poll_device(tx, request_id, now)
+        for _ in range(device_codes.WAITING_AN_ADDRESS - 1):
+            ask(tx)
+        with pytest.raises(RateLimitExceeded):
+            ask(tx)
+        ask(tx, end)  # those before wait no longer
+        return user_code
+
+    refused = await db.write(run)
+    assert await db.read(recorded, inbox.account_id) == [("program.refused", refused, ADDRESS, None, None)]
+
+
+async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        account_id = inbox.account_id
+        pod, other = (pods.add(tx, account_id, None, name, START) for name in ("one", "two"))
+        user, person = make_user(tx, account_id, "ann", users.APPROVER, pod.id)
+        users.require_still(tx, person, "approve")
+        _, user_code = ask(tx)
+        for changed in (
+            replace(user, pod_ids=(other.id,)),
+            replace(user, state=users.INVITED),
+        ):
+            users.put(tx, changed)
+            with pytest.raises(Exception, match="no longer here|not do that any more"):
+                programs.allow_device(tx, person, user_code, Choice("read", ""), START)
+        users.put(tx, replace(user, role=users.VIEWER))
+        with pytest.raises(Forbidden):
+            users.require_still(tx, person, "approve")
+        users.require_still(tx, person, "read")
+
+    await db.write(run)
+
+
+# --- programs that came by OAuth
+
+
+def give_code(tx: Tx, maker: Caller, within: Reach, *held: str) -> tuple[str, str]:
+    """A program, and a code for it."""
+    client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
+    challenge = grants.challenge_of(VERIFIER)
+    allowed = Allowed(client.id, BACK, challenge, RESOURCE, maker.key_id, None, within, held)
+    return client.id, grants.add_code(tx, allowed, START)
+
+
+def exchange(
+    tx: Tx,
+    code: str,
+    client_id: str,
+    *,
+    back: str = BACK,
+    verifier: str = VERIFIER,
+    resource: str | None = RESOURCE,
+    now: int = START,
+) -> Tokens | None:
+    return grants.exchange(tx, code, client_id, back, verifier, resource, "helper", now)
+
+
+async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        maker = make_caller(tx, Reach(inbox.account_id), "read", "draft", "manage")
+        client_id, code = give_code(tx, maker, inbox.reach, "read", "draft")
+        end = START + grants.CODE_LIFETIME
+        for wrong in (
+            {"client_id": "prc_other"},
+            {"back": f"{BACK}/other"},
+            {"verifier": "w" * 43},
+            {"resource": f"{RESOURCE}/readonly"},
+            {"now": end},
+        ):
+            with pytest.raises(OauthError):
+                exchange(tx, code, **{"client_id": client_id, **wrong})  # type: ignore[arg-type]
+        tokens = exchange(tx, code, client_id, now=end - 1)
+        assert tokens is not None
+        assert keys.find_caller(tx, tokens.access, START) is None  # it is bound to its address
+        caller = keys.find_caller(tx, tokens.access, START, may_be_bound=True)
+        assert caller is not None
+        assert (caller.reach, caller.permissions) == (inbox.reach, {"read", "draft"})
+        assert caller.lineage == (maker.key_id,)
+        assert exchange(tx, code, client_id) is None  # a second time ends what it gave
+        assert keys.find_caller(tx, tokens.access, START, may_be_bound=True) is None
+        with pytest.raises(OauthError):
+            grants.refresh(tx, tokens.refresh, client_id, None, START)
+
+    await db.write(run)
+
+
+async def test_a_code_gives_nothing_that_its_maker_may_no_longer(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        maker = make_caller(tx, Reach(inbox.account_id))
+        client_id, code = give_code(tx, maker, inbox.reach, "read", "send")
+        keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), permissions=("read", "manage")))
+        with pytest.raises(OauthError):
+            exchange(tx, code, client_id)
+        keys.remove(tx, maker.key_id)
+        with pytest.raises(OauthError):
+            exchange(tx, code, client_id)
+
+    await db.write(run)
+
+
+async def test_a_refresh_token_is_good_once_for_its_program_and_as_long_as_it_says(
+    db: Database, inbox: Inbox
+) -> None:
+    def run(tx: Tx) -> None:
+        client_id, code = give_code(tx, make_caller(tx, Reach(inbox.account_id)), inbox.reach, "read")
+        first = exchange(tx, code, client_id)
+        assert first is not None
+        end = START + grants.REFRESH_LIFETIME
+        for other, resource, now in (
+            ("prc_other", None, START),
+            (client_id, f"{RESOURCE}/readonly", START),
+            (client_id, None, end),
+        ):
+            with pytest.raises(OauthError):
+                grants.refresh(tx, first.refresh, other, resource, now)
+        second = grants.refresh(tx, first.refresh, client_id, RESOURCE, START)
+        assert second is not None
+        assert keys.find_caller(tx, first.access, START, may_be_bound=True) is None
+        good_until = START + grants.ACCESS_LIFETIME
+        assert keys.find_caller(tx, second.access, good_until - 1, may_be_bound=True) is not None
+        assert keys.find_caller(tx, second.access, good_until, may_be_bound=True) is None
+        assert grants.refresh(tx, first.refresh, client_id, None, START) is None  # used: all of it ends
+        assert keys.find_caller(tx, second.access, START, may_be_bound=True) is None
+
+    await db.write(run)
+
+
+async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        maker = make_caller(tx, Reach(inbox.account_id))
+        for which in ("access", "refresh"):
+            client_id, code = give_code(tx, maker, inbox.reach, "read")
+            tokens = exchange(tx, code, client_id)
+            assert tokens is not None
+            assert grants.revoke(tx, "prr_unknown") is None
+            assert grants.revoke(tx, getattr(tokens, which)) is not None
+            assert keys.find_caller(tx, tokens.access, START, may_be_bound=True) is None
+            with pytest.raises(OauthError):
+                grants.refresh(tx, tokens.refresh, client_id, None, START)
+
+    await db.write(run)
