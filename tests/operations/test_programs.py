@@ -136,7 +136,7 @@ async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, in
             replace(user, state=users.INVITED),
         ):
             users.put(tx, changed)
-            with pytest.raises(Exception, match="no longer here|not do that any more"):
+            with pytest.raises(Exception, match=r"no longer here|not do that any more"):
                 programs.allow_device(tx, person, user_code, Choice("read", ""), START)
         users.put(tx, replace(user, role=users.VIEWER))
         with pytest.raises(Forbidden):
