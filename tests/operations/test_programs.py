@@ -1,5 +1,7 @@
 """Programs that people let in: never more than the person may, once, in time, and written down."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,15 +11,24 @@ from postroom.accounts.people import device_codes, grants, oauth_clients, users
 from postroom.accounts.people.grants import Allowed, Tokens
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
-from postroom.errors import Forbidden, NotFound, OauthError, RateLimitExceeded
+from postroom.errors import (
+    ApiError,
+    ApiKeyLimitReached,
+    Forbidden,
+    NotFound,
+    OauthError,
+    RateLimitExceeded,
+)
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.people import programs
-from postroom.operations.people.programs import Choice
+from postroom.operations.people.programs import Asked, Choice
 from postroom.storage.database import Database, Tx
+from tests.conftest import settings
 from tests.doubles import START
 from tests.operations.callers import ADDRESS, caller_of_key, make_caller, make_user, recorded
 from tests.stored import make_inbox
 
+CONFIG = settings(Path("nowhere"))
 ELSEWHERE = "198.51.100.9"
 APPROVAL = '{"when":["always"]}'
 LIMITS = '{"perDay":3}'
@@ -252,5 +263,55 @@ async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
             assert keys.find_caller(tx, tokens.access, START, may_be_bound=True) is None
             with pytest.raises(OauthError):
                 grants.refresh(tx, tokens.refresh, client_id, None, START)
+
+    await db.write(run)
+
+
+async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
+    db: Database, inbox: Inbox
+) -> None:
+    challenge = grants.challenge_of(VERIFIER)
+
+    def run(tx: Tx) -> str:
+        client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
+        asked = Asked(client.id, BACK, "code", "", challenge, "S256", f"{CONFIG.base_url}/mcp")
+        whole = make_caller(tx, Reach(inbox.account_id))
+        reader = make_caller(tx, Reach(inbox.account_id), "read", "manage")
+        readonly = replace(asked, resource=f"{asked.resource}/readonly")
+        for caller, wanted, level in (
+            (reader, asked, "send"),
+            (reader, asked, "draft"),
+            (whole, readonly, "send"),
+            (whole, asked, "everything"),
+        ):
+            with pytest.raises(Forbidden):
+                programs.allow(tx, caller, wanted, Choice(level, ""), CONFIG, START)
+        for wrong in (
+            replace(asked, redirect_uri=f"{BACK}/other"),
+            replace(asked, code_challenge_method="plain"),
+            replace(asked, resource="https://elsewhere.example/mcp"),
+            replace(asked, resource=f"{asked.resource}/inbox/inb_1/more"),
+        ):
+            with pytest.raises(ApiError):
+                programs.allow(tx, whole, wrong, Choice("read", ""), CONFIG, START)
+        programs.allow(tx, whole, asked, Choice("send", inbox.id), CONFIG, START)
+        return client.id
+
+    client_id = await db.write(run)
+    assert await db.read(recorded, inbox.account_id) == [
+        ("program.allowed", client_id, ADDRESS, inbox.pod_id, inbox.id)
+    ]
+
+
+async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
+        challenge = grants.challenge_of(VERIFIER)
+        asked = Asked(client.id, BACK, "code", "", challenge, "S256", f"{CONFIG.base_url}/mcp")
+        whole = make_caller(tx, Reach(inbox.account_id))
+        for _ in range(keys.KEYS_PER_INBOX):
+            make_caller(tx, inbox.reach)
+        with pytest.raises(ApiKeyLimitReached):
+            programs.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)
 
     await db.write(run)

@@ -242,8 +242,7 @@ async def test_trust_is_given_by_who_reaches_the_account_and_is_bound_by_nothing
             with pytest.raises(Forbidden):
                 policies.add_policy_rule(tx, who, inbox.reach, trust, START)
             with pytest.raises(Forbidden):
-                change = policies.PolicyChange(outbound=given)
-                policies.put_policy(tx, who, inbox.reach, change, START)
+                policies.put_policy(tx, who, inbox.reach, policies.PolicyChange(outbound=given), START)
         policies.add_policy_rule(tx, caller, inbox.reach, trust, START)
 
     await db.write(run)
