@@ -83,3 +83,38 @@ async def test_since_when_somebody_writes_and_is_proven_is_kept_from_the_first_t
         "ann@x.example": KnownSince(START, START + 2),
         "ben@x.example": KnownSince(START + 4, None),
     }
+
+
+async def test_who_resembles_somebody_is_not_compared_with_himself(db: Database, inbox: Inbox) -> None:
+    def know(tx: Tx) -> None:
+        people = (("ann@x.example", True), ("ben@x.example", True), ("eve@x.example", False))
+        correspondents.add(tx, [(inbox.id, *each) for each in people], START)
+
+    await db.write(know)
+    assert await db.read(correspondents.list_trusted, inbox.id, "") == ("ann@x.example", "ben@x.example")
+    assert await db.read(correspondents.list_trusted, inbox.id, "", "ann@x.example") == ("ben@x.example",)
+
+
+async def test_one_genuine_mail_makes_trusted_and_a_later_forgery_takes_nothing(
+    db: Database, inbox: Inbox
+) -> None:
+    pair = (inbox.id, "ann@x.example")
+    for is_genuine, is_news in ((False, True), (False, False), (True, True), (True, False), (False, False)):
+        news = await db.write(correspondents.add, [(*pair, is_genuine)], START)
+        assert news == ({pair} if is_news else set())
+    assert await db.read(correspondents.find, [pair], only_trusted=True) == {pair}
+
+
+async def test_a_name_belongs_to_the_first_and_to_whoever_is_proven(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        people = [("ann@x.example", True), ("imitator@y.example", True), ("forger@z.example", False)]
+        correspondents.add(tx, [(inbox.id, *each) for each in people], START)
+        for address, _ in people:
+            correspondents.note_name(tx, inbox.id, address, "ann", is_proven=False)
+        assert correspondents.find_namesakes(tx, inbox.id, "ann") == ["ann@x.example"]
+        correspondents.note_name(tx, inbox.id, "imitator@y.example", "ann", is_proven=True)
+        assert len(correspondents.find_namesakes(tx, inbox.id, "ann")) == 2
+        correspondents.add(tx, [(inbox.id, "forger@z.example", True)], START)
+        assert len(correspondents.find_namesakes(tx, inbox.id, "ann")) == 2
+
+    await db.write(run)

@@ -127,3 +127,23 @@ async def test_what_is_kept_of_threads_goes_with_their_inbox(db: Database, inbox
     while await db.write(inbox_removal.remove_some, START, 100) is not None:
         pass
     assert await count(db, "named_ids") == await count(db, "related_threads") == 0
+
+
+@pytest.mark.sqlite_alone
+async def test_a_thread_that_is_forgotten_is_related_to_nothing_in_either_direction(
+    db: Database, inbox: Inbox
+) -> None:
+    one = await put(db, inbox, in_reply_to="<never@x>")
+    other = await put(db, inbox, in_reply_to="<never@x>")
+    await db.write(related.forget_threads, [one])
+    assert await related_to(db, other) == []
+    assert await count(db, "related_threads") == 0
+
+
+@pytest.mark.sqlite_alone
+async def test_mail_that_was_not_let_in_relates_nothing(db: Database, inbox: Inbox) -> None:
+    await put(db, inbox, message_id="<kept-out@x>")
+    await db.write(lambda tx: tx.run("update messages set direction = 'blocked', thread_id = ''"))
+    answer = await put(db, inbox, in_reply_to="<kept-out@x>")
+    assert await related_to(db, answer) == []
+    assert await count(db, "related_threads") == 0
