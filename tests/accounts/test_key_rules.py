@@ -109,7 +109,7 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
         ):
             keys.add(tx, account_id, None, **{**add, **more, "token": keys.new_token()})  # type: ignore[arg-type]
         worded = make_caller(tx, whole)
-        keys.set_words(tx, worded.key_id, ["inbox_read"])
+        keys.set_v0_permissions(tx, worded.key_id, ["inbox_read"])
         make_caller(tx, Reach(make_inbox(tx, "other").account_id))
         with pytest.raises(LastKey):
             key_rules.require_another_manager(tx, last, START + 1)

@@ -152,11 +152,13 @@ async def test_strangers_count_once_a_day_and_a_budget_holds_also_for_old_inboxe
         allowed = AccountLimits(cold_per_day=2)
         old = START - limits.COLD_LIMIT_ENDS_AFTER
         for budget, made_at, more in ((two, old, AccountLimits()), (none, old + 1, allowed)):
-            limits.require_warmth(tx, inbox.id, made_at, budget, [STRANGER, FRIEND], START, more)
+            limits.require_cold_limit(tx, inbox.id, made_at, budget, [STRANGER, FRIEND], START, more)
             with pytest.raises(ColdOutreachLimit):
-                limits.require_warmth(tx, inbox.id, made_at, budget, [FRIEND, "carol@x.example"], START, more)
-        limits.require_warmth(tx, inbox.id, old, none, [FRIEND, "carol@x.example"], START, allowed)
+                limits.require_cold_limit(
+                    tx, inbox.id, made_at, budget, [FRIEND, "carol@x.example"], START, more
+                )
+        limits.require_cold_limit(tx, inbox.id, old, none, [FRIEND, "carol@x.example"], START, allowed)
         tomorrow = START + DAY
-        limits.require_warmth(tx, inbox.id, tomorrow, two, [FRIEND, "carol@x.example"], tomorrow)
+        limits.require_cold_limit(tx, inbox.id, tomorrow, two, [FRIEND, "carol@x.example"], tomorrow)
 
     await db.write(run)

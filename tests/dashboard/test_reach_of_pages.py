@@ -12,23 +12,24 @@ from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
 from postroom.errors import Forbidden, NotFound, Unauthorized
-from postroom.events import events, webhooks
+from postroom.events import event_log, webhooks
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.people import sign_in
 from postroom.outward.notices import letters
 from postroom.storage.database import Database, Tx
-from postroom.web.dashboard import desk as desks
-from postroom.web.dashboard import live
+from postroom.web.dashboard import live, page_context
 from postroom.web.dashboard.agents import agents
-from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.operator import accounts as account_page
 from postroom.web.dashboard.operator import health, queue
-from postroom.web.dashboard.pages import approvals, event_log
+from postroom.web.dashboard.page_context import PageContext
+from postroom.web.dashboard.pages import approvals
+from postroom.web.dashboard.pages import event_log as log_page
 from postroom.web.dashboard.pages.approvals import StateQuery
 from postroom.web.dashboard.pages.event_log import EventFilter
 from postroom.web.dashboard.settings import audit_targets
 from postroom.web.dashboard.settings import users as people_page
-from tests.dashboard.desks import CONFIG, desk_of, put_held
+from tests.dashboard.contexts import CONFIG, context_of, put_held
 from tests.doubles import START
 from tests.operations.callers import make_caller, make_user
 from tests.stored import make_inbox, put_delivery, put_mail
@@ -61,7 +62,7 @@ async def test_what_waits_is_listed_within_reach_without_pauses_and_what_is_on_i
     common, own = places
 
     def subjects(tx: Tx, caller: Caller, **asked: str) -> tuple[list[str], int]:
-        found = approvals.read_waiting(tx, desk_of(db, caller), StateQuery(**asked))  # type: ignore[arg-type]
+        found = approvals.read_waiting(tx, context_of(db, caller), StateQuery(**asked))  # type: ignore[arg-type]
         return [row.outline.subject for row in found.rows], found.total
 
     def run(tx: Tx) -> None:
@@ -74,9 +75,9 @@ async def test_what_waits_is_listed_within_reach_without_pauses_and_what_is_on_i
         assert subjects(tx, tenant) == (["Two"], 1)
         assert subjects(tx, tenant, inbox_id=common.id) == ([], 0)
         with pytest.raises(NotFound):
-            approvals.read_card(tx, desk_of(db, of_pod(tx, common)), two.id)
-        assert desks.read_frame(tx, desk_of(db, account)).held == 2
-        assert desks.read_frame(tx, desk_of(db, tenant)).held == 1
+            approvals.read_card(tx, context_of(db, of_pod(tx, common)), two.id)
+        assert page_context.read_layout(tx, context_of(db, account)).held == 2
+        assert page_context.read_layout(tx, context_of(db, tenant)).held == 1
         action = DelayedAction("dly_1", own.account_id, "ses_1", "x", "[]", (two.id,), "", "", START)
         delayed_actions.add(tx, action)
         assert subjects(tx, account) == (["One"], 1)
@@ -95,7 +96,7 @@ async def test_a_card_tells_who_else_gets_it_and_counts_the_others_alone(
         put_held(tx, common, "Another agent's", key_id="key_2")
         for message in (first, others[0]):
             put_delivery(tx, message, "bob@there.example")
-        card = approvals.read_card(tx, desk_of(db, whole(tx, common)), first.id)
+        card = approvals.read_card(tx, context_of(db, whole(tx, common)), first.id)
         assert card is not None
         assert card["bcc"] == ("secret@there.example",)
         assert card["alike"] == {"by_agent": 2, "to_person": 1, "person": "bob@there.example"}
@@ -110,22 +111,22 @@ async def test_the_frame_is_of_the_pod_that_is_chosen_and_tells_of_a_pause(
 
     def run(tx: Tx) -> None:
         account, tenant = whole(tx, common), of_pod(tx, own)
-        frame = desks.read_frame(tx, desk_of(db, account, f"podId={own.pod_id}"))
+        frame = page_context.read_layout(tx, context_of(db, account, f"podId={own.pod_id}"))
         assert ([each.id for each in frame.inboxes], frame.inbox_total) == ([own.id], 1)
         assert (frame.pod_id, len(frame.pods), frame.pause) == (own.pod_id, 2, None)
         assert frame.is_operator
         pauses.add(tx, own.account_id, own.pod_id, THE_SERVER, START)
-        frame = desks.read_frame(tx, desk_of(db, tenant, f"podId={common.pod_id}"))
+        frame = page_context.read_layout(tx, context_of(db, tenant, f"podId={common.pod_id}"))
         assert ([each.id for each in frame.inboxes], frame.pods) == ([own.id], [])
         assert frame.pause is not None
         assert (frame.own_pod, frame.is_operator) == ("tenant", False)
         second = make_inbox(tx, "other")
-        frame = desks.read_frame(tx, desk_of(db, whole(tx, second)))
+        frame = page_context.read_layout(tx, context_of(db, whole(tx, second)))
         assert (frame.pods, frame.is_operator) == ([], False)  # with one pod there is nothing to choose
         _, alone = make_user(tx, own.account_id, "ann", users.VIEWER, own.pod_id)
         _, several = make_user(tx, own.account_id, "ben", users.VIEWER, own.pod_id, common.pod_id)
-        assert desks.list_own_pods(tx, desk_of(db, alone)) == []
-        assert len(desks.list_own_pods(tx, desk_of(db, several))) == 2
+        assert page_context.list_own_pods(tx, context_of(db, alone)) == []
+        assert len(page_context.list_own_pods(tx, context_of(db, several))) == 2
 
     await db.write(run)
 
@@ -138,29 +139,29 @@ async def test_events_are_of_what_is_reached_and_posted_again_by_who_manages(
     def run(tx: Tx) -> None:
         message = put_mail(tx, common)
         webhooks.put(tx, own.account_id, own.account_id, "https://example.com/hook", None, None, START)
-        account, tenant = desk_of(db, whole(tx, common)), desk_of(db, of_pod(tx, own))
-        [event] = event_log.list_events(tx, account, EventFilter(message=message.id))
-        assert event_log.get_event(tx, account, event.id).id == event.id
-        assert event_log.list_events(tx, tenant, EventFilter()) == []
+        account, tenant = context_of(db, whole(tx, common)), context_of(db, of_pod(tx, own))
+        [event] = log_page.list_events(tx, account, EventFilter(message=message.id))
+        assert log_page.get_event(tx, account, event.id).id == event.id
+        assert log_page.list_events(tx, tenant, EventFilter()) == []
         with pytest.raises(NotFound):
-            event_log.get_event(tx, tenant, event.id)
+            log_page.get_event(tx, tenant, event.id)
         with pytest.raises(NotFound):
-            event_log.list_events(tx, tenant, EventFilter(message=message.id))
-        assert len(event_log.read_targets(tx, account)) == 1
-        assert event_log.read_targets(tx, tenant) == []
-        assert event_log.read_targets(tx, desk_of(db, whole(tx, common, "read", "send"))) == []
+            log_page.list_events(tx, tenant, EventFilter(message=message.id))
+        assert len(log_page.read_targets(tx, account)) == 1
+        assert log_page.read_targets(tx, tenant) == []
+        assert log_page.read_targets(tx, context_of(db, whole(tx, common, "read", "send"))) == []
 
     await db.write(run)
 
 
-PAGES: tuple[Callable[[Tx, Desk], object], ...] = (
+PAGES: tuple[Callable[[Tx, PageContext], object], ...] = (
     account_page.read_accounts,
-    lambda tx, desk: health.read_overview(tx, desk, START),
+    lambda tx, context: health.read_overview(tx, context, START),
     queue.read_queue,
     queue.read_waiting,
-    lambda tx, desk: queue.read_providers(tx, desk, "7"),
-    lambda tx, desk: queue.read_destinations(tx, desk, "7"),
-    lambda tx, desk: queue.read_behind(tx, desk, queue.BehindQuery("there.example")),
+    lambda tx, context: queue.read_providers(tx, context, "7"),
+    lambda tx, context: queue.read_destinations(tx, context, "7"),
+    lambda tx, context: queue.read_behind(tx, context, queue.BehindQuery("there.example")),
 )
 
 
@@ -172,11 +173,11 @@ async def test_pages_of_the_operator_are_read_by_nobody_else(
     def run(tx: Tx) -> None:
         second = make_inbox(tx, "other", now=START + 5)
         put_held(tx, second, "Of another account")
-        operator = desk_of(db, whole(tx, common))
+        operator = context_of(db, whole(tx, common))
         for read in PAGES:
             for caller in (whole(tx, second), of_pod(tx, own), whole(tx, common, "read")):
                 with pytest.raises(Forbidden):
-                    read(tx, desk_of(db, caller))
+                    read(tx, context_of(db, caller))
         assert queue.read_queue(tx, operator)[1] == 1  # of all accounts
 
     await db.write(run)
@@ -196,9 +197,9 @@ async def test_letters_that_make_an_owner_are_shown_to_owners_alone(
         tx.run("update letters set state = 'captured'")
         by_admin = make_caller(tx, Reach(account_id), creator=admin)
         for caller, number in ((as_owner, 2), (admin, 1), (by_admin, 1)):
-            shown, _ = people_page.read_beside(tx, desk_of(db, caller))
+            shown, _ = people_page.read_beside(tx, context_of(db, caller))
             assert len(shown) == number
-        roles = [people_page.offered_roles(desk_of(db, caller)) for caller in (as_owner, admin)]
+        roles = [people_page.offered_roles(context_of(db, caller)) for caller in (as_owner, admin)]
         assert [users.OWNER in offered for offered in roles] == [True, False]
 
     await db.write(run)
@@ -210,8 +211,8 @@ async def test_somebody_works_in_one_of_the_own_pods_alone(db: Database, places:
     def run(tx: Tx) -> None:
         _, person = make_user(tx, own.account_id, "ann", users.VIEWER, own.pod_id)
         with pytest.raises(NotFound):
-            people_page.choose_own_pod(tx, desk_of(db, person), common.pod_id)
-        people_page.choose_own_pod(tx, desk_of(db, person), own.pod_id)
+            sign_in.choose_pod(tx, person, common.pod_id, START)
+        sign_in.choose_pod(tx, person, own.pod_id, START)
 
     await db.write(run)
 
@@ -249,7 +250,7 @@ async def test_an_agent_has_its_own_holds_and_who_was_seen_last_is_first(
         first, second = whole(tx, common), whole(tx, common)
         put_held(tx, common, "One", key_id=second.key_id)
         tx.run("update keys set last_used_at = :now where id = :id", now=START, id=second.key_id)
-        found, more = agents.read_agents(tx, desk_of(db, first), 0)
+        found, more = agents.read_agents(tx, context_of(db, first), 0)
         assert [(agent.key.id, agent.held) for agent in found] == [(second.key_id, 1), (first.key_id, 0)]
         assert not more
 
@@ -263,9 +264,9 @@ async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
 
     def run(tx: Tx) -> None:
         put_mail(tx, common)
-        event_id = events.last_id(tx, Reach(common.account_id))
+        event_id = event_log.last_id(tx, Reach(common.account_id))
         assert event_id is not None
-        event = events.find(tx, event_id)
+        event = event_log.find(tx, event_id)
         assert event is not None
         tokens = {}
         for name, caller in (

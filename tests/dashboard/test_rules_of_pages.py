@@ -14,15 +14,15 @@ from postroom.errors import BadRequest, Forbidden, NotFound, RateLimitExceeded
 from postroom.mailbox import holds
 from postroom.mailbox.holds import GivenApproval, Hold
 from postroom.storage.database import Database, Tx
-from postroom.web.dashboard import attempts, forms, office, review
+from postroom.web.dashboard import attempts, dashboard, forms, review
 from postroom.web.dashboard.attempts import Attempts
-from postroom.web.dashboard.desk import NOTICE, UNDO, go, read_undo
 from postroom.web.dashboard.display import sheets, signs
+from postroom.web.dashboard.page_context import NOTICE, UNDO, go, read_undo
 from postroom.web.dashboard.pages import approvals, thread
 from postroom.web.dashboard.pages.approvals import HeldList, HeldRow, Outline
 from postroom.web.dashboard.settings import rules
 from postroom.web.dashboard.sign_in import SignIn, with_secret, without_secrets
-from tests.dashboard.desks import desk_of
+from tests.dashboard.contexts import context_of
 from tests.doubles import START
 from tests.operations.callers import make_caller
 from tests.samples import samples
@@ -30,8 +30,21 @@ from tests.stored import make_inbox, put_mail
 
 BASE = "https://mail.example.com"
 HOLD = Hold(
-    *("msg_1", "acc_1", "pod_1", "inb_1", "key_1", holds.HELD),
-    *(("always",), "hash", (), False, None, None, None, None, START),
+    message_id="msg_1",
+    account_id="acc_1",
+    pod_id="pod_1",
+    inbox_id="inb_1",
+    key_id="key_1",
+    state=holds.HELD,
+    reasons=("always",),
+    content_hash="hash",
+    bcc=(),
+    is_paused=False,
+    expires_at=None,
+    send_at=None,
+    let_go_at=None,
+    due_at=None,
+    created_at=START,
 )
 
 
@@ -175,15 +188,15 @@ def test_what_is_warned_about_gets_no_automatic_reply() -> None:
         for verdict in ("suspicious", "malicious", "clean")
     ]
     assert told[:2] == ["Rules warn about this message."] * 2
-    assert told[2] == "Nothing in it speaks against an automatic reply."
+    assert told[2] == "Nothing in it rules out an automatic reply."
 
 
 def test_a_reviewer_is_told_how_many_more_have_to_approve() -> None:
     given = GivenApproval("ann", Actor("reviewer", "ann", "Ann"), START)
     waiting = replace(HOLD, approvals_needed=3, approvals=(given,))
     assert "2 more" in review.told(waiting, "approve")
-    assert "leaves now" in review.told(replace(waiting, state=holds.APPROVED), "approve")
-    assert "will not leave" in review.told(waiting, "reject")
+    assert "sent now" in review.told(replace(waiting, state=holds.APPROVED), "approve")
+    assert "will not be sent" in review.told(waiting, "reject")
     shown = holds.show(replace(waiting, actor=given.actor, note="fine", decided_at=START))
     assert (shown.approved_by, shown.decided_by, shown.note) == ([given.actor], given.actor, "fine")
     said = {"approvalsNeeded": 3, "approvedBy": ["ann"], "state": "held"}
@@ -210,8 +223,8 @@ def test_mail_is_kept_for_days_that_make_sense(days: str) -> None:
 
 @samples(("site", "is_packed"), [("same-origin", True), ("none", True), ("cross-site", False), ("", False)])
 def test_a_page_that_another_site_opened_does_not_tell_its_size(site: str, is_packed: bool) -> None:
-    page = Response(b"x" * (office.PACKED_ABOVE_BYTES + 1))
-    packed = office.pack(request(sec_fetch_site=site, accept_encoding="gzip"), page)
+    page = Response(b"x" * (dashboard.PACKED_ABOVE_BYTES + 1))
+    packed = dashboard.pack(request(sec_fetch_site=site, accept_encoding="gzip"), page)
     assert ("content-encoding" in packed.headers) == is_packed
 
 
@@ -221,6 +234,6 @@ async def test_the_source_of_a_mail_is_shown_to_who_reaches_it(db: Database) -> 
         return make_caller(tx, Reach(own.account_id)), put_mail(tx, own).id, put_mail(tx, other).id
 
     caller, own, other = await db.write(put)
-    assert "Subject:" in await thread.read_raw(desk_of(db, caller), own)
+    assert "Subject:" in await thread.read_raw(context_of(db, caller), own)
     with pytest.raises(NotFound):
-        await thread.read_raw(desk_of(db, caller), other)
+        await thread.read_raw(context_of(db, caller), other)

@@ -6,12 +6,12 @@ from postroom.accounts import pods
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.reach import Reach
 from postroom.errors import DraftChanged, NotFound
+from postroom.fields import Span
 from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
-from postroom.storage.pages import Span
 from tests.doubles import START
 from tests.stored import SERVICE, make_inbox
 

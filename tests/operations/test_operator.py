@@ -13,6 +13,7 @@ from postroom.accounts.rules import pauses
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.operations import operator
+from postroom.operations.operator import AccountChange
 from postroom.operations.people import feedback
 from postroom.queue import deliveries
 from postroom.storage.database import Database, Tx
@@ -24,10 +25,16 @@ Verb = Callable[[Tx, Caller], object]
 NOBODY = "acc_1"
 # Each is refused before anything is looked up: what it names is not there.
 VERBS: dict[str, Verb] = {
-    "create_account": lambda tx, who: operator.create_account(tx, who, "new", "free", "pr_x", START),
-    "change_account": lambda tx, who: operator.change_account(tx, who, NOBODY, "new", "free", None, START),
+    "create_account": lambda tx, who: operator.create_account(tx, who, "new", "free", None, "pr_x", START),
+    "change_account": lambda tx, who: operator.change_account(tx, who, NOBODY, AccountChange("new"), START),
     "delete_account": lambda tx, who: operator.delete_account(tx, who, NOBODY, "new", START),
-    "add_login_link": lambda tx, who: operator.add_login_link(tx, who, NOBODY, "token", START),
+    "add_login_link": lambda tx, who: operator.add_login_link(tx, who, NOBODY, "token", True, START),
+    "add_login_link_of_user": lambda tx, who: operator.add_login_link_of_user(
+        tx, who, NOBODY, "ann@x.example", "token", START
+    ),
+    "change_limits": lambda tx, who: operator.change_limits(tx, who, NOBODY, {}, START),
+    "create_key": lambda tx, who: operator.create_key(tx, who, NOBODY, "new", "pr_x", START),
+    "revoke_key": lambda tx, who: operator.revoke_key(tx, who, NOBODY, "key_1", START),
     "pause_account": lambda tx, who: operator.pause_account(tx, who, NOBODY, "http://x", START),
     "resume_account": lambda tx, who: operator.resume_account(tx, who, NOBODY, START),
     "retry_lane": lambda tx, who: operator.retry_lane(tx, who, "there.example", START),
@@ -85,15 +92,17 @@ async def test_nobody_else_may_do_any_of_it(db: Database, owner: Caller) -> None
 
 async def test_the_log_of_an_account_tells_what_its_operator_did(db: Database, owner: Caller) -> None:
     def act(tx: Tx) -> str:
-        made = operator.create_account(tx, owner, "tenant", "free", "pr_first", START).id
-        operator.change_account(tx, owner, made, "tenant", "free", None, START)  # nothing is another
-        operator.change_account(tx, owner, made, "renamed", "free", None, START)
-        operator.change_account(tx, owner, made, "renamed", "business", 10, START)
+        made = operator.create_account(tx, owner, "tenant", "free", None, "pr_first", START).id
+        operator.change_account(
+            tx, owner, made, AccountChange("tenant", "free", None), START
+        )  # nothing is another
+        operator.change_account(tx, owner, made, AccountChange("renamed"), START)
+        operator.change_account(tx, owner, made, AccountChange("renamed", "business", 10), START)
         operator.pause_account(tx, owner, made, "http://x", START)
         assert pauses.find(tx, made) is not None
         operator.resume_account(tx, owner, made, START)
         assert pauses.find(tx, made) is None
-        operator.add_login_link(tx, owner, made, "token", START)
+        operator.add_login_link(tx, owner, made, "token", False, START)
         return made
 
     made = await db.write(act)
@@ -118,7 +127,7 @@ async def test_the_log_of_an_account_tells_what_its_operator_did(db: Database, o
 async def test_an_account_goes_only_by_its_name_and_the_operators_own_log_keeps_that(
     db: Database, owner: Caller
 ) -> None:
-    made = await db.write(operator.create_account, owner, "tenant", "free", "pr_first", START)
+    made = await db.write(operator.create_account, owner, "tenant", "free", None, "pr_first", START)
     with closing(db.listen(inboxes.GONE)) as ear:
         with pytest.raises(BadRequest):
             await db.write(operator.delete_account, owner, made.id, "tenants", START)

@@ -7,8 +7,8 @@ import pytest
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.events import events, webhooks
-from postroom.events.events import Event
+from postroom.events import event_log, webhooks
+from postroom.events.event_log import Event
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import webhooks as verbs
 from postroom.operations.webhooks import NewWebhook
@@ -27,9 +27,9 @@ def prepare(tx: Tx) -> tuple[Inbox, Caller, Event]:
     caller = make_caller(tx, Reach(inbox.account_id))
     verbs.put_webhook(tx, caller, HOOK, START)
     put_mail(tx, inbox)
-    event_id = events.last_id(tx, caller.reach)
+    event_id = event_log.last_id(tx, caller.reach)
     assert event_id is not None
-    event = events.find(tx, event_id)
+    event = event_log.find(tx, event_id)
     assert event is not None
     return inbox, caller, event
 
@@ -92,7 +92,9 @@ async def test_secrets_are_made_anew_and_shown_once_but_never_in_the_log(db: Dat
         ("webhook.set", inbox.account_id, None, None),
         ("webhook.removed", inbox.account_id, None, None),
     ]
-    log = await db.read(lambda tx: str([tuple(row.values()) for row in tx.all("select * from audit")]))
+    log = await db.read(
+        lambda tx: str([(row["before"], row["after"]) for row in tx.all("select * from audit")])
+    )
     assert "whsec" in first
     assert first not in log
     assert second not in log

@@ -15,7 +15,7 @@ from postroom.mailbox.messages import Message
 from postroom.resources import Resources
 from postroom.storage.database import Database, Tx
 from postroom.web.call import Call
-from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.page_context import PageContext
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.stored import put_mail
@@ -23,7 +23,7 @@ from tests.stored import put_mail
 CONFIG = settings(Path("nowhere"))
 
 
-def desk_of(db: Database, caller: Caller, query: str = "") -> Desk:
+def context_of(db: Database, caller: Caller, query: str = "") -> PageContext:
     unused = cast(Any, None)
     resources = Resources(CONFIG, db, unused, FakeClock(), unused, asyncio.Event())
     scope = {"type": "http", "method": "GET", "path": "/app", "query_string": query.encode(), "headers": []}
@@ -42,7 +42,7 @@ def desk_of(db: Database, caller: Caller, query: str = "") -> Desk:
         user_id=caller.user_id,
         pod_id=caller.pod_id,
     )
-    return Desk(Call(resources, caller, Request(scope), unused, None), session, unused)
+    return PageContext(Call(resources, caller, Request(scope), unused, None), session, unused)
 
 
 def put_held(
