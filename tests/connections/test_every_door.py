@@ -60,7 +60,10 @@ def mailgun() -> Door:
             made.mailgun(KEY, seconds=SECONDS - 13 * 3600),
             made.mailgun(KEY, OTHER_MAIL),  # with the token of the good one
         ],
-        broken=[(no_mail, "/mime"), (with_body(made.mailgun(KEY), made.mailgun(KEY).body[:-9]), "no end")],
+        broken=[
+            (no_mail, "/mime"),
+            (with_body(made.mailgun(KEY), made.mailgun(KEY).body[:-9]), "incomplete"),
+        ],
         bounce=made.mailgun_event(event | unknown, KEY),
         complaint=made.mailgun_event(complained, KEY, token="d" * 50),
     )
