@@ -201,7 +201,7 @@ def test_a_reviewer_is_told_how_many_more_have_to_approve() -> None:
     assert (shown.approved_by, shown.decided_by, shown.note) == ([given.actor], given.actor, "fine")
     said = {"approvalsNeeded": 3, "approvedBy": ["ann"], "state": "held"}
     assert "2 more" in approvals.told_of(said)
-    assert "on its way" in approvals.told_of({**said, "state": "approved"})
+    assert "It is sent" in approvals.told_of({**said, "state": "approved"})
 
 
 def test_from_what_was_decided_the_list_goes_on_to_the_next_or_back() -> None:
