@@ -14,6 +14,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.operations.callers import caller_of_key, make_caller
+from tests.refusals import refuses
 from tests.stored import make_inbox
 
 
@@ -35,12 +36,12 @@ async def test_a_key_makes_none_that_reaches_further(db: Database, inbox: Inbox)
         of_pod = make_caller(tx, Reach(account_id, one))
         make(tx, of_pod, Reach(account_id, one))
         for wider in (Reach(account_id), Reach(account_id, two), inbox.reach, Reach("acc_2", one)):
-            with pytest.raises(Forbidden):
+            with refuses(Forbidden):
                 make(tx, of_pod, wider)
         of_inbox = make_caller(tx, inbox.reach)
         make(tx, of_inbox, inbox.reach)
         for wider in (Reach(account_id, inbox.pod_id), Reach(account_id, inbox.pod_id, "inb_other")):
-            with pytest.raises(Forbidden):
+            with refuses(Forbidden):
                 make(tx, of_inbox, wider)
 
     await db.write(run)
@@ -53,18 +54,18 @@ async def test_a_key_makes_none_that_may_more_or_lives_longer(db: Database, inbo
         assert make(tx, maker, whole).permissions == ("read", "manage")
         assert make(tx, maker, inbox.reach).permissions == ("read",)
         for more in (("read", "send"), ("approve",)):
-            with pytest.raises(Forbidden):
+            with refuses(Forbidden):
                 make(tx, maker, whole, *more)
         keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), expires_at=START + DAY))
         assert make(tx, maker, whole).expires_at == START + DAY
         assert make(tx, maker, whole, ends_at=START + DAY).expires_at == START + DAY
         assert make(tx, maker, whole, ends_at=START + 1).expires_at == START + 1
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             make(tx, maker, whole, ends_at=START + DAY + 1)
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             make(tx, maker, whole, ends_at=START)
         keys.remove(tx, maker.key_id)
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             make(tx, maker, whole)
 
     await db.write(run)
@@ -111,7 +112,7 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
         worded = make_caller(tx, whole)
         keys.set_v0_permissions(tx, worded.key_id, ["inbox_read"])
         make_caller(tx, Reach(make_inbox(tx, "other").account_id))
-        with pytest.raises(LastKey):
+        with refuses(LastKey):
             key_rules.require_another_manager(tx, last, START + 1)
         key_rules.require_another_manager(tx, last, START)  # one ends only then
         make_caller(tx, whole, "manage")
@@ -125,6 +126,6 @@ def test_a_person_is_bound_by_no_rule_of_the_key_behind_him() -> None:
     for bound in (replace(caller, approval="{}"), replace(caller, limits="{}")):
         assert bound.is_bound
         assert not replace(bound, is_person=True).is_bound
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             key_rules.require_may_bind(bound)
     key_rules.require_may_bind(caller)

@@ -13,6 +13,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
+from tests.refusals import refuses
 from tests.stored import make_inbox, put_delivery, put_mail
 
 FRIEND, STRANGER = "ann@friend.example", "bob@stranger.example"
@@ -73,7 +74,7 @@ async def test_a_rule_is_there_once_counted_once_and_removed_from_its_level(
         )
         assert first == again
         assert inboxes.find_under_policy(tx, [inbox.id]) == {inbox.id}
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             policy.remove_rule(tx, Reach(inbox.account_id), first.id)
         policy.remove_rule(tx, inbox.reach, first.id)
         assert inboxes.find_under_policy(tx, [inbox.id]) == set()  # no level is left that restricts
@@ -81,7 +82,7 @@ async def test_a_rule_is_there_once_counted_once_and_removed_from_its_level(
             rule = policy.add_rule(tx, scope, policy.INBOUND, policy.BLOCK, "evil.example", START)
             assert inboxes.find_under_policy(tx, [inbox.id]) == {inbox.id}, scope
             policy.remove_rule(tx, scope, rule.id)
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.TRUST, FRIEND, START)
 
     await db.write(run)
@@ -92,7 +93,7 @@ async def test_a_level_has_a_thousand_rules_and_no_more(db: Database, inbox: Inb
         policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "one.example", START)
         tx.run("update policies set rule_count = :count", count=policy.RULES_LIMIT - 1)
         policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "last.example", START)
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "more.example", START)
 
     await db.write(run)
@@ -153,7 +154,7 @@ async def test_strangers_count_once_a_day_and_a_budget_holds_also_for_old_inboxe
         old = START - limits.COLD_LIMIT_ENDS_AFTER
         for budget, made_at, more in ((two, old, AccountLimits()), (none, old + 1, allowed)):
             limits.require_cold_limit(tx, inbox.id, made_at, budget, [STRANGER, FRIEND], START, more)
-            with pytest.raises(ColdOutreachLimit):
+            with refuses(ColdOutreachLimit):
                 limits.require_cold_limit(
                     tx, inbox.id, made_at, budget, [FRIEND, "carol@x.example"], START, more
                 )

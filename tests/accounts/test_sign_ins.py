@@ -15,6 +15,7 @@ from postroom.errors import BadRequest, NotFound, Unauthorized
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.operations.callers import caller_of_key, make_caller, make_user
+from tests.refusals import refuses
 from tests.stored import make_inbox
 
 ORIGIN = SignInOrigin("192.0.2.7", "browser")
@@ -62,7 +63,7 @@ async def test_a_session_is_ended_within_reach_alone(db: Database, account_id: s
         found = sessions.find(tx, token, START)
         assert found is not None
         for elsewhere in (Reach(account_id, two), Reach(make_inbox(tx, "other").account_id)):
-            with pytest.raises(NotFound):
+            with refuses(NotFound):
                 sessions.remove(tx, elsewhere, found[0].id)
         sessions.remove(tx, Reach(account_id, one), found[0].id)
         assert sessions.find(tx, token, START) is None
@@ -106,7 +107,7 @@ async def test_a_link_is_for_a_whole_key_of_a_program_and_good_once_until_its_en
         make_caller(tx, whole, "read", "manage")
         make_caller(tx, Reach(account_id, pods.add(tx, account_id, None, "one", START).id))
         ended = keys.add(tx, account_id, None, "x", keys.new_token(), START, expires_at=START + 1)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             sessions.add_link(tx, account_id, False, "first", START + 1)
         sessions.add_link(tx, account_id, False, "first", START)
         link = sessions.find_link(tx, "first", START)
@@ -141,12 +142,12 @@ async def test_a_link_by_mail_is_for_its_browser_and_not_sent_too_often(
             assert mail_links.ask(tx, user, "browser", f"link {number}", START)
         assert not mail_links.ask(tx, user, "browser", "too many", START)
         assert mail_links.ask(tx, user, "browser", "later", START + HOUR)
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             mail_links.take(tx, "link 0", "another", START)
         assert mail_links.take(tx, "link 0", "browser", START).id == user.id
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             mail_links.take(tx, "link 0", "browser", START)
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             mail_links.take(tx, "link 1", "browser", START + mail_links.SIGN_IN_LIFETIME)
 
     await db.write(run)
@@ -157,7 +158,7 @@ async def test_a_challenge_comes_back_once_from_its_holder_for_its_purpose(db: D
         end = START + challenges.LIFETIME
         for token in ("one", "two", "three"):
             challenges.add(tx, challenges.ADD_PASSKEY, token, "holder", START, "more words")
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             challenges.take(tx, challenges.USE_PASSKEY, "one", "holder", START)
         assert challenges.take(tx, challenges.ADD_PASSKEY, "one", "holder", end - 1) == "more words"
         for token, holder, now in (
@@ -165,7 +166,7 @@ async def test_a_challenge_comes_back_once_from_its_holder_for_its_purpose(db: D
             ("two", "another", START),
             ("three", "holder", end),
         ):
-            with pytest.raises(Unauthorized):
+            with refuses(Unauthorized):
                 challenges.take(tx, challenges.ADD_PASSKEY, token, holder, now)
 
     await db.write(run)
@@ -177,16 +178,16 @@ async def test_a_passkey_is_of_its_user_and_no_copy_of_it_signs_in(db: Database,
         other, _ = make_user(tx, account_id, "ben", VIEWER)
         known = passkeys.add(tx, user, "credential", b"key", 1, "", START)
         assert known.name == passkeys.DEFAULT_NAME
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             passkeys.add(tx, other, "credential", b"key", 1, "", START)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             passkeys.get(tx, other.id, known.id)
         passkeys.mark_used(tx, known, 2, START)
-        with pytest.raises(Unauthorized):
+        with refuses(Unauthorized):
             passkeys.mark_used(tx, known, 2, START)
         for number in range(passkeys.PASSKEYS_OF_A_USER - 1):
             passkeys.add(tx, user, f"credential {number}", b"key", 0, "", START)
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             passkeys.add(tx, user, "one more", b"key", 0, "", START)
 
     await db.write(run)

@@ -15,10 +15,10 @@ from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.events import event_log, webhooks
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.operations.people import sign_in
+from postroom.operations.people import notifications, sign_in
 from postroom.outward.notices import letters
 from postroom.storage.database import Database, Tx
-from postroom.web.dashboard import live, page_context
+from postroom.web.dashboard import delayed_operations, live, page_context
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.operator import accounts as account_page
 from postroom.web.dashboard.operator import health, queue
@@ -32,6 +32,7 @@ from postroom.web.dashboard.settings import users as people_page
 from tests.dashboard.contexts import CONFIG, context_of, put_held
 from tests.doubles import START
 from tests.operations.callers import make_caller, make_user
+from tests.refusals import refuses
 from tests.stored import make_inbox, put_delivery, put_mail
 
 
@@ -74,7 +75,7 @@ async def test_what_waits_is_listed_within_reach_without_pauses_and_what_is_on_i
         assert subjects(tx, account, key="key_2") == (["Two"], 1)
         assert subjects(tx, tenant) == (["Two"], 1)
         assert subjects(tx, tenant, inbox_id=common.id) == ([], 0)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             approvals.read_card(tx, context_of(db, of_pod(tx, common)), two.id)
         assert page_context.read_layout(tx, context_of(db, account)).held == 2
         assert page_context.read_layout(tx, context_of(db, tenant)).held == 1
@@ -143,9 +144,9 @@ async def test_events_are_of_what_is_reached_and_posted_again_by_who_manages(
         [event] = log_page.list_events(tx, account, EventFilter(message=message.id))
         assert log_page.get_event(tx, account, event.id).id == event.id
         assert log_page.list_events(tx, tenant, EventFilter()) == []
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             log_page.get_event(tx, tenant, event.id)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             log_page.list_events(tx, tenant, EventFilter(message=message.id))
         assert len(log_page.read_targets(tx, account)) == 1
         assert log_page.read_targets(tx, tenant) == []
@@ -176,7 +177,7 @@ async def test_pages_of_the_operator_are_read_by_nobody_else(
         operator = context_of(db, whole(tx, common))
         for read in PAGES:
             for caller in (whole(tx, second), of_pod(tx, own), whole(tx, common, "read")):
-                with pytest.raises(Forbidden):
+                with refuses(Forbidden):
                     read(tx, context_of(db, caller))
         assert queue.read_queue(tx, operator)[1] == 1  # of all accounts
 
@@ -210,7 +211,7 @@ async def test_somebody_works_in_one_of_the_own_pods_alone(db: Database, places:
 
     def run(tx: Tx) -> None:
         _, person = make_user(tx, own.account_id, "ann", users.VIEWER, own.pod_id)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             sign_in.choose_pod(tx, person, common.pod_id, START)
         sign_in.choose_pod(tx, person, own.pod_id, START)
 
@@ -281,10 +282,26 @@ async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
         assert (seen.wants(event), known) == (True, event.position)
         narrow, _ = live.admit(tx, tokens["pod"], "", START)
         assert not narrow.wants(event)
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             live.admit(tx, tokens["blind"], "", START)
         for token in ("", "unknown"):
-            with pytest.raises(Unauthorized):
+            with refuses(Unauthorized):
                 live.admit(tx, token, "", START)
+
+    await db.write(run)
+
+
+async def test_one_who_is_told_is_removed_and_the_others_of_the_same_kind_stay(
+    db: Database, places: tuple[Inbox, Inbox]
+) -> None:
+    def run(tx: Tx) -> None:
+        caller = whole(tx, places[0])
+        addresses = [f"{name}@elsewhere.example" for name in ("ann", "ben")]
+        targets = [notifications.TargetBody("email", address, ["held"]) for address in addresses]
+        body = notifications.NotificationsBody(targets)
+        notifications.put_notifications(tx, caller, body, CONFIG, START)
+        delayed_operations.remove_target(tx, caller, "email", addresses[0], CONFIG, START)
+        left = notifications.get_notifications(tx, caller).targets
+        assert [each.target for each in left] == addresses[1:]
 
     await db.write(run)

@@ -20,6 +20,7 @@ from tests.conftest import settings
 from tests.doubles import START
 from tests.mail.keys import signing_key
 from tests.operations.callers import ADDRESS, make_caller, recorded
+from tests.refusals import refuses
 from tests.stored import put_delivery, put_mail
 
 CONFIG = settings(Path("nowhere"))
@@ -108,19 +109,19 @@ async def test_the_servers_own_domain_is_for_who_runs_the_server(db: Database) -
     def run(tx: Tx) -> None:
         other = make_caller(tx, Reach(accounts.add(tx, "second", "free", START + 1).id))
         own, warm = domains.SERVICE_ID, DomainChange(warm_up=True)
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             verbs.change_domain(tx, other, own, warm, CONFIG, START)
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             verbs.require_rotatable(tx, other, own, CONFIG)
         verbs.change_domain(tx, owner, own, warm, CONFIG, START)
         for relay in (RELAY, None):
-            with pytest.raises(BadRequest):
+            with refuses(BadRequest):
                 verbs.change_domain(tx, owner, own, DomainChange(relay), CONFIG, START)
-        with pytest.raises(NotFound):
+        with refuses(NotFound):
             verbs.get_domain(tx, make_caller(tx, Reach(owner.account_id, pod_id)), own, CONFIG, START)
-        with pytest.raises(ApiError):
+        with refuses(ApiError):
             verbs.delete_domain(tx, owner, own, START)
-        with pytest.raises(InvalidDomain):
+        with refuses(InvalidDomain):
             verbs.read_name(NewDomain(CONFIG.domain.upper()), CONFIG)
 
     await db.write(run)

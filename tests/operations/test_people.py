@@ -21,6 +21,7 @@ from postroom.storage.database import Database, Tx
 from tests.conftest import settings
 from tests.doubles import START
 from tests.operations.callers import ADDRESS, make_caller, make_user, recorded
+from tests.refusals import refuses
 from tests.stored import make_inbox
 
 CONFIG = settings(Path("nowhere"))
@@ -63,10 +64,10 @@ async def test_an_admin_does_nothing_to_owners_by_himself_or_by_a_key(db: Databa
                 lambda who=caller: verbs.delete_user(tx, who, owner.id, START),
                 lambda who=caller: verbs.invite_user(tx, who, invited.id, CONFIG, START),
             ):
-                with pytest.raises(Forbidden):
+                with refuses(Forbidden):
                     attempt()
         few = make_caller(tx, Reach(account_id), "read", "manage")
-        with pytest.raises(Forbidden):
+        with refuses(Forbidden):
             verbs.change_user(tx, few, viewer.id, UserChange(role="approver"), START)
 
     await db.write(run)
@@ -79,15 +80,15 @@ async def test_the_last_owner_who_can_sign_in_stays_one(db: Database, inbox: Inb
         caller = make_caller(tx, Reach(account_id))
         last, _ = make_user(tx, account_id, "olga", OWNER)
         invited = users.add(tx, account_id, "ines@elsewhere.example", "", OWNER, (), users.INVITED, START)
-        with pytest.raises(LastOwner):
+        with refuses(LastOwner):
             verbs.change_user(tx, caller, last.id, UserChange(role="admin"), START)
-        with pytest.raises(LastOwner):
+        with refuses(LastOwner):
             verbs.delete_user(tx, caller, last.id, START)
         verbs.change_user(tx, caller, last.id, UserChange(name="Olga"), START)
         verbs.delete_user(tx, caller, invited.id, START)
         second, _ = make_user(tx, account_id, "otto", OWNER)
         verbs.change_user(tx, caller, last.id, UserChange(role="viewer"), START)
-        with pytest.raises(LastOwner):
+        with refuses(LastOwner):
             verbs.delete_user(tx, caller, second.id, START)
 
     await db.write(run)
@@ -122,7 +123,7 @@ async def test_with_other_pods_or_less_to_do_sessions_and_keys_beyond_them_end(
         verbs.change_user(tx, caller, user.id, UserChange(role="viewer"), START)
         assert are_in(tx, signed_in) == [False]
         assert are_keys(tx, *made) == [False, True, False, False]
-        with pytest.raises(BadRequest):  # an owner has no pods of his own
+        with refuses(BadRequest):  # an owner has no pods of his own
             verbs.change_user(tx, caller, user.id, UserChange(role="owner", pod_ids=[two.id]), START)
 
     await db.write(run)
@@ -203,13 +204,13 @@ async def test_people_are_of_their_account_and_live_elsewhere(db: Database, inbo
             lambda: verbs.invite_user(tx, caller, stranger.id, CONFIG, START),
         )
         for attempt in attempts:
-            with pytest.raises(NotFound):
+            with refuses(NotFound):
                 attempt()
         here = NewUser("ann@postroom.localhost", "viewer")
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             verbs.create_user(tx, caller, here, CONFIG, START)
         active, _ = make_user(tx, inbox.account_id, "bea", VIEWER)
-        with pytest.raises(ApiError):
+        with refuses(ApiError):
             verbs.invite_user(tx, caller, active.id, CONFIG, START)
 
     await db.write(run)

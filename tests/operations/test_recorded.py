@@ -8,8 +8,10 @@ import pytest
 from msgspec import UNSET
 
 from postroom.accounts import pods
+from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
 from postroom.errors import BadRequest, Forbidden, NotFound
 from postroom.events import webhooks
 from postroom.mailbox import inboxes, messages
@@ -30,6 +32,7 @@ from postroom.storage.database import Database, Tx
 from tests.conftest import settings
 from tests.doubles import START
 from tests.operations.callers import ADDRESS, Recorded, make_caller, recorded
+from tests.refusals import refuses
 from tests.stored import make_inbox, put_mail
 
 CONFIG = settings(Path("nowhere"))
@@ -117,7 +120,7 @@ async def test_a_change_of_the_account_is_recorded_and_searches_make_sense(
     assert (action, was["name"], shown["name"]) == ("account.changed", before, "renamed")
     twice = [pod_verbs.SavedSearch("same", "one"), pod_verbs.SavedSearch("same", "two")]
     for wrong in (twice, [pod_verbs.SavedSearch("wrong", "is:nothing-known")]):
-        with pytest.raises(BadRequest):
+        with refuses(BadRequest):
             await db.write(
                 pod_verbs.change_account, caller, pod_verbs.AccountChange(saved_searches=wrong), START
             )
@@ -159,7 +162,7 @@ async def test_a_rule_is_of_its_level_and_each_change_of_a_policy_is_recorded(
     def run(tx: Tx) -> None:
         rule = policies.NewRule("block", "evil.example", "inbound")
         made = policies.add_policy_rule(tx, caller, inbox.reach, rule, START)
-        with pytest.raises(NotFound):  # it is of the inbox
+        with refuses(NotFound):  # it is of the inbox
             policies.delete_policy_rule(tx, caller, Reach(inbox.account_id, inbox.pod_id), made.id, START)
         policies.delete_policy_rule(tx, caller, inbox.reach, made.id, START)
         mode = policies.ModeChange("allowlist", "outbound")
@@ -179,6 +182,19 @@ async def test_a_pause_is_recorded_where_it_holds(db: Database, inbox: Inbox, ca
     assert await db.read(recorded, inbox.account_id) == at(
         inbox.reach, ("pause.begun", inbox.id), ("pause.ended", inbox.id)
     )
+
+
+async def test_after_a_pause_that_the_server_began_an_inbox_is_counted_anew(
+    db: Database, inbox: Inbox, caller: Caller
+) -> None:
+    def reactivated_at(tx: Tx) -> object:
+        row = tx.one("select reactivated_at from inboxes where id = :id", id=inbox.id)
+        return row and row["reactivated_at"]
+
+    for reason, moment in ((None, 0), ("complaints", START + 2)):
+        await db.write(pauses.add, inbox.account_id, inbox.id, THE_SERVER, START, reason)
+        await db.write(holds.delete_pause, caller, inbox.reach, START + 2)
+        assert await db.read(reactivated_at) == moment
 
 
 async def test_mail_that_is_deleted_is_recorded_within_its_inbox(
@@ -239,9 +255,9 @@ async def test_trust_is_given_by_who_reaches_the_account_and_is_bound_by_nothing
         bound = msgspec.structs.replace(caller, approval='{"when":["always"]}')
         narrow = make_caller(tx, Reach(inbox.account_id, inbox.pod_id))
         for who in (bound, narrow):
-            with pytest.raises(Forbidden):
+            with refuses(Forbidden):
                 policies.add_policy_rule(tx, who, inbox.reach, trust, START)
-            with pytest.raises(Forbidden):
+            with refuses(Forbidden):
                 policies.put_policy(tx, who, inbox.reach, policies.PolicyChange(outbound=given), START)
         policies.add_policy_rule(tx, caller, inbox.reach, trust, START)
 
