@@ -1,4 +1,4 @@
-"""The door of the front office: who gets in, what ends a session, and what a page carries."""
+"""The door of the dashboard: who gets in, what ends a session, and what a page carries."""
 
 import asyncio
 import contextlib
@@ -114,7 +114,9 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
         assert next_page < 20_000
 
 
-async def test_a_link_opens_the_office_once_within_a_day_and_a_key_of_one_inbox_never(server: Server) -> None:
+async def test_a_link_opens_the_dashboard_once_within_a_day_and_a_key_of_one_inbox_never(
+    server: Server,
+) -> None:
     link = await new_link(server)
     async with browser(server) as first, browser(server) as second:
         assert link in (await first.get("/app/sign-in", params={"link": link})).text

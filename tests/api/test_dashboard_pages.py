@@ -1,4 +1,4 @@
-"""The pages of the front office show and do what the interface does, with the same rights."""
+"""The pages of the dashboard show and do what the interface does, with the same rights."""
 
 import re
 

@@ -70,7 +70,7 @@ def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House,
     wait_until_live(page)
     late: list[Route] = []
     sockets: list[str] = []
-    page.route("**/office*.js", lambda route: late.append(route))
+    page.route("**/dashboard*.js", lambda route: late.append(route))
     page.on("websocket", lambda socket: sockets.append(socket.url))
     with page.expect_response(re.compile("htmx.*js")):
         page.goto(f"{running.base_url}/app/sessions?again", wait_until="commit")
