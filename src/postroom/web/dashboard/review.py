@@ -104,8 +104,13 @@ class ReviewPage(LinkPage):
         resources = self._resources
         await resources.db.write(
             reviewers.decide_by_link,
-            *(token, word, seen, reviewers.read_note(note)),
-            *(resources.config.base_url, resources.now(), client_address(request)),
+            token,
+            word,
+            seen,
+            reviewers.read_note(note),
+            resources.config.base_url,
+            resources.now(),
+            client_address(request),
         )
         review = await resources.db.read(reviewers.find_review, token)
         return self._page(200, "Decided", said=told(review.hold, word))

@@ -17,15 +17,17 @@ EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, counted each time they
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"))
 DEPTH = 100
 # A mail may choose its colours and sizes, and nothing that could overlay something else.
-STYLES = {
-    *("color", "background-color", "font", "font-family", "font-size", "font-style", "font-weight"),
-    *("line-height", "letter-spacing", "text-align", "text-decoration", "text-transform", "white-space"),
-    *("width", "max-width", "min-width", "height", "max-height", "margin", "margin-top", "margin-bottom"),
-    *("margin-left", "margin-right", "padding", "padding-top", "padding-bottom", "padding-left"),
-    *("padding-right", "border", "border-top", "border-bottom", "border-left", "border-right"),
-    *("border-color", "border-style", "border-width", "border-radius", "border-collapse", "border-spacing"),
-    *("vertical-align", "display", "list-style-type", "table-layout"),
-}
+STYLES = set(
+    """
+    color background-color font font-family font-size font-style font-weight line-height
+    letter-spacing text-align text-decoration text-transform white-space width max-width
+    min-width height max-height margin margin-top margin-bottom margin-left margin-right
+    padding padding-top padding-bottom padding-left padding-right border border-top
+    border-bottom border-left border-right border-color border-style border-width
+    border-radius border-collapse border-spacing vertical-align display list-style-type
+    table-layout
+    """.split()
+)
 LAYOUT = {
     "align",
     "valign",
@@ -53,8 +55,15 @@ def _cleaner(with_pictures: bool) -> nh3.Cleaner:
     return nh3.Cleaner(
         tags=(nh3.ALLOWED_TAGS - {"map", "area", "bdo"}) | {"font", "big"},
         clean_content_tags={
-            *("script", "style", "title", "noscript", "template"),
-            *("svg", "math", "iframe", "object"),
+            "script",
+            "style",
+            "title",
+            "noscript",
+            "template",
+            "svg",
+            "math",
+            "iframe",
+            "object",
         },
         attributes=ATTRIBUTES,
         filter_style_properties=STYLES,

@@ -65,8 +65,15 @@ def to_rows(entries: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
     for each in entries:
         actor = each["actor"]
         yield (
-            *(each["at"], actor["name"] or actor["type"], actor["id"], each["address"], each["action"]),
-            *(each["count"], each["target"], written(each["before"]), written(each["after"])),
+            each["at"],
+            actor["name"] or actor["type"],
+            actor["id"],
+            each["address"],
+            each["action"],
+            each["count"],
+            each["target"],
+            written(each["before"]),
+            written(each["after"]),
         )
 
 
