@@ -31,7 +31,7 @@ _named_by_hash = re.compile(r"[0-9a-f]{64}-[0-9a-f]{16}")
 
 
 class DamagedBlob(InternalError):
-    """The stored bytes do not match their hash."""
+    """The stored bytes do not match their hash, or the disk cannot read them."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class DamagedBlob(InternalError):
 
 
 class BlobPart(Struct, frozen=True):
-    """A file inside a large mail, stored separately for a while: no row names it, so it is swept later."""
+    """A file inside a large mail, stored apart for a while: no row names it, so it is swept as an orphan."""
 
     name: str
     filename: str
@@ -55,9 +55,9 @@ class Blobs(Protocol):
         ...
 
     def put(self, content: bytes) -> str:
-        """Durable on return. The name holds the hash of the content, and is new even for content seen before:
+        """Durable on return. The name holds the hash of the content, and is new even for content seen before.
 
-        so removing a blob is safe, since nothing else can have begun to use it.
+        So a blob can be removed: nothing else can have begun to use it meanwhile.
         """
         ...
 
@@ -88,7 +88,7 @@ class Blobs(Protocol):
         ...
 
     def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
-        """A temporary link to the part in the store itself; made if missing. None if it has no links."""
+        """A temporary link to the part in the store, made if missing. None if the store has no links."""
         ...
 
 

@@ -11,7 +11,7 @@ from postroom.storage.database import StorageError
 
 LOCK_NAME = "postroom.lock"
 DATABASE_NAME = "postroom.db"
-PAUSES, PAUSE_SECONDS = 200, 0.01  # while the holder's process is gone
+PAUSES, PAUSE_SECONDS = 200, 0.01  # how often to try while the process named in the lock is gone
 
 
 class FolderLock:
@@ -88,9 +88,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def require_no_lost_database(folder: Path) -> None:
-    """Large mails and journals without their database belong to a server whose database was lost:
+    """Raises if large mails or journals are there without the database that names them: it was lost.
 
-    a fresh start would remove them as orphans.
+    A start with a new database would remove them as orphans.
     """
     database = folder / DATABASE_NAME
     if database.is_file() and database.stat().st_size:

@@ -143,8 +143,8 @@ class Database(IndexStore, Protocol):
     ) -> T:
         """Like write, for a function that takes many items at once and returns a result for each.
 
-        Items that wait together are one call. If that fails, each is tried alone. Under load an item waits
-        for others for up to `patience_seconds`.
+        Items that wait together are one call. If that fails, its halves are tried, down to single items.
+        Under load an item waits for others for up to `patience_seconds`.
         """
         ...
 

@@ -30,7 +30,8 @@ RETRY_SPREAD_SECONDS = 0.02  # two that deadlocked would do so again if both res
 # If items failed together at a locked row, halving finds those that need it: how long and how often.
 HALF_MILLISECONDS = 5
 HALVES = 7
-# While a row is known to be locked, others probably are too: such calls go to the lock waiters at once.
+# While a row is known to be locked, others probably are too: a call waits only so long for one, and then
+# goes to the lock waiters.
 HELD_MILLISECONDS = 2
 
 

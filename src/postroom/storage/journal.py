@@ -13,7 +13,7 @@ HEAD_BYTES = 8  # the length of a record and its checksum
 
 
 class Journal:
-    """For what is written rarely. A reader may find a record twice."""
+    """For what is written rarely. A reader may find a record twice, and must tolerate that."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -78,7 +78,7 @@ class S3Blobs(BlobsByHash):
 
     def remove(self, name: str) -> None:
         with away_is_unavailable():
-            self._store.delete(_path(name))  # what is not there is gone
+            self._store.delete(_path(name))  # a missing blob is no error
 
     def names(self, older_than_seconds: float) -> Iterator[str]:
         newest = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

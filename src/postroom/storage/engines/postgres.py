@@ -45,7 +45,7 @@ T = TypeVar("T")
 WRITERS = 1
 READERS = 8
 LONG_READERS = 2
-LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
+LONG_PATIENCE_SECONDS = 60.0  # each long read sets its own limit
 UNFINISHED_MOVE = "moving_tables"  # the progress of a move into this database; dropped at its end
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 # A batch locks rows of many accounts, so it hardly waits for one that another node has locked.
@@ -256,7 +256,7 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 
 class PostgresDatabase:
     def __init__(self, url: str, first: PostgresSession) -> None:
-        """The first session becomes the writer: each is a process of PostgreSQL."""
+        """The first session becomes the writer: each session costs a process of PostgreSQL."""
         self._bells = Bells()
         self._url = url
         self._connections = first.connections
@@ -344,7 +344,7 @@ def _migrate(url: str, now: int, may_create: bool) -> PostgresSession:
         _require_moved(session.tx)
         if not may_create:
             _require_tables(session.tx)
-        session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it as well
+        session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing also releases it
         migrate(session, now)
         session.tx.run("select pg_advisory_unlock(:lock)", lock=MIGRATION_LOCK)
         session.limit(LIMITS_OF_WRITERS)

@@ -20,7 +20,7 @@ from postroom.storage.engines.postgres_connections import PostgresConnection, Po
 
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 0.25
-STILL_THERE_SECONDS = 2.0  # how often a listening connection is checked
+STILL_THERE_SECONDS = 2.0  # after so long without a ring the connection is checked
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
 # One text: an array of so many would be quoted on one side and parsed on the other.
@@ -30,7 +30,7 @@ MOST_WAITING = 100_000
 
 
 class BellRelay:
-    """Sends rings to other processes. Those that wait together are sent in as few payloads as possible."""
+    """Carries rings between processes. Those that wait together are sent in as few payloads as possible."""
 
     def __init__(self, connections: PostgresConnections, bells: Bells) -> None:
         self._connections = connections
@@ -91,7 +91,7 @@ class BellRelay:
 
     def _carry(self, connection: PostgresConnection) -> None:
         raw, self._heard = connection.raw.pgconn, []
-        raw.notify_handler = self._heard.append  # of what comes with an answer
+        raw.notify_handler = self._heard.append  # for notifications that come with an answer
         connection.execute(f"listen {BELL_CHANNEL}")
         self._in_loop(self._bells.ring_all)  # rings missed while not listening
         with selectors.DefaultSelector() as either:

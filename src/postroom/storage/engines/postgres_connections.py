@@ -184,7 +184,7 @@ class PostgresConnections:
         if self._is_down:
             self._is_down = False
             log.get().info("the database answers again")
-            self._cut(self._waiting(time.monotonic() - self._seen_down_at))  # what they asked was swallowed
+            self._cut(self._waiting(time.monotonic() - self._seen_down_at))  # their statements were lost
 
     def _cut(self, connections: list[PostgresConnection]) -> None:
         for connection in connections:

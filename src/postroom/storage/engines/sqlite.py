@@ -28,7 +28,7 @@ CACHE_KILOBYTES = 16_000
 LATEST_CHECKPOINT_PAGES = 32_000
 PAGE_BYTES = 4096
 LONG_READERS = 2
-STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
+STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's virtual machine, between checks of the clock
 PRIMARY_CODE = 0xFF
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 DAMAGE_CHARACTERS = 300
@@ -44,7 +44,7 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("pragma synchronous = full")
         connection.execute(f"pragma wal_autocheckpoint = {LATEST_CHECKPOINT_PAGES}")
         connection.execute(f"pragma cache_size = -{CACHE_KILOBYTES}")
-        connection.execute("pragma temp_store = memory")  # an insert of many rows keeps a journal
+        connection.execute("pragma temp_store = memory")  # an insert of many rows writes a statement journal
         connection.execute("pragma foreign_keys = on")
     except sqlite3.DatabaseError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error}.") from error

@@ -44,7 +44,7 @@ def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection
 
 
 def attach_prepared(connection: sqlite3.Connection, database: Path) -> None:
-    """Creates the file first if needed; checking that needs no connection of its own."""
+    """Creates the file first if it is missing or not of this version; the check needs no other connection."""
     path = path_beside(database)
     if not (path.exists() and _is_attached_whole(connection, database)):
         prepare(path)

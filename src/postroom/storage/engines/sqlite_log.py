@@ -19,7 +19,7 @@ from postroom import log
 STEP_PAGES = 1_000
 SHORTEST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 0.25
-# From this length on the log should restart, once little is left to copy; beyond the last in any case.
+# From this length on the log should restart, once little is left to copy; beyond the longest in any case.
 LONG_LOG_PAGES = 8_000
 LITTLE_PAGES = 100
 LONGEST_LOG_PAGES = 32_000

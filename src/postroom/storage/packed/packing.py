@@ -8,7 +8,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-MAGIC = b"\x28\xb5\x2f\xfd"  # how what is packed begins
+MAGIC = b"\x28\xb5\x2f\xfd"  # how compressed bytes begin
 LEVEL = 1
 WORTH_PACKING_BYTES = 256
 # In longer texts words repeat, and using the dictionary takes half as long again.
