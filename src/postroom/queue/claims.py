@@ -11,8 +11,8 @@ from postroom.queue.deliveries import LANE_WIDTH, Delivery
 from postroom.storage.database import Row, Tx
 
 PAGE = 256
-# A commit may come late, and the clocks of nodes differ: what came due less than this ago is read again,
-# and so often a walk starts again.
+# A commit may come late, and the clocks of nodes differ: what came due less than LATE ago is read again, and
+# the walk starts over whenever ANEW has passed.
 LATE = 2 * SECOND
 ANEW = 10 * SECOND
 START = (-1, "")

@@ -47,7 +47,7 @@ class Delivery(Struct, frozen=True):
     created_at: int
     webhook_owner: str | None
     is_replay: bool = False  # a person asked for it again
-    tls: str | None = None  # how it went to the server that took it
+    tls: str | None = None  # none, opportunistic, mta-sts or dane, at the server that took it
     has_unsubscribe: bool = False  # the mail has an unsubscribe link
     provider: str | None = None  # the organization whose external server ended it
 
@@ -331,7 +331,7 @@ def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str
 
 
 def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
-    """Messages within reach that wait to leave."""
+    """Messages within reach with at least one recipient that still waits."""
     owner, owner_id = reach.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"

@@ -51,7 +51,7 @@ def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) 
 
 
 def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
-    """Whatever the request with it was."""
+    """The stored answer of a key, whatever its request was."""
     row = _find(tx, account_id, key, now)
     return None if row is None else bytes(row["answer"])
 
@@ -69,7 +69,7 @@ def _find(tx: Tx, account_id: str, key: str, now: int) -> Row | None:
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, once committed. Else the answer of the first request.
 
-    Keys must be unique. A second caller waits at the insert until the first has committed or failed.
+    A key may occur only once. A second caller waits at the insert until the first has committed or failed.
     """
     rows = tx.many(
         "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
@@ -116,7 +116,7 @@ def _may_be_same(known: str, asked: str) -> bool:
 def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[bool]:
     """Records content fetched from an external mailbox; returns for each whether it is the first time.
 
-    A row is a connection, the hash of a content, its numbers there and the time.
+    A row is a connection, the hash of a content, its UIDVALIDITY and UID there, and the time.
     """
     returned = tx.many(
         "insert into taken_mails (connection_id, content_hash, uid_validity, uid, taken_at) values :rows"

@@ -60,7 +60,7 @@ class Hour(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """A thread with as many replies within an hour as the limit for automatic senders."""
+    """A thread with as many sends within an hour as the limit of replies to an automatic sender."""
 
     thread_id: str
     inbox_id: str

@@ -1,6 +1,6 @@
 """Paces: how long to wait between two mails to a provider that asked for less, until it recovers.
 
-The row is shared: a provider sees all nodes as one sender, and it survives restarts.
+The row is shared by all nodes, which a provider sees as one sender, and survives restarts.
 """
 
 from collections.abc import Sequence

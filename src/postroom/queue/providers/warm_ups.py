@@ -9,7 +9,7 @@ from postroom.config import Config
 from postroom.storage.database import LOCK_ROWS, Tx, item_from_row
 
 WAITS_FOR = "warm_up"
-FORGOTTEN = 90 * DAY  # a provider that got no mail for so long starts again
+FORGOTTEN = 90 * DAY  # the warm-up at a provider that got no mail for so long starts over
 LISTED = 200
 
 
@@ -32,7 +32,7 @@ class WarmUp(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """Whether one more mail may go today. `is_first`: the first one refused, which is reported."""
+    """Whether one more mail may go today. `is_first`: the first one refused today, which is reported."""
 
     may_go: bool
     limit: int | None

@@ -8,7 +8,7 @@ from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
-LIFETIME = 10 * DAY  # longer than one is tried
+LIFETIME = 10 * DAY  # longer than a report is retried
 SPREAD = 4 * 3_600_000  # reports are spread over this time after midnight (section 4.1)
 
 
@@ -53,7 +53,7 @@ def add(tx: Tx, report: SentTlsReport, account_id: str, targets: list[tuple[str,
 
 
 def spread_of(report_id: str) -> int:
-    """Spreads reports over time."""
+    """How long after midnight a report is due: different for each, below `SPREAD`."""
     return int(report_id[-8:], 16) % SPREAD
 
 
