@@ -56,7 +56,7 @@ class DeliveryError(Exception):
         self.code = code
         self.enhanced = enhanced
         self.unknown_outcome = unknown_outcome
-        self.sessions = sessions  # how those of the attempt began
+        self.sessions = sessions  # how the TLS sessions of the attempt began
         self.host = ""  # of the mail server that said it
 
 
@@ -83,9 +83,9 @@ class Receipt:
     text: str
     host: str = ""
     has_tls: bool = False  # on the way to that server
-    tls: TlsState = "none"  # and by what it was asked for
+    tls: TlsState = "none"  # none, opportunistic, mta-sts or dane
     captured: bytes | None = field(default=None, repr=False)
-    sessions: tuple[TlsSession, ...] = ()  # how those of the attempt began
+    sessions: tuple[TlsSession, ...] = ()  # how the TLS sessions of the attempt began
     answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
 
 
@@ -117,7 +117,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
 
 
 async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: str, **named: str) -> Outcome:
-    """Any exception counts as a failed attempt, so that nothing is retried for ever. `what` is logged."""
+    """Any exception is a failed attempt, so that nothing is retried for ever. For a bug, `what` is logged."""
     started_at = resources.now()
     answer: Receipt | DeliveryError
     try:

@@ -47,8 +47,8 @@ from postroom.storage.database import Tx
 
 
 class Outbound(Struct, frozen=True):
-    """All that sending mail needs: courier, signers, the secret of return paths, the reader of
-    local mail, the recorder of outcomes, and the finder of providers.
+    """All that sending mail needs: courier, signers, the secret of return paths, the reader of local
+    mail, the recorder of outcomes, connected mailboxes to send through, and the finder of providers.
     """
 
     courier: MailCourier
@@ -237,7 +237,7 @@ def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
     for each in tried:
         if each.answers:
             inboxes.lock(tx, each.job.message.inbox_id)  # first, as everywhere, since mail is received below
-    in_order = sorted(tried, key=lambda each: each.job.message.id)  # as other nodes may do
+    in_order = sorted(tried, key=lambda each: each.job.message.id)  # on all nodes, against deadlocks
     recorded = {each.job.delivery.id: record_one(tx, each) for each in in_order}
     news = {key: found.news for key, found in recorded.items() if found.news is not None}
     to_tell = [each.job.delivery.id for each in tried if each.job.delivery.id in news]
@@ -270,11 +270,11 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
 
 
 def record_only(tx: Tx, tried: TriedMail) -> Recorded:
-    """For a mail with one recipient. The status is set first, which also locks the message."""
+    """For an accepted mail with one recipient. The status is set first, which also locks the message."""
     is_sent = messages.set_status(tx, tried.job.message.id, SENT)
     state = outcomes.record(tx, tried.delivery)
     if state is None:
-        deliveries.settle(tx, tried.job.message.id)  # it had its end before
+        deliveries.settle(tx, tried.job.message.id)  # it had ended before
         return Recorded(None)
     note_capture(tx, tried, state)
     return Recorded(state, to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)

@@ -72,7 +72,7 @@ async def try_to_post(
 
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
     """Posts the event in the webhook's vocabulary, which may give no body or several for one event."""
-    if not webhook.vocabulary or not event.message_id:  # a test tells of no message
+    if not webhook.vocabulary or not event.message_id:  # a test event has no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
     tell, now = resources.event_translation.tell, resources.now()
     assert tell is not None

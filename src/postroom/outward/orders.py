@@ -66,10 +66,10 @@ class Order(Struct, frozen=True):
     draft: DraftVersion | None = None
     calendar: Invitation | CalendarAnswer | None = None
     reply_to_message_id: str | None = None  # the message it answers, else the last one of its thread
-    copies_sender: bool = True  # a reply also goes to the last sender
+    copies_sender: bool = True  # a reply also goes to the sender of what it answers
     labels: tuple[str, ...] = ()
     unsubscribe: bool = False  # each recipient gets an unsubscribe link
-    redirect_of: str | None = None  # the message that goes on as it came
+    redirect_of: str | None = None  # the message that is redirected unchanged
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
 
@@ -82,7 +82,7 @@ class Context(Struct, frozen=True):
     last_inbound: Document | None = None
     rfc_ids: tuple[str, ...] = ()
     forwarded: Document | None = None
-    is_from_service: bool = False  # the last received mail: answers to its sender are read by nobody
+    is_from_service: bool = False  # the last received mail is from an address here that is no inbox
 
 
 class Letter(Struct, frozen=True):

@@ -53,7 +53,7 @@ async def send_mail(
     inbox: Inbox | None = None,
     is_remembered: bool = False,
 ) -> SendAnswer:
-    """Accepted means durable. `inbox` is the sending one, if the caller was given it.
+    """Accepted means durable. `inbox` is the sending one, if it was read already.
 
     If caller and inbox came from the cache, Outdated may be raised: then nothing has happened.
     """
@@ -100,7 +100,7 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
     now = resources.now()
     require_no_steering(order.headers, resources.config.allowed_headers)
     around = await resources.db.read(look_up, caller, order, now, resources.config.domain)
-    assert isinstance(around, Context)  # its key was never used
+    assert isinstance(around, Context)  # its idempotency key was never used
     order = await complete.from_mail(resources, order, around)
     letter = await write_letter(order, around, now)
     return await pools.READING.run(view, letter.raw, tuple(map(str, order.bcc)))
@@ -230,7 +230,7 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     length = sum(map(len, texts))
     if len(order.files) > FEW_FILES:
         return False
-    if length <= reading_cost.MOST_MARKS and not order.files:  # if each of its characters were a mark
+    if length <= reading_cost.MOST_MARKS and not order.files:  # even if each character were a mark
         return True
     if length > reading_cost.MOST_BYTES:
         return False
@@ -330,9 +330,9 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
-    """A reply copies the last sender, unless already addressed, or the server itself is answered."""
+    """A reply copies the sender it answers, unless addressed already or an address here that is no inbox."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
-    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent it
+    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:
         return order.cc
     if is_for_one or room < 1:

@@ -85,7 +85,7 @@ class Signers:
 
 def _settle(signature: "asyncio.Future[bytes]", result: bytes | Exception) -> None:
     if signature.done():
-        return  # who asked for it was cancelled
+        return  # the caller was cancelled
     if isinstance(result, Exception):
         signature.set_exception(result)
     else:

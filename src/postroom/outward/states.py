@@ -9,7 +9,7 @@ from postroom.mailbox.holds import Hold
 
 class State(StrEnum):
     HELD = "held"  # waits for a person, or for the end of a pause
-    SCHEDULED = "scheduled"  # waits for its moment
+    SCHEDULED = "scheduled"  # waits for its time
     PENDING = "pending"  # on its way out
     SENT = "sent"
     FAILED = "failed"
@@ -23,7 +23,7 @@ class Move(StrEnum):
     REJECT = "reject"
     EXPIRE = "expire"
     RELEASE = "release"  # its pause has ended
-    COME_DUE = "come due"  # its moment is there
+    COME_DUE = "come due"  # its time has come
     RESCHEDULE = "reschedule"
     PAUSE = "pause"
     CANCEL = "cancel"

@@ -12,7 +12,7 @@ from postroom.storage.database import Tx
 
 
 def note_all(tx: Tx, tried: Sequence[tuple[TriedMail, str]]) -> None:
-    """Takes each mail tried at a provider, with its new state. These rows are locked last."""
+    """Counts, paces and warm-ups for each tried mail with its new state. Their rows are locked last."""
     outside = [(mail, state) for mail, state in tried if mail.outcome.provider]
     counts.add_all(tx, [(_place(mail), _count(tx, mail, state)) for mail, state in outside])
     for mail, state in sorted(outside, key=lambda each: each[0].outcome.provider):
@@ -46,7 +46,7 @@ def _first_tried_at(tx: Tx, tried: TriedMail) -> int:
 
 
 def _pace(tx: Tx, tried: TriedMail) -> None:
-    """Only a reply of the provider's own server counts: a stranger's MX records may name it too."""
+    """Only its own server can slow a provider: a stranger's MX records may name it before their own."""
     outcome, now = tried.outcome, tried.outcome.ended_at
     if outcome.is_success and tried.admission.is_slowed:
         if paces.speed_up(tx, outcome.provider, tried.pacing, now):

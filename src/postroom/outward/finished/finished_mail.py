@@ -40,7 +40,7 @@ _BCC = re.compile(rb"^(?:resent-)?bcc[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+", re.
 
 
 class FinishedMail(Struct, frozen=True):
-    """The mail as received; `recipients` are those of the envelope, and the only ones."""
+    """The mail as submitted; `recipients` are those of the envelope, and the only ones."""
 
     raw: bytes
     mail_from: str

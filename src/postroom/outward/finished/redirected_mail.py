@@ -102,7 +102,7 @@ def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: i
 
 
 def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
-    """Removes fields that would control our relay, and normalizes line ends."""
+    """Removes Return-Path and fields that would control our relay, and makes all line ends CR LF."""
     if not raw.count(b"\r\n") == raw.count(b"\r") == raw.count(b"\n"):
         raw = _LINE_END.sub(b"\r\n", raw)
     mail = split_mail(raw)

@@ -27,7 +27,7 @@ class InboxRules(Struct, frozen=True):
     is_paused: bool = False
     has_policy: bool = False
     is_full: bool = False  # nothing more may be stored
-    has_canary: bool = False  # a token must not leave
+    has_canary: bool = False  # a canary token must not leave
 
     def ask_nothing(self, caller: Caller) -> bool:
         """Whether nobody has to approve what the caller sends."""

@@ -126,7 +126,7 @@ def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:
 
 
 def never_held(tx: Tx, message: Message, now: int) -> Hold:
-    """A new hold for a message that had none."""
+    """A hold for a message that had none: a cancelled mail needs one, so that nothing revives it."""
     row = tx.one(
         "select messages.key_id, inboxes.account_id, inboxes.pod_id from messages"
         " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
@@ -181,7 +181,7 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
     """Returns the addresses that are tried again. It ends no hold, and revives nothing that was ended.
 
-    Recipients that are refused now fail here; reasons to wait are found by the attempt.
+    Raises if a recipient is refused by now; reasons to wait are found by the attempt.
     """
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))

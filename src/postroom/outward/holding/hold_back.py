@@ -31,7 +31,7 @@ from postroom.storage.database import Tx
 def find_holds(
     tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[Clearance]
 ) -> dict[str, Hold]:
-    """Holds by message id. Raises Unjudged if a mail must be read first."""
+    """Holds of mails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
     found: dict[str, Hold] = {}
     for each, clearance in zip(new, clearances, strict=True):
         above = rules_of[each.inbox_id]
@@ -148,7 +148,7 @@ def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
 
 
 def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
-    """Notifies each reviewer, except inboxes that the sending key could read itself."""
+    """If approval is needed: a notice to each reviewer, but to no inbox that the sending key could read."""
     if not hold.needs_approval:
         return []
     caller = ready.submission.caller
@@ -159,7 +159,7 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
 
 
 def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
-    """Those of the levels above the inbox, about a mail that has to wait for a person after all."""
+    """Notifies reviewers of account, pod and inbox about a mail that has to wait for a person after all."""
     above = approval_rules.read_all(tx, {hold.inbox_id}).get(hold.inbox_id)
     if above is None:
         return

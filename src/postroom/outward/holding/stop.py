@@ -50,7 +50,7 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     ruling = Ruling(THE_SERVER, base_url, now)
     known = hold or decide.never_held(tx, message, now)
     if not states.may(Move.DELIVER, states.state_of(message.status, hold)):
-        deliveries.note_answer(tx, delivery, None, "", 0)  # somebody was first
+        deliveries.note_answer(tx, delivery, None, "", 0)  # it was decided meanwhile
         return []
     if seen is not None and not known.content_hash:
         known = replace(known, content_hash=seen.content_hash, bcc=seen.bcc)
@@ -90,7 +90,7 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
 
 
 def begin_pause(tx: Tx, reach: Reach, ruling: Ruling, reason: str | None = None) -> list[str]:
-    """Nothing leaves from now on. Waiting mail is marked at once; if it is much, as it comes due."""
+    """Nothing leaves from now on. Waiting mail is held at once; beyond a limit, when it comes due."""
     pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now, reason)
     waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
     return [

@@ -12,7 +12,7 @@ AT_ONCE = 50
 
 
 async def watch_holds(resources: Resources) -> None:
-    """Runs until cancelled. Each hold is decided in its own transaction."""
+    """Runs until cancelled. Each hold is read again and decided in its own transaction."""
     with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
         while True:
             if await look_at_due(resources) < AT_ONCE:

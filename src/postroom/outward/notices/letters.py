@@ -23,7 +23,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx, insert_item, item_from_row
 
 PENDING = "pending"
-LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
+LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has expired
 SHOWN = 20
 
 
@@ -110,7 +110,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 
 def record_tried(tx: Tx, tried: TriedDelivery) -> None:
-    """Removes the link of a letter that has left: it is no longer needed."""
+    """Deletes a letter that has left or failed: its link is no longer needed here."""
     state = outcomes.record(tx, tried)
     if state == deliveries.CAPTURED:
         tx.run("update letters set state = 'captured' where id = :id", id=tried.delivery.message_id)
