@@ -21,8 +21,8 @@ from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 from postroom.queue.tls.tls_sessions import TlsSession
 
-# Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
-NOT_BY_TLS = "not by TLS"  # what ended a session before TLS could
+NOT_BY_TLS = "not by TLS"  # the session failed, and not because of TLS
+# Replies that ask for a login or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
 
 
@@ -156,7 +156,7 @@ class SmtpCourier:
     async def _open_as_asked(
         self, destination: PolicedDestination, hop: Hop, need: DaneNeed | None
     ) -> SmtpSession:
-        """DANE comes before MTA-STS, which must not replace it (RFC 8461 section 2)."""
+        """DANE comes before MTA-STS, which must not override a failure of DANE (RFC 8461 section 2)."""
         policy = destination.policy
         if need is not None and (need.usable or not destination.is_enforced):
             session = await self._dialer.open_dane_mx(hop, self._port, need)

@@ -28,7 +28,7 @@ class WaysOut:
         self._make = make
         self._resolver = resolver
         self._allow_private = allow_private
-        self._others: dict[Relay | None, MailCourier] = {}  # the one used last is the last
+        self._others: dict[Relay | None, MailCourier] = {}  # in the order of last use
 
     async def deliver(self, mail: OutgoingMail) -> Receipt:
         ways = await self._named(mail.outbound) if mail.outbound else self._own

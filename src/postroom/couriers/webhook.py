@@ -85,7 +85,7 @@ class HttpCourier:
         return transport
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
-        """Raises DeliveryError without an answer. The deadline runs from when a slot is free."""
+        """Raises DeliveryError if there is no answer. The deadline runs from when a slot is free."""
         async with self._lanes.enter(url):
             started_at = asyncio.get_running_loop().time()
             ends_at = started_at + self._limits.deadline_seconds

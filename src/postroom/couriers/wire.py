@@ -8,7 +8,7 @@ from typing import cast
 _MAX_LINE_BYTES = 4096
 # More than any reply may be: a server that sends this much unasked is disconnected.
 _MAX_UNREAD_BYTES = 64 * 1024
-_DER = 2  # of Python's own numbers
+_DER = 2  # Python's internal number of this encoding
 
 
 class WireBroken(Exception):

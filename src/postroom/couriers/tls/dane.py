@@ -19,7 +19,7 @@ class DaneNeed(Struct, frozen=True):
 
 
 async def find_need(resolver: Resolver, domain: str, host: str, port: int) -> DaneNeed | None:
-    """None if DNSSEC does not cover the route. Raises DnsTemporary: then the host must wait."""
+    """None if DNSSEC proves no TLSA records of the host. Raises DnsTemporary: then the host must wait."""
     if not resolver.trusts_proofs or not await resolver.proves(domain, "MX"):
         return None
     for base in await _bases(resolver, host):

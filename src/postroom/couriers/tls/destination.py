@@ -8,7 +8,7 @@ from postroom.couriers.tls.dane import DaneNeed
 from postroom.mail.proof.mta_sts import ENFORCE, StsPolicy, write_policy
 from postroom.queue.tls.tls_sessions import SUCCESS, TlsPolicyKept, TlsSession
 
-NONE = "none"  # the mode of a policy that is none
+NONE = "none"  # the mode of a policy that asks for nothing
 REASON_CHARACTERS = 200
 NO_POLICY = TlsPolicyKept("no-policy-found")
 UNKNOWN_POLICY = TlsPolicyKept("sts")

@@ -34,7 +34,7 @@ class TlsPolicies:
         self._resolver = resolver
         self._fetcher = fetcher
         self._monotonic = monotonic
-        self._known: OrderedDict[str, KnownPolicy] = OrderedDict()  # the one used last is the last
+        self._known: OrderedDict[str, KnownPolicy] = OrderedDict()  # in the order of last use
 
     async def find(self, domain: str) -> StsPolicy | None:
         """The newest policy; while none can be found, the cached one counts (section 5.1)."""
