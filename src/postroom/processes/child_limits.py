@@ -22,14 +22,14 @@ def confine(memory_bytes: int) -> None:
 
 
 def close_other_files(*kept: int) -> None:
-    """Whatever starts us may hand on more: uvloop copies of its own output, and what it inherited itself."""
+    """The parent may pass on more: copies that uvloop makes of its output, and files that it inherited."""
     for number in _open_files() - {0, 1, 2, *kept}:
         with suppress(OSError):  # the listing itself, which is closed by now
             os.close(number)
 
 
 def _open_files() -> set[int]:
-    """Listed, since a container may allow a billion; without a list as many as a server opens."""
+    """From a listing, since the limit may be a billion; without one, all numbers that a server may use."""
     try:
         return set(map(int, os.listdir("/dev/fd")))
     except OSError:
@@ -60,7 +60,7 @@ def die_with_parent() -> None:
 
 
 def peak_memory_bytes() -> int:
-    """Of this program alone, where Linux tells: its other figure begins with the peak of who started it."""
+    """Of this program alone if /proc tells it: on Linux ru_maxrss begins with the peak of the parent."""
     with suppress(OSError, StopIteration), open("/proc/self/status", "rb") as facts:
         return next(int(fact.split()[1]) * 1024 for fact in facts if fact.startswith(b"VmHWM:"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

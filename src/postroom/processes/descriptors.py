@@ -42,7 +42,7 @@ def caps(limit: int) -> Caps:
 
 
 def tell_if_none_are_left() -> None:
-    """Without a free one the event loop silently closes new connections."""
+    """Logs it, since without a free descriptor the event loop silently closes new connections."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

@@ -3,7 +3,7 @@
 import ctypes
 import gc
 
-# With Python's usual 700, garbage collection was 7 % of the loop's time for a send; there is hardly any.
+# With Python's usual 700, collections were 7 % of the loop's time for a send; there is hardly any garbage.
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 

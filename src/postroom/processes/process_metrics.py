@@ -102,7 +102,7 @@ _call = _Call()
 
 
 def begin_call() -> Sequence[str]:
-    """Starts a new list of the kinds of this thread's events."""
+    """Returns a new list that collects the kinds of this thread's events until its next call begins."""
     _call.kinds = []
     return _call.kinds
 
