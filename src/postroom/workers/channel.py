@@ -29,8 +29,8 @@ class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
     proxies: list[str]
     log: str
     journal: str = ""  # its folder; empty: mail is stored before its 250
-    place: tuple[int, int] = (0, 0)  # where it is read on from
-    deaths: int = 0  # of workers that read on from there
+    place: tuple[int, int] = (0, 0)  # where to continue reading it
+    deaths: int = 0  # of workers in a row that began there and got no further
 
 
 class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
