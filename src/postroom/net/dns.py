@@ -298,7 +298,7 @@ def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncreso
 
 
 def _is_on_this_machine(server: str) -> bool:
-    """Not that of a container engine, which forwards unvalidated answers."""
+    """Not a container engine's resolver: that has a loopback address, but passes on what another one said."""
     return ip_address(server).is_loopback and server != _OF_CONTAINERS
 
 

@@ -28,8 +28,8 @@ class Proxies:
     def client_of(self, peer: str, headers: Headers) -> str:
         """From the nearest proxy backwards, as long as each hop is named by a trusted one.
 
-        A proxy writes one of the two fields, and passes the other one of the client on. So if both are there
-        and disagree, neither counts.
+        A proxy writes one of the two fields, and passes on what the client wrote into the other. So if both
+        are there and disagree, neither counts.
         """
         if not self.trusts(peer):
             return peer

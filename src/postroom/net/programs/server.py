@@ -17,7 +17,7 @@ WATCH_SECONDS = 1.0
 
 
 class ProgramServer(ABC):
-    """`stopping_seconds`: how long a stop waits for open questions; None: without limit."""
+    """`stopping_seconds`: a stop gives up once no open question ended for so long; None: never."""
 
     setting: ClassVar[str]
     key_ended: ClassVar[bytes]
