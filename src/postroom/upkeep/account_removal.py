@@ -29,7 +29,7 @@ OF_AN_ACCOUNT = (
 )
 
 
-# What lets somebody in, or tells somebody outside.
+# Tables that let somebody in, or send something out: emptied at once.
 CLOSED = """
     sessions login_links keys webhooks users mail_links passkeys oauth_grants
     oauth_codes device_codes notification_targets push_subscriptions connections

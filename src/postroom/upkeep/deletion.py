@@ -92,7 +92,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """Messages by direction, and their bytes. Blocked mail and Trash were not counted."""
+    """Messages by direction, and their bytes. Mail in Trash or not examined yet was not counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)

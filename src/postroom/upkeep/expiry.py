@@ -15,7 +15,7 @@ from postroom.upkeep.deletion import delete_all
 EVENT_LIFETIME = 30 * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
-CODE_REMEMBERED = DAY  # how long a reused code ends its grant
+CODE_REMEMBERED = DAY  # within this time after its end, a code used again ends its grant
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),

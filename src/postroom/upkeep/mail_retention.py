@@ -50,7 +50,7 @@ def expire(tx: Tx, now: int, rows: int, rule: RetentionRule) -> list[str] | None
     Mail that waits to be sent stays until it is sent.
     """
     threads: dict[str, list[str]] = defaultdict(list)
-    for direction in (INBOUND, OUTBOUND, BLOCKED):  # as their index has them
+    for direction in (INBOUND, OUTBOUND, BLOCKED):  # one by one, as the index needs it
         found = tx.all(
             "select id, thread_id from messages where inbox_id = :inbox_id and created_at < :limit"
             " and direction = :direction and status <> :pending order by created_at limit :rows",

@@ -44,7 +44,7 @@ async def run_upkeep(resources: Resources) -> None:
                 await sweep.sweep_pages()
             await asyncio.sleep(ROUND_SECONDS)
     finally:
-        with contextlib.suppress(Exception):  # else another node waits until it is free
+        with contextlib.suppress(Exception):  # then another node waits until the duty expires
             async with asyncio.timeout(LEAVE_SECONDS):
                 await resources.db.write(leave, me, where(resources))
 

@@ -1,4 +1,4 @@
-"""Checks the journals: segments are readable to their end, and mails that were set aside."""
+"""Checks the journals: whether segments can be read to their end, and whether mails were set aside."""
 
 from postroom.inward.journal import places
 from postroom.resources import Resources, Tx

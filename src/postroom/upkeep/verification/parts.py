@@ -1,4 +1,4 @@
-"""What a part of a verification is: it checks page by page, and may repair what is derived from others."""
+"""A part of a verification: it checks page by page, and may repair what is derived from other rows."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
