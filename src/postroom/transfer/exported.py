@@ -13,7 +13,7 @@ from postroom.transfer.mbox import FiledMail, walk_mbox
 
 
 def list_inboxes(folder: Path) -> list[str]:
-    """Their addresses."""
+    """The addresses of the exported inboxes."""
     try:
         described = json.loads((folder / "account.json").read_bytes())
         found = [str(inbox["address"]) for inbox in described["inboxes"]]
@@ -25,7 +25,7 @@ def list_inboxes(folder: Path) -> list[str]:
 
 
 def list_mails(folder: Path, address: str, now: int) -> list[FiledMail]:
-    """Oldest first. Blocked mail is left out."""
+    """Oldest first. Blocked mail is left out: it was never let into the inbox."""
     place = folder / address
     mails = list(walk_mbox(place / "mail.mbox", now))
     with (place / "messages.jsonl").open("rb") as lines:

@@ -129,7 +129,7 @@ async def import_new(
     at: int,
     then: Callable[[Tx, Document], T],
 ) -> T:
-    """A mail from a mail program is always a new message. `then` runs in its transaction."""
+    """Stores a mail from a mail program, always as a new message. `then` runs in its transaction."""
     old = OldMail(raw, at, "")
     read = await pools.READING.run(_read, inbox.id, old)
     mail = await _accept(resources, pools.READING, extractor, inbox, old, read)

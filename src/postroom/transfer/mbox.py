@@ -27,7 +27,7 @@ _FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
 
 
 class FiledMail(Struct, frozen=True):
-    """The position of a mail in a file, its date, its sender and its Message-ID.
+    """The position of a mail in a file, its date, its envelope sender and its Message-ID.
 
     The id is "" if it has none, or if its header is longer than what was read.
     """
@@ -117,7 +117,7 @@ def _described(
 
 
 def _moment(text: bytes, now: int) -> int | None:
-    """Only plausible dates: neither before there was mail nor in the future."""
+    """None if unreadable or before there was mail; a date in the future becomes now."""
     words = text.decode("latin-1").strip()
     for read_date in (parsedate_to_datetime, _from_line_date):
         try:

@@ -1,4 +1,4 @@
-"""What the processes that parse old mail load before they fork."""
+"""What processes that parse old mail need: loaded once, in the process that they are forked from."""
 
 import gc
 
