@@ -35,7 +35,7 @@ DUTY_LENGTH = 30 * SECOND
 
 
 class Judge(Struct):
-    """Only one node asks; how often, and how long to pause after failures, is limited."""
+    """Only one node asks, at most so often a minute; after some failures in a row it pauses."""
 
     resources: Resources
     fetcher: Fetcher
@@ -56,7 +56,7 @@ class Judge(Struct):
         return duties.take(tx, DUTY, self.node, now + DUTY_LENGTH, now)
 
     async def look(self, since: int) -> int:
-        """Asks about mail since a moment. Returns the time of the last one."""
+        """Asks about mail whose event came since a moment. Returns the time of the newest event."""
         told = await self.resources.db.read(
             event_log.list_told, kinds.MESSAGE_RECEIVED, since - LOOK_BACK, BATCH
         )

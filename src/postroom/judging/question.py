@@ -97,7 +97,7 @@ class _Chat(Struct, frozen=True):
 
 
 def _content_of(body: bytes) -> bytes:
-    """The first object of the answer: some models put text or a fence around it."""
+    """The JSON object in the answer: some models put text or a fence around it."""
     choices = msgspec.json.decode(body, type=_Chat).choices
     said = choices[0].message.content if choices else ""
     return said[said.find("{") : said.rfind("}") + 1].encode(errors="replace")
