@@ -23,12 +23,12 @@ COUNTED = {
 
 
 def announce(tx: Tx, news: News, base_url: str) -> list[str]:
-    """Rings the bells of its listeners after the commit; returns their names."""
+    """Records an event, and rings the bells of its listeners after the commit. Returns these bells."""
     return announce_all(tx, [news], base_url)[0]
 
 
 def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
-    """Rings the bells of all listeners after the commit; returns their names for each event."""
+    """Records events, and rings the bells of their listeners after the commit. Returns the bells of each."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
     for news in told:

@@ -44,6 +44,7 @@ class NewEvent(_EventFields, frozen=True):
 
 
 def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
+    """Their positions in the log follow the given order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
     _insert(tx, recorded)
@@ -258,7 +259,7 @@ def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: 
 
 
 def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
-    """All kinds there, also unknown ones, each by one index look-up."""
+    """All kinds there, also those that this version does not know, each by one index look-up."""
     where = " and ".join(f"{column} = :{column}" for column in place)
     kind = ""
     while row := tx.one(

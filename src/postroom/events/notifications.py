@@ -154,7 +154,7 @@ class TakenNotification(NamedTuple):
 
 
 def take(tx: Tx, notification_id: str) -> TakenNotification | None:
-    """From now on nothing more joins it. None when its target is gone."""
+    """Takes a notification to send it: nothing more is added to it. None if it or its target is gone."""
     row = tx.one("select * from notifications where id = :id", id=notification_id)
     told = None if row is None else _find_told(tx, row["target_id"])
     if row is None or told is None:

@@ -73,7 +73,7 @@ class EventCalendar(Struct, frozen=True, kw_only=True):
 class EventMessage(Struct, frozen=True):
     """The message that an event is about."""
 
-    # New fields go after `reply_text`, so that no outside text comes before the keys of the texts.
+    # New fields go after `reply_text`: a key from outside, as in `metadata`, must not come before the texts.
     id: str
     sender: str = field(name="from")
     to: str
@@ -236,12 +236,12 @@ def without_message(stub: bytes) -> bytes:
 
 
 def files_with_text(files: Sequence[Attachment]) -> list[int]:
-    """The indexes of files that have text."""
+    """The indexes of files that have text, in order."""
     return [number for number, file in enumerate(files) if file.parsed_text is not None]
 
 
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
-    """`to` is the inbox for received mail, and the recipients for sent mail."""
+    """`to` is the inbox for received mail, and the To field for sent mail."""
     return EventMessage(
         id=document.id,
         sender=document.from_addr,

@@ -36,7 +36,7 @@ def require_headers(headers: Mapping[str, str]) -> None:
 
 
 def add(tx: Tx, webhook: Webhook) -> None:
-    """Locks the account's row, so that two added at once are both counted."""
+    """The caller has locked the account's row, so that two added at once are both counted."""
     row = tx.one(
         "select count(*) as webhooks from webhooks where account_id = :id and is_listed = 1",
         id=webhook.account_id,

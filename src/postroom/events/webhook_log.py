@@ -99,7 +99,7 @@ def count_failed(tx: Tx, account_id: str, since: int) -> int:
 
 class HourOfPosts(Struct, frozen=True):
     delivered: int
-    failed: int  # for good, or not yet
+    failed: int  # for good, or still retried
 
 
 def list_hours(tx: Tx, account_id: str, hours: int, now: int) -> list[HourOfPosts]:

@@ -38,7 +38,7 @@ class Webhook(Struct, frozen=True):
     failing_since: int | None
     created_at: int
     client_id: str | None = None
-    inbox_ids: tuple[str, ...] = ()  # none: all
+    inbox_ids: tuple[str, ...] = ()  # without inboxes and pods: all
     pod_ids: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     is_listed: bool = False
@@ -77,7 +77,7 @@ def find(tx: Tx, owner: str) -> Webhook | None:
 
 
 def list_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> list[Webhook]:
-    """The inbox's own webhook, else the account's; plus all of the list."""
+    """The inbox's own webhook, else the account's; plus all webhooks of the list."""
     rows = tx.all(
         "select * from webhooks where owner in (:inbox_id, :account_id)"
         " union all select * from webhooks where account_id = :account_id and is_listed = 1",
