@@ -123,7 +123,7 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
 async def tell_changes(
     client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
 ) -> None:
-    """All changes since the last report. Changed flags of `untold` are left out: the client knows them."""
+    """Reports all changes since the last time, except flags of `untold`, which the client knows already."""
     view, (_, inbox_id) = client.selected, client.who
     compares = view.must_compare and may_expunge
     seen = await client.resources.db.read(

@@ -14,7 +14,7 @@ RESTS_AS_LONG = 4  # times the duration of a look: it takes a fifth of the loop 
 
 
 async def idle(client: ImapState) -> bytes:
-    """Until the client sends DONE. Nothing is reported twice."""
+    """Reports changes until the client sends DONE, but no faster than the client reads."""
     client.idle_ended.clear()
     while not client.idle_ended.is_set():
         client.wake.clear()

@@ -264,6 +264,6 @@ class ImapDialogue:
         return b" ".join(words)
 
     def _may_bring_mail(self, text: bytes) -> bool:
-        """After the name of the folder, which may be a literal itself."""
+        """Whether a literal here is a mail: it is after the folder's name, which may be a literal itself."""
         words = text.split(b" ", 3)
         return self.is_logged_in and len(words) > 3 and words[1].upper() == b"APPEND"

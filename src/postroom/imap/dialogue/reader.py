@@ -56,7 +56,7 @@ class CommandReader:
         self._text = bytearray()
         self._literals: list[bytes] = []
         self._literal_bytes: int | None = None
-        self._mail_bytes: int | None = None  # that are still to come
+        self._mail_bytes: int | None = None  # bytes of the mail still to come
         self._is_first_piece = True
 
     def feed(self, data: bytes) -> None:

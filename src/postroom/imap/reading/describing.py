@@ -19,7 +19,7 @@ STRUCTURES_TOGETHER = 50
 
 
 async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
-    """None for mails that are unreadable."""
+    """Adds missing envelopes, and stores them; those of unreadable mails stay None."""
     missing = [mail for mail in found if mail.envelope is None]
     if not missing:
         return list(found)

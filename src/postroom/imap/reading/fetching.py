@@ -55,14 +55,14 @@ def _needs_content(request: FetchMails) -> bool:
 
 
 def _needs_heads_alone(request: FetchMails) -> bool:
-    """As from programs that list mails by their header fields."""
+    """Whether headers are enough, as for programs that list mails by their header fields."""
     return "BODY" not in request.items and all(
         section.kind.startswith("HEADER") and not section.path for section in request.sections
     )
 
 
 async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -> bool:
-    """Whether all of them exist."""
+    """Writes the answers. Returns whether none of the mails is missing."""
     found = await _list(client, request, uids)
     newly_seen: frozenset[int] = frozenset()
     if request.marks_seen and not client.selected.is_read_only:
