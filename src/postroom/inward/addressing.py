@@ -22,7 +22,7 @@ def takes_reports(mailbox: str) -> bool:
 
 
 def is_nobodys(mailbox: str) -> bool:
-    """Whether mail to this address is accepted and dropped, never bounced."""
+    """Whether mail to this address, which is no inbox, is accepted and dropped, never bounced."""
     return mailbox.rpartition("@")[0] == NOBODYS_NAME
 
 

@@ -31,7 +31,7 @@ def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
 
 
 def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> PolicyRefusal | None:
-    """Every From address must pass. Mail without one passes no allow list; mail with too many is refused."""
+    """Every From address must pass. Mail without one passes no allow list, with too many no list at all."""
     if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.reach]):
         return PolicyRefusal(inbox.reach, senders[0], None)
     asked = [(inbox.reach, senders or [""])]

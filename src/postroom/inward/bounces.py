@@ -115,7 +115,7 @@ def apply_complaint(
 def apply_to_recipient(
     tx: Tx, sent: SentMail, delivery: Delivery, reported: RecipientReport, base_url: str, now: int
 ) -> list[str]:
-    """A failure is a bounce, whatever the delivery's status; a delay is only recorded."""
+    """A failure is a bounce, whatever status code it has; a delay is only recorded."""
     if not reported.is_failed:
         if reported.action == "delayed":
             deliveries.note_last_word(tx, delivery, reported.last_word)

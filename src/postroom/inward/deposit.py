@@ -52,7 +52,7 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
 def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
     """Leaves out inboxes that already have the mail.
 
-    Without a Message-ID every handover is new: devices repeat mails on purpose.
+    A mail without a hash is always new: devices repeat mails without a Message-ID on purpose.
     """
     hashed = [each for each in addressed if each.read.content_hash]
     are_new = idempotency.note_handovers(
@@ -147,9 +147,10 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
 
 
 def count_mails(tx: Tx, addressed: list[AddressedMail], under_policy: frozenset[str]) -> dict[str, Inbox]:
-    """Runs first and in the order of ids, so that nodes take the locks in one order.
+    """Runs before mails are stored, in the order of ids, so that nodes take the locks in one order.
 
-    A mail that names no other always starts a thread. Blocked mail is counted when it is let in.
+    A mail that names no other always starts a thread. Of blocked mail only the size is counted here; the
+    rest when it is let in.
     """
     let_in = [each for each in addressed if not each.destination.is_blocked(under_policy)]
     counts = Counter(each.inbox_id for each in let_in)
@@ -230,7 +231,7 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
 
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
-    """Records senders, and checks whether a new one resembles a known one; examined mail is checked later."""
+    """Records senders, and checks whether a new one resembles a known one, unless an examination will."""
     new = correspondents.add(
         tx,
         [

@@ -23,7 +23,7 @@ class LocalRecipient(Struct, frozen=True):
 
     @property
     def is_inbox(self) -> bool:
-        """Whether it is a plain inbox: no signed address, and not the address whose mail is dropped."""
+        """Whether it is a plain inbox: no signed address, none for reports, none whose mail is dropped."""
         return self.destination == Destination(self.destination.inbox_id) and self.destination != NOBODY
 
 

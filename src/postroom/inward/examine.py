@@ -207,7 +207,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
 
 
 def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:
-    """Stores texts, verdicts and the event, and removes the examination, in one transaction."""
+    """Stores texts, verdicts and event and removes the examination in one transaction, so it happens once."""
     inbox = inboxes.find(tx, message.inbox_id)
     if not remove(tx, message.id) or inbox is None:
         return []

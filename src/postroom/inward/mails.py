@@ -80,7 +80,7 @@ class ReadMail(Struct, frozen=True):
     """Everything read from the mail itself.
 
     Its bytes are `kept`, and nowhere else: `mail` has no files, and the text as it is shown. Text and HTML
-    are cut out of the bytes where they stand there as they are.
+    that the bytes contain literally are cut out of them.
     """
 
     origin: Origin
@@ -90,7 +90,7 @@ class ReadMail(Struct, frozen=True):
     link_details: list[LinkDetail]
     attachments: tuple[Attachment, ...]
     verdicts: Verdicts
-    content_hash: str  # "" for a mail without a Message-ID
+    content_hash: str  # "" if a second handover counts as a new mail
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
     returned: Report | None  # its content as an answer to the return path it came to

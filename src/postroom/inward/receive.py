@@ -103,7 +103,7 @@ async def store_mail(resources: Resources, read: ReadMail) -> None:
 async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     """Prepares it for its inboxes. The bytes of a large mail go to a durable blob, out of memory.
 
-    Not so for a reviewer's answer or a report: their bytes are still needed.
+    Those of a reviewer's answer and of a report stay in memory too: to verify its author, and to read it.
     """
     about = await find_subject(resources, read.report)
     envelope = None if resources.config.imap is None else envelope_of(read.kept)
@@ -177,7 +177,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
 def content_hash(arrival: Arrival) -> str:
     """The same for two handovers of one mail: from sender and content.
 
-    It begins with the mail's date, so that mails of one time are near each other in the index.
+    It begins with the mail's date: mails of one time are near each other in the index, so few pages change.
     """
     hashed = hashlib.sha256(arrival.origin.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)

@@ -86,7 +86,7 @@ def _own_groups(subject: str, body_text: str, own_words: str, groups: frozenset[
 
 
 def judged(document: Document, found: Suspicion) -> Document:
-    """Adds the verdict. A mail with anything against it is not answered automatically."""
+    """Adds the verdict. A mail that is not clean is not answered automatically."""
     return structs.replace(
         document,
         verdict=found.verdict,

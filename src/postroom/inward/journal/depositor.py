@@ -161,7 +161,7 @@ def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[Accepte
 
 
 def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
-    """Drops inboxes that were deleted since the 250."""
+    """Leaves out inboxes that were deleted since the 250: the mail to them is dropped."""
     origin = mail.read.origin
     left = tuple(to for to in origin.destinations if to.inbox_id in there or to.needs_no_inbox)
     if len(left) == len(origin.destinations):

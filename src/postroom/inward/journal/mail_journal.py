@@ -99,7 +99,7 @@ class MailJournal:
         self._has_more = asyncio.Event()
         self._has_moved = asyncio.Event()
         self._held: Held | None = None
-        self._read_mails: list[Journaled] = []  # and not handed over yet
+        self._read_mails: list[Journaled] = []  # read, but not handed over yet
         self._has_rested = False
         self._note_left_over()
 
@@ -241,7 +241,7 @@ class MailJournal:
         self._read_mails.clear()
 
     async def _let_a_burst_pass(self) -> None:
-        """Waits for a burst to end, once until its backlog is deposited."""
+        """Waits for a burst to end, but not again before its backlog is deposited."""
         if not self._are_many_waiting():
             self._has_rested = False
         elif not self._has_rested:
