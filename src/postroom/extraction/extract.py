@@ -135,7 +135,7 @@ class _Opener(Struct, frozen=True):
     budget: UnpackingBudget = field(default_factory=UnpackingBudget)
 
     def open(self, content_type: str, filename: str, content: bytes) -> Readable:
-        """The bytes decide rather than the name and the type."""
+        """The bytes count more than the name and the type."""
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
         if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):

@@ -36,7 +36,7 @@ def is_card(content: bytes) -> bool:
 
 
 def card_text(content: bytes) -> Iterator[str]:
-    """The cards one after another. A card without a formatted name has its parts."""
+    """The cards one after another. A card without a formatted name shows the parts of the name."""
     name, lines = "", list[str]()
     if b"QUOTED-PRINTABLE" in content:
         content = _SOFT_BREAK.sub(b"", content)

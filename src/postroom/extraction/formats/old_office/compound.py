@@ -64,7 +64,7 @@ class CompoundFile(Struct):
         return file
 
     def _table(self, extension: int) -> "array[int]":
-        """The chain of every sector: its location is in the header, and for large files in an extension."""
+        """For every sector the next of its chain; the header, and in large files an extension, says where."""
         per_sector = self.sector_bytes // 4
         most = len(self.content) // self.sector_bytes // per_sector + 1
         places = [place for place in struct.unpack_from("<109I", self.content, 76) if place < _MAX_SECTOR]

@@ -85,7 +85,7 @@ def _directory(record: SlideRecord) -> Iterator[tuple[int, int]]:
 
 
 def _listed_slides(stream: bytes, document: int) -> Iterator[tuple[int, list[str]]]:
-    """The slides in order, each with the texts of its outline."""
+    """The slides in order, each with its texts from the outline."""
     for listing in _records(_record_at(stream, document).body):
         if listing.kind != SLIDE_LIST or listing.instance:
             continue

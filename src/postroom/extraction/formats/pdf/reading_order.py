@@ -184,7 +184,7 @@ def _column_blocks(runs: Sequence[Run]) -> Iterator[tuple[Row, list[Row]]]:
 
 
 def _stretches(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
-    """Consecutive rows with the same gaps, as long as there is one."""
+    """Consecutive rows that share at least one gap, and the gaps they all share."""
     stretch: list[Row] = []
     gutters: list[Gap] = []
     for row in rows:

@@ -9,7 +9,7 @@ GIF_MARKS = (b"GIF87a", b"GIF89a")
 MAX_CODES = 4_096
 EXTENSION, PICTURE = 0x21, 0x2C
 HAS_PALETTE, IS_INTERLACED, PALETTE_SIZE = 0x80, 0x40, 0x07
-# Interlacing: where each pass begins, and the distance of its rows.
+# Interlacing: where each pass begins, and the distance between its rows.
 PASSES = ((0, 8), (4, 8), (2, 4), (1, 2))
 
 
