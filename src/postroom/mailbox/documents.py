@@ -108,7 +108,7 @@ class Document(Struct, rename="camel", frozen=True):
     signals: list[Signal] = []
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
-    metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
+    metadata: dict[str, str] | UnsetType = UNSET  # the sender's own, never sent
     bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
     reply_to: str | UnsetType | None = UNSET
     headers: dict[str, str] | UnsetType = UNSET
@@ -128,7 +128,7 @@ _texts = msgspec.json.Decoder(_Texts)
 
 
 class Texts(Struct, frozen=True):
-    """The texts of a message as they stand in JSON, between the quotes."""
+    """The texts of a message encoded as JSON, without the quotes around them."""
 
     body: bytes
     reply: bytes

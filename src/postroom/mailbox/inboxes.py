@@ -51,7 +51,7 @@ class Inbox(Struct, frozen=True):
     retention_days: int | None = None
     canary: str | None = None  # a token that must not leave
     external_address: str | None = None  # of the external mailbox that it is connected with
-    connection_id: str | None = None  # by which its mail leaves
+    connection_id: str | None = None  # the connection by which its mail leaves
     client_id: str | None = None  # an id chosen by the client: the same one again returns this inbox
 
     @property

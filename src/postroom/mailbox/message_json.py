@@ -68,7 +68,7 @@ class Links(Struct, frozen=True):
 
     base_url: str
     now: int
-    secret: bytes | None = None  # else it is read for the first file
+    secret: bytes | None = None  # None: it is read when the first file needs it
 
     def url(self, message_id: str, filename: str) -> str:
         assert self.secret is not None

@@ -61,6 +61,7 @@ class Message(Struct, frozen=True):
 
     @property
     def document(self) -> bytes:
+        """The whole document as JSON."""
         return b"".join(documents.pieces(self.stored))
 
     @classmethod
@@ -107,11 +108,11 @@ class NewMessage(Struct, frozen=True):
     blob: str | None
     created_at: int
     size_bytes: int
-    trace_bytes: int = 0  # of our own trace field, before the mail as it came
+    trace_bytes: int = 0  # of our own trace field, which is before the mail as it came
     text_at: int | None = None  # where in `raw` the text belongs, which is cut out there
     html_at: int | None = None
     has_hold: bool = False
-    key_id: str | None = None  # that sent it
+    key_id: str | None = None  # the key that sent it
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
     envelope: bytes | None = None  # as IMAP writes it; None: made when a program asks
@@ -251,7 +252,7 @@ def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
 
 
 def lock(tx: Tx, message_id: str) -> None:
-    """Locks the message and its recipients until the transaction ends.
+    """Makes changes to the message and its recipients wait until the transaction ends.
 
     Else two last recipients could finish at the same time, and neither would see that all are done.
     """

@@ -15,7 +15,7 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 COUNTED_BEYOND_PAGE = 1000
 SEEN = places.READ_ALONE
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
-# Of all its messages, including those in Trash.
+# The time of the newest of all its messages, including those in Trash.
 _NEWEST = (
     "(select coalesce(max(created_at), threads.last_message_at) from messages"
     " where thread_id = threads.id and created_at > threads.last_message_at)"

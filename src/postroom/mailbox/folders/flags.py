@@ -55,7 +55,7 @@ def note_threads_read(tx: Tx, thread_ids: Sequence[str]) -> None:
 
 
 def note_thread_unread(tx: Tx, thread_id: str) -> None:
-    """Marks all received messages unseen; sent ones stay seen."""
+    """Marks all received messages unseen; sent ones stay as they are."""
     _set_seen(tx, [thread_id], is_seen=False, only=" and direction = 'inbound'")
 
 

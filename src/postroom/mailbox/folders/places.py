@@ -52,7 +52,7 @@ def find_validity(tx: Tx, inbox_id: str) -> int | None:
 
 
 def _number_all(tx: Tx, inbox_id: str) -> None:
-    """One statement per table, which is fast even for a hundred thousand messages."""
+    """A few statements for all messages: fast even for a hundred thousand."""
     _number_messages(tx, inbox_id)
     _number_drafts(tx, inbox_id)
     tx.run(

@@ -18,7 +18,7 @@ def holder_of(data_dir: Path) -> str:
 
 
 async def tidy(db: Database) -> None:
-    """Deletes changes that are in the index for good, and deleted accounts."""
+    """Deletes changes that are in the index for good, and rows of deleted accounts."""
     reached = await db.read(_reached)
     if reached:
         await db.sync_index()

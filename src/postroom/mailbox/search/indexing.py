@@ -27,7 +27,7 @@ BATCH, BATCH_APART = 200, 1_000  # the larger the batch, the less is written
 BATCH_CHARACTERS = 5_000_000
 STORED_AT_ONCE = 16
 COUNTED_WAITING = 10_000
-BEHIND_ALL = "msg_g"  # behind the last id there can be
+BEHIND_ALL = "msg_g"  # sorts after every possible id
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EMPTY: dict[str, Any] = {
     "name": "index",
@@ -45,7 +45,7 @@ EMPTY: dict[str, Any] = {
 
 
 def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
-    """Call after these were stored, changed or removed."""
+    """Called in the transaction that stores, changes or removes these."""
     tx.many(
         "insert into search_changes (message_id) values :rows",
         [(message_id,) for message_id in sorted(set(message_ids))],
@@ -130,7 +130,7 @@ def has_full_batch(tx: Tx) -> bool:
 
 
 def has_at_least(tx: Tx, count: int) -> bool:
-    """Counts changes, and earlier mail not indexed yet."""
+    """Whether so many changes wait, or so much earlier mail that is not indexed yet."""
     state = _state(tx)
     earlier = state["earlier_count"] - state["earlier_done"] if state["cursor"] else 0
     return earlier >= count or len(_changes(tx, state, count)) == count
@@ -214,7 +214,7 @@ def _make_entries(
 
 
 def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
-    """In the given order."""
+    """The rows of messages in the given order; None for deleted ones."""
     for part in contents.in_parts(message_ids):
         is_wanted, wanted = one_of("messages.id", part)
         rows = tx.all(

@@ -182,7 +182,7 @@ def totals(tx: Tx, reach: Reach) -> dict[str, int]:
 
 
 def find_by_rfc_id(tx: Tx, inbox_id: str, rfc_message_id: str) -> str | None:
-    """The first message of an inbox with this Message-ID."""
+    """The id of the first message of an inbox with this Message-ID."""
     if not rfc_message_id:
         return None
     row = tx.one(

@@ -46,7 +46,7 @@ class Question(Struct, frozen=True):
     reach: Reach
     query: Query
     realms: list[str]
-    asked: Query  # as it was written
+    asked: Query  # as written, for the snippets
     with_trash: bool = False
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 RESTS = 0.5
 RESTS_IN_A_CROWD = 6
-CROWD = 0.65  # of a core that the whole process uses
+CROWD = 0.65  # the share of a core, used by the whole process, above which it rests longer
 
 
 class Pace:
-    """Rests a multiple of the work time, longer when there is much mail or many requests."""
+    """Rests in proportion to the work time, longer when mail and requests keep the process busy."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.process_time
