@@ -60,7 +60,7 @@ def _pieces(raw: bytes) -> Iterator[bytes]:
 
 
 def _unzipped(content: bytes) -> Iterator[bytes]:
-    """Office documents are zip files too. What cannot be read is skipped."""
+    """Office documents are zip files too. At an error the rest of the file is skipped."""
     if not content.startswith(b"PK"):
         return
     left = MAX_ZIP_BYTES

@@ -13,7 +13,7 @@ MAX_EXTENSION_BYTES = 20
 # Normalising sorts runs of combining marks in quadratic time, so the length is cut before.
 _MAX_READ = 1_000
 
-# Besides invisible characters: those that reorder or hide parts of a name (exe.fdp).
+# Removed too, besides invisible characters, which could reorder or hide parts of a name (exe.fdp).
 _LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]")
 _EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 

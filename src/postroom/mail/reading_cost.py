@@ -3,7 +3,7 @@
 import string
 
 MOST_BYTES = 32 * 1024
-# Parsers stop at what is no letter, digit or space, and spend ten microseconds there at most.
+# Parsers stop at what is no letter, digit or space, and spend about ten microseconds there at most.
 MOST_MARKS = 2_000
 FOREIGN_BYTES_OF_A_MARK = 4
 

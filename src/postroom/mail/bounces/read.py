@@ -105,7 +105,7 @@ def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport,
 
 
 def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The path is signed: its sender got the mail, and need not look like a mail system.
+    """The path is signed: whoever writes to it got the mail, and need not look like a mail system.
 
     Fields of a list do not speak against a report: a list that refuses a mail writes them too.
     """

@@ -25,9 +25,9 @@ class Element:
         self.attributes = kind.attributes
         self.classes = kind.classes
         self.identity = kind.identity
-        self.tag = tag  # that it was opened by last
+        self.tag = tag  # the last tag that opened it
         self.parent: PlacedElement | None = parent
-        self.outer = outer if outer is not None else self  # where the walk goes on behind its end
+        self.outer = outer if outer is not None else self  # where the walk continues after its end
         self.depth: int = outer.depth + 1 if outer is not None else 0
         self.before: PlacedElement | None = None
         self.number = self.number_of_type = 1

@@ -30,7 +30,7 @@ NO_PICTURE, GRADIENT, PICTURE = 0, 1, 2
 
 
 class Look:
-    """The same object for the same look, so that it can be cached."""
+    """Equal looks are one object, so that the steps that lead to one can be cached."""
 
     __slots__ = (
         "background", "color", "custom", "doubt", "fill", "folded", "font_px", "indent_px", "inside",

@@ -13,7 +13,7 @@ from msgspec import Struct
 MAX_MARKUP_CHARS = 1_000_000
 MAX_TAGS = 50_000
 MAX_ATTRIBUTES = 64
-# Most tags stand in many mails.
+# Most tags are in many mails.
 REMEMBERED_TAGS = 1_024
 MAX_REMEMBERED_CHARS = 300
 
@@ -66,9 +66,9 @@ class MarkupTokens(Struct):
 
     pairs: list[tuple[Tag, str]]
     comments: list[str]
-    start_tags: list[Open]  # those that are written alike once
-    sheets: list[tuple[Open, str]]  # `style` and `link`, with what they hold
-    links: list[Open]  # like one of these, except for the target
+    start_tags: list[Open]  # identical ones only once
+    sheets: list[tuple[Open, str]]  # `style` and `link`, with their content
+    links: list[Open]  # like one of `start_tags`, except for the target
 
     def tell_links_apart(self) -> None:
         for link in self.links:

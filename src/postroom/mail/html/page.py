@@ -23,7 +23,7 @@ REACH_BEHIND = 80
 MAX_LABEL_CHARS = 200
 FEWESTSPOKEN_CHARS = 12
 
-_BLANKS = frozenset({" ", "\n", "\r\n"})  # most of what stands between tags
+_BLANKS = frozenset({" ", "\n", "\r\n"})  # most of what is between tags
 _UNSPOKEN = ("script", "style")
 _DOCTYPE = re.compile(r"\s*+(?:<!--(?:(?!-->).){0,2000}+-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
 _HTML, _BODY, _TBODY = Open("html", {}), Open("body", {}), Open("tbody", {})  # written or not
@@ -142,7 +142,7 @@ class _Walk:
         self.hidden_after = -1  # how many parts were written when text was last hidden
         self.anchor: Anchor | None = None
         self.is_in_anchor = False
-        self.spoken: list[str] = []  # the texts behind the last link
+        self.spoken: list[str] = []  # the texts after the last link
         self.nesting = Nesting(self.opened, self.closed)
         self.body = self._outermost()
         self.element = self.nested_to = self.body

@@ -39,7 +39,7 @@ class _OpenPart(Struct):
     depth: int
     boundary: bytes | None = None
     is_in_header: bool = True
-    is_over: bool = False  # behind the last delimiter
+    is_over: bool = False  # after the last delimiter
     header: bytearray = field(default_factory=bytearray)
     first_line: int = 0
 

@@ -34,7 +34,7 @@ _ANSWER = re.compile(
 
 
 class BodySigns(Struct, frozen=True):
-    """`groups` are those of `kind_words` that match the sender's own words."""
+    """`groups` are those of `phrases` that match the sender's own words."""
 
     groups: frozenset[str] = frozenset()
     is_alert: bool = False

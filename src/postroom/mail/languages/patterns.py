@@ -28,7 +28,7 @@ _made: list[_Late] = []
 
 
 def compile_one() -> bool:
-    """Compiles one pattern that was not used yet; False if there is none."""
+    """Compiles one more of the late patterns, unless it was used already; False if none is left."""
     if not _made:
         return False
     _made.pop()._compiled  # noqa: B018 (made by asking for it)
@@ -41,7 +41,7 @@ def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
 
 
 def one_of(words: Iterable[str]) -> str:
-    """Matches the longest of the words; a space matches any short run of white space."""
+    """Matches the longest of the words; a space in a word matches any short run of white space."""
     tree: _Tree = {}
     for word in words:
         branch = tree

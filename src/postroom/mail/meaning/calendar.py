@@ -221,7 +221,7 @@ class _Moment(Struct, frozen=True):
         return self.local.date().isoformat() if self.is_day else self.local.isoformat()
 
     def at(self, rules: Rules) -> int | None:
-        """Milliseconds UTC; None for a day, and for a time without a zone."""
+        """Milliseconds UTC; None for a day, and for a time without a known zone."""
         offset = None if self.is_day else utc_offset(self.local, self.zone, rules)
         if offset is None:
             return None

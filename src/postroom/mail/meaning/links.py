@@ -42,7 +42,7 @@ _URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
 )
 _URL_NAMES = frozenset().union(*(names for _, names in _URL_PURPOSES))
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n")
-# Labels that say nothing: "here", "click here", "this link".
+# Labels that say nothing, so that the sentence decides: "here", "click here", "this link".
 _POINTING = late(
     lambda: rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
 )

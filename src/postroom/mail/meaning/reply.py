@@ -75,7 +75,7 @@ def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], 
 def _divided(text: str) -> str:
     """Inserts a line break between new words and a head that some programs write after them."""
     is_ascii = text.isascii()
-    if is_ascii and not any(map(text.__contains__, digits)):  # a head tells when
+    if is_ascii and not any(map(text.__contains__, digits)):  # a head has a date
         return text
     for verb in reply_heads.WROTE_ON_THE_LINE:
         if is_ascii and not verb.isascii():

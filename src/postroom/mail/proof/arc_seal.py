@@ -22,7 +22,7 @@ class SeenProofs(Struct, frozen=True):
 def seal(
     raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
-    """The three fields to put before `raw`. Empty if the chain was already broken."""
+    """The three fields to put before `raw`. Empty if no link may be added, as to a broken chain."""
     mail = split_mail(raw)
     earlier = _earlier_fields(mail, seen)
     if earlier is None:

@@ -35,7 +35,7 @@ SEALED = (
     b"content-type",
     b"content-transfer-encoding",
 )
-# Signed where they stand; others on the way may add their own.
+# Signed if they are there; others on the way may add their own.
 SIGNED = (b"auto-submitted", b"list-unsubscribe", b"list-unsubscribe-post", b"feedback-id")
 DNS_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.I)
 

@@ -229,7 +229,7 @@ def require_body_hash(signature: DkimSignature, body: bytes, digests: dict[str, 
         canonical = BODY_FORMS[signature.body_form](body)
         digests[signature.body_form] = hashlib.sha256(canonical).digest(), len(canonical)
     digest, length = digests[signature.body_form]
-    # Section 8.2: text behind the signed length would be shown as if it were signed.
+    # Section 8.2: text after the signed length would be shown as if it were signed.
     if signature.tags.get("l", str(length)) != str(length) or digest != decode(signature.tags["bh"]):
         raise SignatureRefused("fail")
 

@@ -43,7 +43,7 @@ def to_tsquery(query: Query, realms: Sequence[str]) -> str:
 
 
 def _tsquery_in_realm(query: Query, realm: str) -> str:
-    """Each token begins with its realm; the realm itself is only needed if all terms are negated."""
+    """Each token begins with its realm; the realm itself is only needed if every group has a negated term."""
     groups = [" | ".join(_tsquery_phrase(term, realm) for term in group) for group in query.terms]
     has_wanted = any(not any(term.is_negated for term in group) for group in query.terms)
     everything = [] if has_wanted else [f"'{realm}{index_entry.SCOPE}'"]

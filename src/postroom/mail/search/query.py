@@ -47,7 +47,7 @@ class Term(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """A filter that is not in the index. `before` and `after` hold the first millisecond of their day."""
+    """A filter, not a word. `before` and `after` hold the first millisecond of their day."""
 
     name: FilterName
     value: str | int

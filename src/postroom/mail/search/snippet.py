@@ -130,7 +130,7 @@ def _find(terms: list[Term], read: _Read) -> tuple[int, int] | None:
     if not found:
         return None
     first = min(found, key=lambda match: match.start())
-    return first.start(), first.end() - 1  # without the space before it, and counted without that
+    return first.start(), first.end() - 1  # in the text itself, without the space in front of both
 
 
 @lru_cache(maxsize=256)

@@ -71,7 +71,7 @@ class Passage:
         return frozenset(map(str.strip, _CUE_WORDS & self.found))
 
     def kinds(self) -> frozenset[str]:
-        """The groups of phrases of `kind_words` that are in it."""
+        """The groups of `kinds.phrases` whose phrases are in it."""
         return frozenset(BY_PHRASE[phrase] for phrase in BY_PHRASE.keys() & self.found)
 
     def has_hex_pairs(self, fewest: int) -> bool:

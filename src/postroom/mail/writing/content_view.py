@@ -40,8 +40,8 @@ class ContentView(Struct, frozen=True, kw_only=True):
     html_text: str  # the text of the HTML, if it differs from the text
     hidden_text: str  # what the HTML holds and does not show
     targets: list[LinkTarget]  # where its links lead, and what it would load or send
-    more_targets: int  # that are not listed
-    fields: list[tuple[str, str]]  # of the head, that only programs read
+    more_targets: int  # how many are not listed
+    fields: list[tuple[str, str]]  # header fields that only programs read
 
     @property
     def recipients(self) -> list[str]:
