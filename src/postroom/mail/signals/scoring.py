@@ -42,7 +42,7 @@ SIGNAL_RULES = (
         "encoded_instructions", 6, "Contains encoded text that decodes to an instruction or a request."
     ),
     SignalRule(
-        "hidden_text", 1, "Contains text that its HTML hides or may hide, longer than a preview line."
+        "hidden_text", 1, "Contains text that its HTML may hide, or hidden text longer than a preview line."
     ),
     SignalRule("smuggled_characters", 4, "Contains invisible characters that can spell a text."),
     SignalRule("zero_width_in_words", 2, "Has zero-width characters inside words."),
