@@ -57,4 +57,4 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(tmp_path: Path, browser: B
         )
         page.goto(f"{new.base_url}/app/sign-in")
         page.get_by_role("button", name="Sign in with a passkey").click()
-        expect(page.get_by_text("The device has no passkey here")).to_be_visible()
+        expect(page.get_by_text("The device gave no passkey")).to_be_visible()

@@ -121,5 +121,5 @@ def told(hold: Hold, word: str) -> str:
         return "The mail is rejected. It will not be sent."
     if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:
         missing = hold.approvals_needed - len(hold.approvals)
-        return f"Your approval counts. {missing} more must approve before it is sent."
+        return f"Your approval counts. Approvals needed from others: {missing}."
     return "The mail is approved. It is sent now."

@@ -246,7 +246,7 @@ def on_to(back: str, message_id: str) -> str:
 def told_of(hold: dict[str, Any]) -> str:
     missing = hold["approvalsNeeded"] - len(hold["approvedBy"])
     if hold["state"] == "held" and missing > 0:
-        return f"Your approval counts in {undo.SECONDS} seconds. {missing} more must approve."
+        return f"Your approval counts in {undo.SECONDS} seconds. Approvals needed from others: {missing}."
     return f"Approved. It is sent in {undo.SECONDS} seconds."
 
 

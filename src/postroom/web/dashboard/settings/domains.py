@@ -59,7 +59,11 @@ async def set_outbound(context: PageContext, domain_id: str, body: OutboundForm)
 async def set_warm_up(context: PageContext, domain_id: str, body: WarmUpForm) -> Response:
     change = domains.DomainChange(warm_up=body.on == "yes")
     await context.run(domains.change_domain, domain_id=domain_id, body=change)
-    told = "Warm-up is on: its daily limit grows." if change.warm_up else "Warm-up is off: no daily limit."
+    told = (
+        "Warm-up is on: its daily limit grows."
+        if change.warm_up
+        else "Warm-up is off: what it held back is sent."
+    )
     return go(PATH, told)
 
 

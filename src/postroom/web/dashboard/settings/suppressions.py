@@ -45,7 +45,7 @@ async def suppress(context: PageContext, body: operations.NewSuppression) -> Res
 
 
 async def unsuppress(context: PageContext, body: operations.NewSuppression) -> Response:
-    said = f"{body.address} is no longer suppressed in {undo.SECONDS} seconds."
+    said = f"{body.address} is removed from the list in {undo.SECONDS} seconds."
     return await undo.delay(context, operations.delete_suppression, PATH, said, address=body.address)
 
 

@@ -32,7 +32,7 @@ for (const form of document.querySelectorAll("[data-passkey]")) {
       form.submit();
     } catch (error) {
       failure.textContent = error.name === "InvalidStateError" ? "This device already has a passkey for you."
-        : error.name === "NotAllowedError" ? "The device has no passkey here, or it was not confirmed in time." : error.message;
+        : error.name === "NotAllowedError" ? "The device gave no passkey, or it was not confirmed in time." : error.message;
       failure.hidden = false;
     }
   });
