@@ -176,7 +176,7 @@ SETTINGS = (
         "drain_seconds",
         "0",
         read.number(0, MAX_DRAIN_SECONDS),
-        "Seconds of not ready before stopping.",
+        "Seconds that /ready fails before stopping.",
     ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", read.file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", read.file, "Its key."),

@@ -82,7 +82,7 @@ def import_imap(
     url: Annotated[str, typer.Argument(help="imap://user:password@host/FOLDER; 993 is TLS, else STARTTLS.")],
     inbox: Into,
 ) -> None:
-    """Import a folder of a mailbox elsewhere, unchanged there. Asks for the password if none is given."""
+    """Import a folder of a mailbox elsewhere; nothing changes there. Asks for a missing password."""
     from msgspec.structs import replace
 
     from postroom.connections.imap_wire import ImapError
@@ -147,7 +147,7 @@ def export_account(
     count, waiting = with_resources(work)
     print(f"{count} messages are in {folder}.")
     if waiting:
-        print(f"{waiting} mails wait in the journal until the server runs: export again after that.")
+        print(f"{waiting} mails are still in the journal. A running server stores them: export again then.")
 
 
 def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":

@@ -143,12 +143,12 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
     if row is None:
         used = tx.one("select key_id from oauth_used_tokens where token_hash = :old", old=old)
         if used is None:
-            raise OauthError("This refresh token is unknown or has expired.", oauth=INVALID_GRANT)
+            raise OauthError("This refresh token is unknown, revoked or expired.", oauth=INVALID_GRANT)
         end(tx, used["key_id"])
         return None
     key = keys.find(tx, row["account_id"], row["key_id"])
     if row["client_id"] != client_id or row["expires_at"] <= now or key is None:
-        raise OauthError("This refresh token is unknown or has expired.", oauth=INVALID_GRANT)
+        raise OauthError("This refresh token is unknown, revoked or expired.", oauth=INVALID_GRANT)
     if resource is not None and row["resource"] != resource:
         raise OauthError("The grant is for another resource.", oauth="invalid_target")
     tokens = Tokens(keys.new_token(), new_refresh_token(), key.permissions)

@@ -42,5 +42,5 @@ async def deposit_others(resources: Resources, used: Sequence[Path]) -> None:
             await journal.wait_until_deposited(None)
         await resources.db.write(places.remove, folder.name)
         await pools.FILES.run(shutil.rmtree, folder)
-        log.get().info("a journal of an ended server was stored", journal=folder.name)
+        log.get().info("a journal no longer in use was stored", journal=folder.name)
     await asyncio.Event().wait()

@@ -114,7 +114,7 @@ def _require_copyable(folder: str, target: str) -> None:
     if target in (SENT, JUNK, DRAFTS):
         raise FolderRefused("CANNOT", "Mail cannot be copied or moved into this folder.")
     if folder == DRAFTS:
-        raise FolderRefused("CANNOT", "A draft cannot be moved.")
+        raise FolderRefused("CANNOT", "A draft cannot be copied.")
     if folder == TRASH:
         raise FolderRefused("CANNOT", "Mail cannot be copied out of Trash: move it.")
     if folder == JUNK and target != folder:
@@ -176,7 +176,7 @@ def move_mails(
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
     if target == folder or (folder == DRAFTS and target != TRASH):
-        raise FolderRefused("CANNOT", "This message cannot be moved.")
+        raise FolderRefused("CANNOT", "This message cannot be moved there.")
     if folder == DRAFTS:
         for mail in mails:
             drafts.remove(tx, mail.message_id)  # gone for good; files of it are swept later

@@ -301,5 +301,5 @@ def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
     """Labels for drafts and sends, without those of received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):
-        raise BadRequest(f"{label} can be set on received mail only.", field=field)
+        raise BadRequest(f"{label} is for messages, not for drafts and sends.", field=field)
     return found

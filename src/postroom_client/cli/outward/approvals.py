@@ -53,7 +53,7 @@ def approve(
     note: Note = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Approve a held message; it is sent."""
+    """Approve a held message; it is sent once it has all approvals."""
     from postroom_client.calls import calls
 
     seen = content_hash or _look(context, message_id, yes=yes)

@@ -164,7 +164,7 @@ TENANTS = (
     Plain(
         "keys change",
         "update_key",
-        "Change a key; permissions can only be removed, and its end only come sooner.",
+        "Change a key; permissions can only be removed, and it can only expire sooner.",
         fields=("id", "name", "permissions"),
     ),
     Plain(
