@@ -179,7 +179,7 @@ class DefaultPod(ApiError):
 
 
 class LastKey(ApiError):
-    """The last key of the account that may `manage` cannot be removed."""
+    """An account must keep a key that may `manage`."""
 
     status, code = 409, "last_key"
 
@@ -191,7 +191,7 @@ class UserExists(ApiError):
 
 
 class LastOwner(ApiError):
-    """The last owner of the account who can sign in cannot be removed."""
+    """An account must keep an owner who can sign in."""
 
     status, code = 409, "last_owner"
 

@@ -98,6 +98,6 @@ Outbound = Annotated[
         min_length=1,
         max_length=2000,
         description="Relays for its mail, such as smtps://user:password@host or ses://…;"
-        " null: the server's default. Shown without the password.",
+        " null: the pod's or the server's. Shown without the password.",
     ),
 ]

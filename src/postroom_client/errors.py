@@ -130,13 +130,13 @@ class FirstAccountStays(PostroomError):
 
 
 class LastKey(PostroomError):
-    """The last key of the account that may `manage` cannot be removed."""
+    """An account must keep a key that may `manage`."""
 
     code, status = "last_key", 409
 
 
 class LastOwner(PostroomError):
-    """The last owner of the account who can sign in cannot be removed."""
+    """An account must keep an owner who can sign in."""
 
     code, status = "last_owner", 409
 

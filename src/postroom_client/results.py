@@ -157,7 +157,7 @@ class ReportedDay(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail from the domain by one source address, and how receivers handled it."""
+    """Mail that claims to be from the domain, by source address, and how receivers handled it."""
 
     source: str
     count: int = 0

@@ -62,10 +62,10 @@ export class DraftChanged extends PostroomError {}
 /** The first account cannot be deleted (only the command answers this). */
 export class FirstAccountStays extends PostroomError {}
 
-/** The last key of the account that may `manage` cannot be removed. */
+/** An account must keep a key that may `manage`. */
 export class LastKey extends PostroomError {}
 
-/** The last owner of the account who can sign in cannot be removed. */
+/** An account must keep an owner who can sign in. */
 export class LastOwner extends PostroomError {}
 
 /** Another account has this name. */

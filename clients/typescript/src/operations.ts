@@ -399,7 +399,7 @@ export abstract class Operations {
     });
   }
 
-  /** List threads across inboxes, newest first; the total is not counted beyond the page. */
+  /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page. */
   listAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
@@ -904,7 +904,7 @@ export abstract class Operations {
     });
   }
 
-  /** Change the relay for mail of a domain (null: the server's default), or its warm-up. */
+  /** Change the relay for mail of a domain (null: the pod's or the server's), or its warm-up. */
   updateDomain(domainId: string, body: DomainChange = {}): Promise<Domain> {
     return this.run({
       method: "PATCH",
@@ -936,7 +936,7 @@ export abstract class Operations {
     });
   }
 
-  /** What other servers reported: mail from a domain by source, and encryption to it. */
+  /** What other servers reported: mail that claims to be from a domain, and encryption to it. */
   getDomainReports(domainId: string, query: { from?: string; to?: string } = {}): Promise<DomainReports> {
     return this.run({
       method: "GET",
@@ -1342,7 +1342,7 @@ export abstract class Operations {
     return pages((page) => this.listMessages(inboxId, page), query);
   }
 
-  /** List threads across inboxes, newest first; the total is not counted beyond the page; each page is asked for when it is wanted. */
+  /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; each page is asked for when it is wanted. */
   iterAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }

@@ -151,7 +151,7 @@ export interface ReportedDay {
   failed: number;
 }
 
-/** Mail from the domain by one source address, and how receivers handled it. */
+/** Mail that claims to be from the domain, by source address, and how receivers handled it. */
 export interface ReportedSource {
   /** The address it came from. */
   source: string;
@@ -956,7 +956,7 @@ export interface NewPod {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
 }
 
@@ -966,7 +966,7 @@ export interface PodChange {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
 }
 
@@ -1243,7 +1243,7 @@ export interface NewDomain {
 }
 
 export interface DomainChange {
-  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password. */
+  /** Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password. */
   outbound?: string | null;
   /** Start with little mail to each provider and increase it daily. */
   warmUp?: boolean;

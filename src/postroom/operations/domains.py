@@ -162,7 +162,7 @@ def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domai
 def change_domain(
     tx: Tx, caller: Caller, domain_id: str, body: DomainChange, config: Config, now: int
 ) -> Domain:
-    """Change the relay for mail of a domain (null: the server's default), or its warm-up"""
+    """Change the relay for mail of a domain (null: the pod's or the server's), or its warm-up"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)

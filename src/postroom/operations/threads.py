@@ -126,7 +126,7 @@ def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
 
 
 def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
-    """List threads across inboxes, newest first; the total is not counted beyond the page"""
+    """List threads across inboxes, newest first; the total may stop counting 1,000 after the page"""
     reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
     return ThreadPage([], 0) if reach is None else list_page(tx, reach, query)
 

@@ -517,7 +517,7 @@ def list_all_threads(
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[Thread]]:
-    """List threads across inboxes, newest first; the total is not counted beyond the page."""
+    """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
     return Call(
         "GET",
         "/v1/threads",
@@ -1170,7 +1170,7 @@ def get_domain(domain_id: str) -> Call[Domain]:
 def update_domain(
     domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
 ) -> Call[Domain]:
-    """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
+    """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
     return Call(
         "PATCH",
         path("v1", "domains", domain_id),
@@ -1192,7 +1192,7 @@ def get_domain_health(domain_id: str) -> Call[DomainHealth]:
 def get_domain_reports(
     domain_id: str, *, first: date | str | None = None, last: date | str | None = None
 ) -> Call[DomainReports]:
-    """What other servers reported: mail from a domain by source, and encryption to it."""
+    """What other servers reported: mail that claims to be from a domain, and encryption to it."""
     return Call(
         "GET",
         path("v1", "domains", domain_id, "reports"),

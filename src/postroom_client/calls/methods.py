@@ -480,7 +480,7 @@ class BlockingMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
-        """List threads across inboxes, newest first; the total is not counted beyond the page."""
+        """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return self.run(
             calls.list_all_threads(
                 inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
@@ -497,8 +497,8 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Thread]:
-        """List threads across inboxes, newest first; the total is not counted beyond the page; each page
-        is asked for when it is wanted.
+        """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
+        each page is asked for when it is wanted.
         """
         return paging.each(
             self.run,
@@ -1081,7 +1081,7 @@ class BlockingMethods(Protocol):
     def update_domain(
         self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
     ) -> Domain:
-        """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
+        """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
         return self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     def delete_domain(self, domain_id: str) -> None:
@@ -1095,7 +1095,7 @@ class BlockingMethods(Protocol):
     def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail from a domain by source, and encryption to it."""
+        """What other servers reported: mail that claims to be from a domain, and encryption to it."""
         return self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     def verify_domain(self, domain_id: str) -> Domain:
@@ -2006,7 +2006,7 @@ class AwaitedMethods(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
-        """List threads across inboxes, newest first; the total is not counted beyond the page."""
+        """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return await self.run(
             calls.list_all_threads(
                 inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
@@ -2023,8 +2023,8 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Thread]:
-        """List threads across inboxes, newest first; the total is not counted beyond the page; each page
-        is asked for when it is wanted.
+        """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
+        each page is asked for when it is wanted.
         """
         return paging.async_each(
             self.run,
@@ -2615,7 +2615,7 @@ class AwaitedMethods(Protocol):
     async def update_domain(
         self, domain_id: str, *, outbound: str | UnsetType | None = UNSET, warm_up: bool | None = None
     ) -> Domain:
-        """Change the relay for mail of a domain (None: the server's default), or its warm-up."""
+        """Change the relay for mail of a domain (None: the pod's or the server's), or its warm-up."""
         return await self.run(calls.update_domain(domain_id, outbound=outbound, warm_up=warm_up))
 
     async def delete_domain(self, domain_id: str) -> None:
@@ -2629,7 +2629,7 @@ class AwaitedMethods(Protocol):
     async def get_domain_reports(
         self, domain_id: str, *, first: date | str | None = None, last: date | str | None = None
     ) -> DomainReports:
-        """What other servers reported: mail from a domain by source, and encryption to it."""
+        """What other servers reported: mail that claims to be from a domain, and encryption to it."""
         return await self.run(calls.get_domain_reports(domain_id, first=first, last=last))
 
     async def verify_domain(self, domain_id: str) -> Domain:

@@ -164,7 +164,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
         Parameter(
@@ -192,7 +192,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
     ),
@@ -825,7 +825,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "outbound",
             "text",
-            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the server's default. Shown without the password.",
+            help="Relays for its mail, such as smtps://user:password@host or ses://…; null: the pod's or the server's. Shown without the password.",
             clears=True,
         ),
         Parameter("warm_up", "switch", help="Start with little mail to each provider and increase it daily."),

@@ -23,7 +23,7 @@ class ReportQuery(Struct, frozen=True):
 
 
 class ReportedSource(Struct, frozen=True):
-    """Mail from the domain by one source address, and how receivers handled it."""
+    """Mail that claims to be from the domain, by source address, and how receivers handled it."""
 
     source: Annotated[str, Meta(description="The address it came from.")]
     count: int
@@ -58,7 +58,7 @@ class DomainReports(Struct, frozen=True):
 def get_domain_reports(
     tx: Tx, caller: Caller, domain_id: str, query: ReportQuery, config: Config, now: int
 ) -> DomainReports:
-    """What other servers reported: mail from a domain by source, and encryption to it"""
+    """What other servers reported: mail that claims to be from a domain, and encryption to it"""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)

@@ -144,7 +144,7 @@ OUTSIDE = (
     Plain(
         "domains reports",
         "get_domain_reports",
-        "Show what other servers reported: mail from a domain by source, and encryption.",
+        "Show what other servers reported: mail that claims to be from a domain, by source, and encryption.",
         show=shown.show_reports,
         names={"first": "from", "last": "to"},
     ),
