@@ -298,7 +298,7 @@ class RateLimitExceeded(PostroomError):
 
 
 class HeadersTooLarge(PostroomError):
-    """Headers above 64 k_b, or a path and query above 16 k_b."""
+    """Headers above 64 kB, or a path and query above 16 kB."""
 
     code, status = "headers_too_large", 431
 

@@ -32,7 +32,7 @@ def _ruff(arguments: list[str], text: str) -> str:
 
 def documented(text: str, indent: str = "    ") -> str:
     """A docstring; the names of fields are those that Python has for them."""
-    words = re.sub(r"\b[a-z]+[A-Z]\w*\b", lambda found: snake(found[0]), text.strip())
+    words = re.sub(r"\b(?!kB\b)[a-z]+[A-Z]\w*\b", lambda found: snake(found[0]), text.strip())
     words = re.sub(r"\bnull\b", "None", words)
     words = words if words.endswith((".", "…", ":")) else f"{words}."
     return f'"""{_folded(words, indent)}"""'
