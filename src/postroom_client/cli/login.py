@@ -115,7 +115,9 @@ def open_pages(context: CommandContext) -> None:
 def _require_name(name: str) -> str:
     """It becomes part of file names."""
     if not NAME.fullmatch(name):
-        raise typer.BadParameter("a profile's name has at most 64 letters, digits, dots and dashes")
+        raise typer.BadParameter(
+            "a profile's name has at most 64 letters, digits, dots, dashes and underscores"
+        )
     return name
 
 
