@@ -165,7 +165,7 @@ function toError(answer: Answer): PostroomError {
     const kind = BY_CODE[code] ?? PostroomError;
     return new kind(message, { code, status: answer.status, extras, retryAfter: answer.retryAfter });
   } catch {
-    const told = `The server answered ${answer.status}, in words that are not Postroom's.`;
+    const told = `The server answered ${answer.status}, but not like Postroom.`;
     return new InvalidAnswer(told, answer.status);
   }
 }
