@@ -95,7 +95,10 @@ def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int
 
 
 def activate(tx: Tx, owner: str, domain: str, selectors: Collection[str], now: int) -> list[str]:
-    """Waiting keys become active and retire those of the same algorithm. Returns their selectors."""
+    """Those of the keys that wait sign from now on, and retire the old ones of the same algorithm.
+
+    Returns the selectors of the keys that became active.
+    """
     found = [key for key in list_waiting(tx, owner, domain) if key.selector in selectors]
     for key in found:
         tx.run(

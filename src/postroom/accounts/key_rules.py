@@ -32,7 +32,7 @@ def make(
     expires_at: int | None,
     now: int,
 ) -> Key:
-    """A key made by another may not do more, reach further or live longer."""
+    """A key made by another may not do more, reach further or live longer than that one."""
     if not caller.reach.includes(within):
         raise Forbidden("A key cannot create a key that reaches further than itself.")
     maker = keys.find(tx, caller.account_id, caller.key_id)

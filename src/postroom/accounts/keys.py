@@ -74,8 +74,8 @@ class Caller(Struct, frozen=True):
     lineage: tuple[str, ...] = ()  # the keys it descends from, also deleted ones
     approval: str | None = None
     limits: str | None = None
-    session_id: str | None = None  # set: a person on the dashboard
-    is_person: bool = False  # signed in with a link; a session opened with a key counts as that key
+    session_id: str | None = None  # set: a session on the dashboard
+    is_person: bool = False  # signed in as a person; a session opened with a key counts as that key
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
@@ -318,7 +318,7 @@ def require_room(tx: Tx, within: Reach) -> None:
 
 
 def remove(tx: Tx, key_id: str) -> None:
-    """Of two who remove it at once, one is told."""
+    """Of two who remove it at once, one gets NotFound."""
     if not (ids.is_id(ids.KEY, key_id) and tx.run("delete from keys where id = :id", id=key_id)):
         raise NotFound("No such key.")
 

@@ -23,7 +23,7 @@ Name = Annotated[
 ]
 GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 
-_clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # a lone surrogate can come in an argument
+_clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # JSON has no lone surrogate, an argument may
 
 
 def is_clean(name: str) -> bool:

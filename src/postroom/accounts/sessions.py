@@ -143,7 +143,7 @@ def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Calle
 
 
 def choose_pod(tx: Tx, session_id: str, pod_id: str) -> None:
-    """Must be one of the user's pods."""
+    """The caller has checked that the pod is one of the user's: in another one the session is invalid."""
     tx.run("update sessions set pod_id = :pod_id where id = :id", pod_id=pod_id, id=session_id)
 
 

@@ -9,7 +9,7 @@ from postroom.storage.database import Row, Tx, insert_item, item_from_row, updat
 
 BELL = "delayed_actions"
 DELAY = 10 * SECOND
-LEASE = MINUTE  # after this, another node does what the claimant did not finish
+LEASE = MINUTE  # after this, an action that its claimant did not finish can be claimed again
 SHOWN = 5
 LIFETIME = 30 * DAY  # of a refusal that was never read
 
@@ -19,10 +19,10 @@ class DelayedAction(Struct, frozen=True):
     account_id: str
     session_id: str
     operation: str  # the name of a route
-    arguments: str  # JSON: a list, each of what the operation is given
+    arguments: str  # JSON: a list with the arguments of each call of the operation
     targets: tuple[str, ...]  # the ids that it is about
     said: str
-    address: str  # from which it was asked
+    address: str  # the client's network address
     due_at: int
     refused: str | None = None  # why, when its time had come
 
@@ -47,7 +47,7 @@ def list_of_session(tx: Tx, session_id: str, limit: int = SHOWN) -> list[Delayed
 
 
 def targets_of(tx: Tx, session_id: str) -> set[str]:
-    """What is about to be deleted: lists of this session leave it out."""
+    """The ids that pending actions will remove from lists: those of this session leave them out already."""
     rows = tx.all("select targets from delayed_actions where session_id = :session_id", session_id=session_id)
     return {target for row in rows for target in row["targets"].split()}
 

@@ -137,7 +137,7 @@ def require_sends(
     now: int,
     allowed: AccountLimits = SPECIFIED,
 ) -> None:
-    """Limits per 60 seconds and per UTC day; `count` are about to be stored, of an inbox or a budget."""
+    """Limits in any 60 seconds and per UTC day; `count` are about to be stored, of an inbox or a budget."""
     of_a_minute, of_a_day = (_least(name, budget, allowed) for name in ("per_minute", "per_day"))
     if of_a_minute is None and of_a_day is None:
         return

@@ -42,7 +42,7 @@ class Policy(Struct, frozen=True):
 
 
 class PolicyRefusal(Struct, frozen=True):
-    """A refused address, and the rule that refuses it; none if it is on no list of a level."""
+    """A refused address, and the rule that refuses it; none if a level has an allow list without it."""
 
     within: Reach
     address: str
