@@ -52,7 +52,7 @@ class ListedMail(Struct, frozen=True):
     uid: int
     size_bytes: int
     arrived_at: int  # milliseconds; 0 if the server does not say
-    message_id: str = ""  # where it was asked for
+    message_id: str = ""  # if it was asked for
 
 
 class ImapClient:

@@ -18,7 +18,7 @@ TOKEN_MARGIN = 60_000  # of its life, in milliseconds
 
 
 class OAuthTokens:
-    """Access tokens, each requested once and cached until it expires."""
+    """Access tokens, each requested once and cached until shortly before it expires."""
 
     def __init__(self, resources: Resources, fetcher: Fetcher) -> None:
         self._resources = resources

@@ -46,12 +46,12 @@ _READERS: dict[str, Callable[[Post, str], Posted]] = {
 
 
 class PostIntake:
-    """Takes verified posts, and answers when their content is durable."""
+    """Takes a post only once it is verified, and answers when its content is durable."""
 
     def __init__(self, resources: Resources, reader: Reader, fetcher: Fetcher) -> None:
         self._resources = resources
         self._reader = reader
-        self.fetcher = fetcher  # by which services outside are asked
+        self.fetcher = fetcher  # for requests to external services
         self._certificates: dict[str, bytes] = {}
 
     async def take(self, connection: Connection, post: Post) -> None:
@@ -159,7 +159,10 @@ def header_recipients(raw: bytes) -> tuple[str, ...]:
 def find_destinations(
     tx: Tx, connection: Connection, named: tuple[str, ...], service_domain: str, now: int
 ) -> tuple[Destination, ...]:
-    """The connection's inbox, or those of the recipients within its reach; others are ignored."""
+    """The connection's inbox, or those of the recipients within its reach; others are ignored.
+
+    Raises UnknownRecipient if there is none.
+    """
     if connection.inbox_id is not None:
         accounts.require_room(accounts.is_full(tx, connection.account_id))
         return (Destination(connection.inbox_id),)
@@ -213,7 +216,10 @@ def note_post(tx: Tx, connection: Connection, post_id: str, content_hash: str, n
 
 
 def apply_notice(tx: Tx, connection: Connection, report: Report, base_url: str, now: int) -> None:
-    """Like a report by mail, but proven by the service. If the mail is not found, the address counts."""
+    """Like a report by mail, but proven by the service.
+
+    If the mail is not found, a bounce or a complaint still suppresses the address.
+    """
     sent = messages.find_sent_within(
         tx, connection.reach, report.original_message_id or "", now - bounces.MAX_AGE
     )
