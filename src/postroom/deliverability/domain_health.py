@@ -51,8 +51,9 @@ def _service_if_due(tx: Tx, service_domain: str, now: int) -> list[Domain]:
 def note(
     tx: Tx, domain: Domain, seen: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
-    """Records an event in the same transaction if the health changed. A fault that DNS gives no answer about
-    now still counts.
+    """Records an event in the same transaction if the domain became broken, or works again.
+
+    An earlier fault still counts while DNS gives no answer about it.
     """
     last = find(tx, domain.id)
     lasting = () if last is None else tuple(each for each in last.problems if each in unanswered)

@@ -38,7 +38,7 @@ def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
 
 
 def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
-    """Where the mail is still there."""
+    """Announces it as an event, if the mail still exists."""
     message = messages.find(tx, wish.message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None or inbox.account_id != wish.account_id:

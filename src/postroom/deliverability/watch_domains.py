@@ -50,7 +50,7 @@ async def look_at(resources: Resources, domain: Domain) -> None:
 
 
 def owned(domain: Domain) -> Domain:
-    """The server's own domain is shown to the first account, but its key is the service's."""
+    """The first account is told about the server's own domain, but the keys of that are the service's."""
     if domain.id != SERVICE_ID:
         return domain
     return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)

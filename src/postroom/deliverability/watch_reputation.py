@@ -15,7 +15,7 @@ DUTY_HELD = 2 * MINUTE
 
 
 async def watch_reputation(resources: Resources) -> None:
-    """Runs until cancelled. Begins with what happened while no server ran."""
+    """Runs until cancelled. Begins an hour back, as no server may have run meanwhile."""
     me, since = ids.trace(), resources.now() - HOUR
     while True:
         await asyncio.sleep(PAUSE_SECONDS)
