@@ -1,4 +1,4 @@
-"""What callers may ask for, a file a noun: each operation as a verb, with the fields of request and answer.
+"""What callers may ask for, one file per noun: each operation is a verb, with its request and answer fields.
 
 A verb is run in one transaction and does all that belongs to it: checks, change, audit record, event, bells.
 """

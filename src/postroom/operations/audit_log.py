@@ -1,4 +1,4 @@
-"""Operations on the audit log, and what a key tried and may not do, by whichever door it came."""
+"""Operations on the audit log, which also has the refused attempts of keys, from every interface."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
-REFUSALS = (Forbidden, RecipientNotAllowed)  # what is told of in the log
+REFUSALS = (Forbidden, RecipientNotAllowed)  # errors that are recorded in the log
 
 
 class AuditQuery(Struct, frozen=True):
@@ -77,7 +77,7 @@ def note_refusal(
     now: int,
     path: str = "",
 ) -> None:
-    """`target` is what was asked for; a policy that stopped it counts that as well."""
+    """`target` is what was asked for. If a policy refused a recipient, its own log gets an entry too."""
     what = {"error": error.code, **({"path": path} if path else {}), **error.extras}
     audit.record_refusal(tx, caller.actor, target, within, now, address=address, after=what)
     if isinstance(error, RecipientNotAllowed):

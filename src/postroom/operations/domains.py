@@ -1,4 +1,4 @@
-"""Operations on domains of one's own."""
+"""Operations on the domains of an account, and on the server's own."""
 
 import re
 from collections.abc import Sequence
@@ -179,7 +179,7 @@ def change_domain(
 
 
 def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now: int) -> None:
-    """Of a domain that is proved: else it would slow somebody else's. What waits goes when it ends."""
+    """Only for a verified domain: else it would slow somebody else's. Waiting mail is sent when it ends."""
     if domain.verified_at is None:
         raise BadRequest("Verify the domain first.", field="warmUp")
     if is_on and warm_ups.begin(tx, domain.account_id, domain.name, now):
@@ -191,7 +191,7 @@ def set_warm_up(tx: Tx, caller: Caller, domain: domains.Domain, is_on: bool, now
 
 
 def require_rotatable(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
-    """Asked before keys are made as well: that takes a core for a moment."""
+    """Also checked before new keys are made, as that keeps a core busy for a moment."""
     domain = find_domain(tx, caller, domain_id, config)
     if domain.id == domains.SERVICE_ID:
         require_operator(tx, caller)

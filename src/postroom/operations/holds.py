@@ -1,4 +1,4 @@
-"""Operations on what waits: approvals, pauses, and what may be sent."""
+"""Operations on held mail: approvals, pauses, and limits of sending."""
 
 from typing import Annotated, Literal
 

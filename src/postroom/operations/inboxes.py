@@ -23,7 +23,7 @@ from postroom.storage.database import Tx
 
 METADATA_LIMIT = 256
 METADATA_CHARACTERS = 500
-METADATA_BYTES = 64 * 1024  # of all together: each list of inboxes shows it
+METADATA_BYTES = 64 * 1024  # of all keys together: each list of inboxes shows them
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -154,7 +154,10 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
 
 
 def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) -> bool:
-    """On a domain of its own, or on the server's if the account is the operator's; at home on none."""
+    """On the account's own domain, or on the server's if the account is the operator's.
+
+    Never on the default domain, which is for use at home.
+    """
     if not caller.reach.is_account:
         raise Forbidden("allowReserved needs a key of the account.")
     if body.domain is not None and body.domain.lower() != config.domain:
@@ -212,7 +215,7 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLim
 def change_metadata(
     stored: str | None, asked: Mapping[str, inboxes.MetadataValue | None] | None
 ) -> str | None:
-    """As it is stored: keys that are not asked for stay, None removes one; None for all clears everything."""
+    """Returns the stored form. Keys not given stay, None removes one; None for all clears everything."""
     if asked is None:
         return None
     changed = {
@@ -243,7 +246,7 @@ def _is_short(text: str) -> bool:
 def change_webhook(
     tx: Tx, inbox: inboxes.Inbox, url: str | None, now: int
 ) -> tuple[inboxes.Inbox, str | UnsetType]:
-    """And the secret of its webhook, if one was made."""
+    """Returns the inbox, and the secret of its webhook if one was created."""
     changed = inboxes.set_webhook_url(tx, inbox, url)
     if url is None:
         webhooks.remove(tx, inbox.id)

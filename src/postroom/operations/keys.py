@@ -1,4 +1,4 @@
-"""Operations on API keys: of the account, of a pod, of an inbox; made, listed, changed and revoked."""
+"""Operations on API keys of the account, of a pod or of an inbox: created, listed, changed and revoked."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -248,7 +248,7 @@ def sooner(key: Key, ends_at: int | None, now: int) -> int:
 
 
 def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int) -> Struct:
-    accounts.lock(tx, caller.account_id)  # two at once are counted one after the other
+    accounts.lock(tx, caller.account_id)  # concurrent requests are counted one after the other
     keys.require_room(tx, within)
     token = keys.new_token()
     ends_at = to_moment(body.expires_at)

@@ -1,4 +1,4 @@
-"""Operations on messages: read, labelled, deleted, let in, tried again, given another moment, cancelled."""
+"""Operations on messages: read, label, delete, release, retry, reschedule and cancel."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -188,7 +188,7 @@ class LabelChange(Struct, rename="camel", frozen=True):
 
 
 def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange, now: int) -> None:
-    """Of some messages of an inbox, each alone; what is both added and removed is removed."""
+    """Of some messages of an inbox, not of their whole threads; a label both added and removed is removed."""
     by_thread: dict[str, list[str]] = {}
     found = [each for each in messages.list_by_ids(tx, message_ids) if each.inbox_id == inbox.id]
     if body.is_trashed is not None:
@@ -232,7 +232,7 @@ def release_message(
 ) -> RawMessage:
     """Release a message that a policy stopped, as if it had just arrived"""
     inbox_id = messages.get(tx, caller.reach, message_id).inbox_id
-    inbox = inboxes.lock(tx, inbox_id)  # of two at the same moment the second sees the first
+    inbox = inboxes.lock(tx, inbox_id)  # of two concurrent requests the second sees the first
     message = messages.get(tx, caller.reach, message_id)
     if not message.is_blocked or examine.is_waiting(tx, message.id):
         raise NothingToDo("No policy stopped this message.")

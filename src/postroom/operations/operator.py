@@ -1,4 +1,4 @@
-"""Operations of who runs the server: accounts of others, and the queue of all of them."""
+"""Operations of the operator: the accounts of others, and the queue of all accounts."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ class AccountChange(Struct, frozen=True):
 
 
 def by_command(tx: Tx) -> Caller:
-    """Whoever has a shell on the server's machine. The first account is the operator's own."""
+    """The caller of a command on the server's machine. The first account is the operator's own."""
     first = accounts.find_first(tx)
     if first is None:
         return Caller("", "", "", "free", Reach(""), is_operator=True)
@@ -37,7 +37,7 @@ def by_command(tx: Tx) -> Caller:
 
 
 def is_operator(tx: Tx, caller: Caller) -> bool:
-    """By a link made on the server's machine, an owner of the first account, or a key that manages it."""
+    """Signed in by a link made on the server's machine, or an owner or managing key of the first account."""
     if caller.is_operator:
         return True
     is_managing = caller.reach.is_account and MANAGE in caller.permissions
@@ -50,7 +50,7 @@ def require_operator(tx: Tx, caller: Caller) -> None:
 
 
 def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, target: str = "") -> None:
-    """In the log of the account that it is about, with the person who did it."""
+    """Records it in the log of the account concerned, with the person who did it."""
     audit.record_by(tx, caller, action, target or account_id, now, within=Reach(account_id))
 
 
@@ -84,7 +84,7 @@ def change_account(tx: Tx, caller: Caller, account_id: str, change: AccountChang
 def change_limits(
     tx: Tx, caller: Caller, account_id: str, asked: Mapping[str, int | None], now: int
 ) -> Account:
-    """None: the server's number counts again. What is not asked for stays."""
+    """None: the server's limit applies again. Limits not given stay."""
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
     if not asked:
@@ -96,7 +96,7 @@ def change_limits(
 
 
 def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int) -> str:
-    """Whoever types its name means it. It is closed at once; upkeep removes its mail."""
+    """Typing its name confirms it. The account is closed at once; upkeep removes its mail."""
     require_operator(tx, caller)
     account = accounts.get(tx, account_id)
     if typed.strip() != account.name.strip():
@@ -108,7 +108,7 @@ def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int
 
 
 def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, is_operator: bool, now: int) -> None:
-    """Signs in to the account once, with the operator's pages or without."""
+    """The link signs in to the account once, with or without the operator's pages."""
     require_operator(tx, caller)
     sessions.add_link(tx, accounts.get(tx, account_id).id, is_operator, token, now)
     record(tx, caller, "login_link.created", account_id, now)
@@ -117,7 +117,7 @@ def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, is_opera
 def add_login_link_of_user(
     tx: Tx, caller: Caller, account_id: str, address: str, token: str, now: int
 ) -> None:
-    """For somebody who lost every other way in."""
+    """For a user who has no other way to sign in."""
     require_operator(tx, caller)
     user = users.find_by_email(tx, account_id, users.require_email(address))
     if user is None:
@@ -127,7 +127,7 @@ def add_login_link_of_user(
 
 
 def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, now: int) -> Key:
-    """Of the whole account, and made by none of its keys."""
+    """A key of the whole account, which has none of its keys as its maker."""
     require_operator(tx, caller)
     accounts.lock(tx, account_id)
     keys.require_room(tx, Reach(account_id))
@@ -137,7 +137,7 @@ def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, n
 
 
 def revoke_key(tx: Tx, caller: Caller, account_id: str, key_id: str, now: int) -> None:
-    """Also the last one that may manage: the operator can make another."""
+    """Even the last managing key: the operator can create another."""
     require_operator(tx, caller)
     accounts.lock(tx, account_id)
     key_verbs.end(tx, caller, keys.get(tx, account_id, key_id), now)

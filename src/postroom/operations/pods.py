@@ -24,7 +24,7 @@ PLAIN = r"^[^\x00-\x1f\x7f]*$"
 ClientId = Annotated[
     str, Meta(description="Your own id, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
 ]
-# What would restrict is never ignored: a pod has no limits, and says so.
+# A restriction is never silently ignored: a pod has no limits, so giving some is refused.
 NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
 
 
@@ -111,7 +111,7 @@ def decode_searches(stored: str) -> list[SavedSearch]:
 
 
 def encode_searches(wanted: list[SavedSearch]) -> str:
-    """Each is asked as it was kept, so what cannot be asked is refused; no two have one name."""
+    """Refuses queries that cannot be parsed, as each is later run as stored; names are unique."""
     for each in wanted:
         message_search.parse(each.q, "savedSearches")
     if len({each.name for each in wanted}) < len(wanted):

@@ -164,7 +164,7 @@ def add_policy_rule(tx: Tx, caller: Caller, within: Reach, body: NewRule, now: i
 
 
 def require_may_trust(caller: Caller, types: Sequence[str]) -> None:
-    """It weakens rules of approval of every level: only who may change all of them, and is bound by none."""
+    """Trust weakens approval rules of every level: only for keys of the account without rules or limits."""
     if policy.TRUST in types:
         if not caller.reach.is_account:
             raise Forbidden("Rules of type trust are for keys of the whole account.")

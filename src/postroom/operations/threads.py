@@ -58,7 +58,7 @@ class ThreadChange(Struct, frozen=True):
 
     @property
     def flag(self) -> bool | None:
-        """None leaves it as it is, where labels are changed."""
+        """None if only labels are changed: the flag stays."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
         if flag is not UNSET:
             return flag
@@ -186,7 +186,7 @@ def find_canary(tx: Tx, inbox_id: str) -> str | UnsetType:
 
 
 def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:
-    """The blobs that nobody needs any more, and whether the thread is gone: a long one goes in parts."""
+    """Returns blobs no longer needed, and whether the thread is deleted: a long one takes several calls."""
     thread = threads.get(tx, caller.reach, thread_id)
     blobs, is_gone = deletion.remove_some_of_thread(tx, caller.reach, thread.id, now)
     if is_gone:

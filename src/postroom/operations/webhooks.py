@@ -192,7 +192,7 @@ def retry_webhook_delivery(tx: Tx, caller: Caller, delivery_id: str, now: int) -
 
 
 def retry_some_failed(tx: Tx, caller: Caller, since: int, now: int) -> int:
-    """How many were still to be sent again: a long log takes several transactions."""
+    """Returns how many were sent again, 0 when none is left: a long log takes several transactions."""
     count = webhook_log.send_failed_again(tx, caller.account_id, since, now)
     if count:
         audit.record_by(tx, caller, "webhook.sent_again", caller.account_id, now, after={"deliveries": count})
@@ -201,7 +201,7 @@ def retry_some_failed(tx: Tx, caller: Caller, since: int, now: int) -> int:
 
 
 def replay_event(tx: Tx, caller: Caller, event: event_log.Event, owner: str, now: int) -> str:
-    """To a webhook of the account, whether or not it is enabled or wants this kind; gives its URL."""
+    """Posts it to a webhook of the account, even if disabled or not for this kind; returns its URL."""
     webhook = webhooks.get(tx, owner)
     if webhook.account_id != caller.account_id:
         raise NotFound("No webhook is set.")

@@ -1,4 +1,4 @@
-"""Operations on connections: mailboxes elsewhere, and mail services that post here."""
+"""Operations on connections: external mailboxes, and mail services that post here."""
 
 from typing import Annotated, Any, Literal
 
@@ -231,7 +231,7 @@ def mailbox_address(body: NewConnection) -> str:
 
 
 def connect_inboxes(tx: Tx, reach: Reach, connection: Connection) -> None:
-    """The mailbox's address becomes the inbox's; those with a tag become those of other inboxes."""
+    """The mailbox's address becomes the inbox's; its tagged addresses become those of other inboxes."""
     way_out = connection.id if connection.settings.get("smtp") else None
     inboxes.connect(tx, str(connection.inbox_id), connection.address, way_out)
     for address, inbox_id in connection.tagged.items():
@@ -272,7 +272,7 @@ def require_usable_key(provider: str, key: str | None) -> None:
 
 
 def find_place(tx: Tx, reach: Reach, body: NewConnection) -> Reach:
-    """The inbox or the pod that its mail is for; without both, all that the key reaches."""
+    """The inbox or the pod that its mail is for; without either, the whole reach of the key."""
     if body.inbox_id is None:
         return Reach(reach.account_id, pods.choose(tx, reach, body.pod_id) if body.pod_id else reach.pod_id)
     found = inboxes.narrow(tx, reach, body.inbox_id, body.pod_id)
@@ -334,7 +334,7 @@ def plain(value: Struct | UnsetType | None) -> object:
 
 
 def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:
-    """What is not named stays, None removes."""
+    """UNSET keeps a value, None removes it."""
     named = {name: value for name, value in changes.items() if value is not UNSET}
     return {name: value for name, value in {**stored, **named}.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""How mail fares at the receiving providers: counts, who is slowed, and how far warm-ups are."""
+"""Delivery results by receiving provider: counts, slowed providers, and the progress of warm-ups."""
 
 from typing import Annotated, Literal
 

@@ -160,7 +160,7 @@ def change_webhook(
 
 
 def unhidden(given: dict[str, str], there: Mapping[str, str]) -> dict[str, str]:
-    """What was shown as *** and comes back as such stays what it was."""
+    """A value that is shown as *** and comes back as *** stays unchanged."""
     return {name: there.get(name, value) if value == HIDDEN else value for name, value in given.items()}
 
 

@@ -1,4 +1,4 @@
-"""Folders that are labels: made, renamed and removed by a mail program."""
+"""Folders that are labels: created, renamed and removed by a mail program."""
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import WRITING
@@ -19,7 +19,7 @@ FOLDERS_OF_AN_INBOX = 1000
 
 
 def create_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
-    """An empty label, which is remembered."""
+    """Stores an empty label."""
     require(tx, caller, inbox_id, WRITING, now)
     places.lock(tx, inbox_id)
     _add_folder(tx, inbox_id, name)
@@ -42,7 +42,7 @@ def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
 
 
 def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
-    """The label goes from all messages that have it; they stay where else they are."""
+    """Removes the label from all its messages; they stay in their other folders."""
     require(tx, caller, inbox_id, WRITING, now)
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:

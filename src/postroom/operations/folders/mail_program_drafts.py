@@ -34,7 +34,7 @@ def add_draft(
     given: frozenset[str],
     now: int,
 ) -> int:
-    """In the thread of the mail that it answers. Gives its UID."""
+    """Adds a draft to the thread of the mail that it answers. Returns its UID."""
     caller, inbox = require(tx, caller, inbox_id, WRITING, now)
     wanted = read_flags(given)
     thread = threads.resolve(tx, inbox.id, read.answers, ())

@@ -24,7 +24,7 @@ from postroom.upkeep import deletion
 
 
 class StoredFlags(Struct, frozen=True):
-    """The messages as they are now, and those that had changed since the client looked."""
+    """The messages as they are now, and the UIDs of those that had changed since the client read them."""
 
     mails: list[FolderMail]
     refused: list[int]
@@ -41,7 +41,7 @@ def change_flags(
     unchanged_since: int | None,
     now: int,
 ) -> StoredFlags:
-    """`mode` is + or - to add or take away; without, the messages have these flags alone."""
+    """`mode` is + or - to add or remove flags; without it, these flags replace all others."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     wanted = read_flags(given)
     inboxes.lock(tx, inbox_id)
@@ -84,7 +84,7 @@ def _require_few(wanted: frozenset[str]) -> None:
 
 
 def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) -> None:
-    """A thread is read when all that came in there was seen."""
+    """A thread is read when all its received mail was seen."""
     asked = list(seen)
     for start in range(0, len(asked), places.ASKED_TOGETHER):
         part = asked[start : start + places.ASKED_TOGETHER]
@@ -98,7 +98,7 @@ def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) 
 def copy_mails(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], name: str, now: int
 ) -> list[tuple[int, int]]:
-    """Gives the UIDs there and here."""
+    """Returns pairs of UIDs: in this folder and in the target."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     target = require_folder(tx, inbox_id, name, is_target=True)
     inboxes.lock(tx, inbox_id)
@@ -124,7 +124,7 @@ def _require_copyable(folder: str, target: str) -> None:
 def _put_into(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
-    """Into INBOX, or under a label, which puts them into its folder."""
+    """Puts them into INBOX, or labels them, which puts them into the label's folder."""
     if target.startswith(LABEL):
         _label_all(tx, caller, inbox_id, target, mails, now)
         return
@@ -148,7 +148,7 @@ def _label_all(
 
 
 def _by_thread(tx: Tx, mails: Sequence[FolderMail]) -> dict[str, list[str]]:
-    """In the order in which everything that labels mails locks threads."""
+    """Sorted by thread id: whatever labels mail locks threads in this order."""
     by_thread: dict[str, list[str]] = {}
     for message in messages.list_by_ids(tx, [mail.message_id for mail in mails]):
         by_thread.setdefault(message.thread_id, []).append(message.id)
@@ -179,7 +179,7 @@ def move_mails(
         raise FolderRefused("CANNOT", "This message cannot be moved there.")
     if folder == DRAFTS:
         for mail in mails:
-            drafts.remove(tx, mail.message_id)  # gone for good; files of it are swept later
+            drafts.remove(tx, mail.message_id)  # deleted permanently; its files are swept later
     elif target == TRASH:
         _into_trash(tx, inbox_id, mails, now)
     elif folder == JUNK:
@@ -194,7 +194,7 @@ def move_mails(
 
 
 def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail], now: int) -> None:
-    """\\Deleted was said of the folder it is leaving."""
+    """The flag \\Deleted stays behind: it was set in the folder that the mail leaves."""
     try:
         trash.add(tx, inbox_id, [mail.message_id for mail in mails], now)
     except BadRequest as error:
@@ -218,7 +218,7 @@ def _let_in(
 def _restore(
     tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail], now: int
 ) -> None:
-    """Where it came from, or under a label."""
+    """Moves them back to the folder they came from, or to a label."""
     is_label = target.startswith(LABEL)
     if not is_label and any(_home(tx, mail.message_id) != target for mail in mails):
         raise FolderRefused("CANNOT", "It can only go back to the folder it came from.")
@@ -246,9 +246,9 @@ def _remove_from(
 def expunge_mails(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], now: int
 ) -> list[str]:
-    """Those that are marked \\Deleted: into Trash, from a label out of it, from Trash for good.
+    """Mails marked \\Deleted go to Trash; from a label's folder they only lose the label.
 
-    Gives the blobs that nobody needs any more.
+    Drafts, and mails that are in Trash already, are deleted. Returns the blobs that are no longer needed.
     """
     caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
     inboxes.lock(tx, inbox_id)
@@ -275,7 +275,7 @@ def _delete(tx: Tx, caller: Caller, inbox: Inbox, mail: FolderMail, now: int) ->
 def file_imported(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, document: Document, given: frozenset[str], now: int
 ) -> int:
-    """A message that APPEND brought: into its folder, with its flags. Gives its UID."""
+    """Puts a message from APPEND into its folder, with its flags. Returns its UID."""
     caller, _ = require(tx, caller, inbox_id, WRITING, now)
     if folder.startswith(LABEL):
         mail = FolderMail(0, document.id, 0, frozenset())
@@ -291,6 +291,6 @@ def file_imported(
 
 
 def find_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> int | None:
-    """The UID in Sent of a mail that was sent here: a program that files its own copy gets this one."""
+    """The UID in Sent of a mail sent from here: a program that appends its own copy gets this one."""
     found = messages.find_outbound(tx, inbox_id, rfc_message_id, 0) if rfc_message_id else None
     return None if found is None else views.find_uids(tx, inbox_id, SENT, [found.id]).get(found.id)

@@ -1,4 +1,4 @@
-"""Trash: messages that were thrown away, which are in no list, count or search until they come back."""
+"""Trash: deleted messages, which are in no list, count or search until they are restored."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ HOMES = {INBOUND: places.INBOX, OUTBOUND: places.SENT}
 
 
 def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
-    """Out of every other folder. What has not left stays where it is."""
+    """Removes them from every other folder. If one of them is not sent yet, all are refused."""
     if any(message.status == messages.PENDING for message in messages.list_by_ids(tx, message_ids)):
         raise BadRequest("It is not sent yet: cancel it first, or wait.")
     moved = _mark(tx, inbox_id, message_ids, True, now)
@@ -24,7 +24,7 @@ def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
 
 
 def restore(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
-    """Into the folders of its labels, and into the one where it came from."""
+    """Puts them into the folders of their labels and, with `goes_home`, into the one they came from."""
     moved = _mark(tx, inbox_id, message_ids, False, now)
     for part in _parts(moved):
         places.remove(tx, inbox_id, TRASH, part)
@@ -43,7 +43,7 @@ def _parts(moved: Sequence[Row]) -> list[list[str]]:
 
 
 def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, now: int) -> list[Row]:
-    """Gives those that were not so before."""
+    """Returns those that were changed."""
     moved: list[Row] = []
     for start in range(0, len(message_ids), places.ASKED_TOGETHER):
         is_asked, asked = one_of("id", message_ids[start : start + places.ASKED_TOGETHER])

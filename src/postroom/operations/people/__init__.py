@@ -1,1 +1,1 @@
-"""What may be asked for about people."""
+"""Operations on people: users, sign-in, programs, notifications and feedback."""

@@ -1,4 +1,4 @@
-"""Operations on feedback: any key gives it, whoever runs the server reads it."""
+"""Operations on feedback: any key gives it, the operator reads it."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Operations on notifications: who is told outside of the pages, and of what."""
+"""Operations on notifications: who is notified outside the pages, and of what."""
 
 from typing import Annotated, Literal
 

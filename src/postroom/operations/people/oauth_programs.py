@@ -1,4 +1,4 @@
-"""Operations on programs that people let in: registered, allowed, given tokens, and ended."""
+"""Operations on programs that people authorize: registration, consent, tokens and revocation."""
 
 import secrets
 from typing import Any
@@ -22,7 +22,7 @@ from postroom.storage.database import Tx
 MCP_PATH = "/mcp"
 READONLY_PATH = f"{MCP_PATH}/readonly"
 INBOX_PREFIX = f"{MCP_PATH}/inbox/"
-EVERYTHING = "everything"  # what a person may let a program without a browser do
+EVERYTHING = "everything"  # a level that only programs without a browser can get
 
 
 class Asked(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Asked(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """What a person picked: a level of LEVELS, and where; empty: the whole account."""
+    """What a person chose: a level of LEVELS, and an inbox or a pod; empty: all that the person reaches."""
 
     level: str
     reach: str = ""
@@ -64,7 +64,7 @@ def is_redirect_list(uris: list[Any]) -> bool:
 
 
 def require_client(tx: Tx, asked: Asked) -> OauthClient:
-    """Where this fails nobody is sent anywhere: the address may be a stranger's."""
+    """If this fails, the browser is not redirected: the address may be a stranger's."""
     client = oauth_clients.find(tx, asked.client_id)
     if client is None:
         raise BadRequest("This program is not registered here. Connect it again.", field="client_id")
@@ -74,7 +74,7 @@ def require_client(tx: Tx, asked: Asked) -> OauthClient:
 
 
 def require_sound(asked: Asked, config: Config) -> str:
-    """What the program is told of; gives the resource."""
+    """Errors that the program itself is told of. Returns the resource."""
     if asked.response_type != "code":
         raise OauthError("response_type must be code.", oauth="unsupported_response_type")
     if asked.code_challenge_method != "S256" or not 43 <= len(asked.code_challenge) <= 128:
@@ -83,7 +83,7 @@ def require_sound(asked: Asked, config: Config) -> str:
 
 
 def require_resource(asked: str, config: Config) -> str:
-    """One of the addresses of MCP here, in the form that is compared (RFC 8707)."""
+    """One of the addresses of MCP on this server, in normalized form (RFC 8707)."""
     resource = asked.partition("?")[0].rstrip("/") or f"{config.base_url}{MCP_PATH}"
     path = resource.removeprefix(config.base_url) if resource.startswith(f"{config.base_url}/") else ""
     inbox_id = path.removeprefix(INBOX_PREFIX)
@@ -94,14 +94,14 @@ def require_resource(asked: str, config: Config) -> str:
 
 
 def offered_levels(caller: Caller, resource: str) -> list[str]:
-    """Drafts only first; never more than the person has."""
+    """The level that only drafts comes first; never more than the person may do."""
     is_readonly = resource.endswith(READONLY_PATH)
     wanted = {name: held for name, held in LEVELS.items() if not is_readonly or held == (READ,)}
     return [name for name, held in wanted.items() if set(held) <= caller.permissions]
 
 
 def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Reach:
-    """Where the program will reach: never further than the person, or than the address of MCP."""
+    """The reach of the program: never further than that of the person, or of the address of MCP."""
     _, _, inbox_id = resource.partition(INBOX_PREFIX)
     if inbox_id:
         return inboxes.get(tx, caller.reach, inbox_id).reach
@@ -113,7 +113,7 @@ def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Reac
 
 
 def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, now: int) -> str:
-    """Gives the code that the program exchanges for tokens."""
+    """Returns the code that the program exchanges for tokens."""
     users.require_still(tx, caller, READ)
     client, resource = require_client(tx, asked), require_sound(asked, config)
     if choice.level not in offered_levels(caller, resource):
@@ -144,7 +144,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
 
 
 def give_tokens(tx: Tx, form: dict[str, str], config: Config, now: int) -> Tokens | None:
-    """For a code or a refresh token. None when it came twice, and all that it gave has ended."""
+    """For a code or a refresh token. None if it was used before: its grant has then ended."""
     client_id = form.get("client_id", "")
     client = oauth_clients.find(tx, client_id)
     if client is None:
@@ -179,7 +179,7 @@ def show_tokens(tokens: Tokens) -> dict[str, object]:
 
 
 def revoke(tx: Tx, token: str) -> None:
-    """RFC 7009: what is not known is revoked already."""
+    """RFC 7009: an unknown token counts as revoked."""
     grants.revoke(tx, token)
 
 
@@ -218,7 +218,7 @@ def refuse_device(tx: Tx, caller: Caller, user_code: str, now: int) -> None:
 
 
 def poll_device(tx: Tx, request_id: str, now: int) -> str | None:
-    """The new key, once; None while nobody has decided. Raises NotFound for whatever is not there."""
+    """The new key, once; None until a person decides. Raises NotFound if refused, used or expired."""
     code = device_codes.find(tx, request_id, now)
     if code is None:
         raise NotFound("Nothing waits under this requestId: it was refused, used or has expired.")

@@ -29,7 +29,7 @@ _CREDENTIAL_ID = re.compile(r"[A-Za-z0-9_-]{1,1400}")  # 1,023 bytes (WebAuthn s
 
 
 class RelyingParty(NamedTuple):
-    """Who a passkey is for: it works nowhere but on the pages of this host."""
+    """The site of a passkey, which works only on the pages of this host."""
 
     id: str
     origin: str
@@ -50,7 +50,7 @@ class _ClientData(Struct, frozen=True):
 
 
 class Answer(NamedTuple):
-    """What a browser brings back, before any of it has been proven."""
+    """The browser's answer, not verified yet."""
 
     credential: str
     credential_id: str
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 class NewPasskey(NamedTuple):
-    """What has been proven of one that is to be added."""
+    """The verified data of a passkey to add."""
 
     credential_id: str
     public_key: bytes
@@ -67,13 +67,13 @@ class NewPasskey(NamedTuple):
 
 
 class ShownPasskey(Struct, frozen=True):
-    """What the audit log keeps of one."""
+    """What the audit log stores of a passkey."""
 
     name: str
 
 
 def relying_party(config: Config) -> RelyingParty | None:
-    """None where browsers know no passkeys: a page without TLS, or at a bare network address."""
+    """None if browsers allow no passkeys: on a page without TLS, or at a plain IP address."""
     parts = urlsplit(config.base_url)
     host = parts.hostname or ""
     is_local = host == "localhost" or host.endswith(".localhost")
@@ -108,7 +108,7 @@ def require_user(tx: Tx, caller: Caller) -> User:
 
 
 def offer_adding(tx: Tx, caller: Caller, config: Config, now: int) -> dict[str, Any]:
-    """What the browser's `navigator.credentials.create` is given."""
+    """The options for the browser's `navigator.credentials.create`."""
     party, user = require_party(config), require_user(tx, caller)
     challenge = new_challenge()
     challenges.add(tx, challenges.ADD_PASSKEY, challenge, caller.session_id or "", now)
@@ -134,12 +134,12 @@ def offer_adding(tx: Tx, caller: Caller, config: Config, now: int) -> dict[str, 
 
 
 def take_adding(tx: Tx, caller: Caller, answer: Answer, now: int) -> None:
-    """It was offered to this very session."""
+    """The challenge must have been offered to this session."""
     challenges.take(tx, challenges.ADD_PASSKEY, answer.challenge, caller.session_id or "", now)
 
 
 def verify_new(answer: Answer, party: RelyingParty) -> NewPasskey:
-    """Takes a while, and loads the library at its first use: for a thread."""
+    """Call it in a thread: it takes a while, and loads the library at first use."""
     from webauthn import verify_registration_response
     from webauthn.helpers.cose import COSEAlgorithmIdentifier
 
@@ -158,7 +158,7 @@ def verify_new(answer: Answer, party: RelyingParty) -> NewPasskey:
 
 
 def add_passkey(tx: Tx, caller: Caller, new: NewPasskey, name: str, now: int) -> Passkey:
-    """The person is told by mail, too: who adds one to a session left open has not come unseen."""
+    """Also notifies the person by mail: somebody else may have used a session left open."""
     user = require_user(tx, caller)
     added = passkeys.add(tx, user, new.credential_id, new.public_key, new.sign_count, name, now)
     audit.record_by(tx, caller, "passkey.added", added.id, now, after=ShownPasskey(added.name))
@@ -191,7 +191,7 @@ def remove_passkey(tx: Tx, caller: Caller, passkey_id: str, now: int) -> None:
 
 
 def offer_sign_in(tx: Tx, browser: str, config: Config, now: int) -> dict[str, Any]:
-    """What `navigator.credentials.get` is given. Nothing in it tells who is known here."""
+    """The options for `navigator.credentials.get`. They do not reveal who is a user here."""
     party, challenge = require_party(config), new_challenge()
     challenges.add(tx, challenges.USE_PASSKEY, challenge, browser, now)
     return {
@@ -208,7 +208,7 @@ def take_sign_in(tx: Tx, answer: Answer, browser: str, now: int) -> None:
 
 
 def find_passkey(tx: Tx, answer: Answer) -> Passkey:
-    """The device names the user as well; both have to be the same."""
+    """The device also names the user, who must be the owner of the passkey."""
     passkey = passkeys.find_by_credential(tx, answer.credential_id)
     if passkey is None:
         raise Unauthorized("This passkey is unknown here. It may have been removed.")
@@ -218,7 +218,7 @@ def find_passkey(tx: Tx, answer: Answer) -> Passkey:
 
 
 def verify_use(answer: Answer, passkey: Passkey, party: RelyingParty) -> int:
-    """The count of signatures that the device tells. For a thread."""
+    """Returns the device's count of signatures. Call it in a thread."""
     from webauthn import verify_authentication_response
 
     try:
@@ -248,7 +248,7 @@ def use_passkey(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> User:
 
 
 def read_answer(credential: str) -> Answer:
-    """Enough of it to find what it answers; the library reads it again, and proves it."""
+    """Reads only what finds its challenge and passkey; the library parses and verifies all of it later."""
     if len(credential) > CREDENTIAL_CHARACTERS:
         raise Unauthorized(REFUSED)
     try:
@@ -262,7 +262,7 @@ def read_answer(credential: str) -> Answer:
 
 
 def refusal(error: Exception) -> ApiError:
-    """Why, in the library's words where it has some: they tell nothing that the browser does not know."""
+    """With the library's reason, if it gives one: it contains nothing that the browser does not know."""
     from webauthn.helpers.exceptions import WebAuthnException
 
     why = f" {str(error)[:200]}." if isinstance(error, WebAuthnException) else ""

@@ -1,4 +1,4 @@
-"""Devices that ring: a user's browser subscribes, and a hold that the user may decide is told there."""
+"""Push notifications: a user's browser subscribes, and is notified of holds that the user may decide."""
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ ENDPOINT_CHARACTERS = 2_000
 
 
 class NewDevice(Struct, frozen=True):
-    """What the browser gave the page: where to post, and for whom to encrypt."""
+    """The browser's subscription: where to post, and the keys to encrypt with."""
 
     endpoint: str
     p256dh: str
@@ -22,7 +22,7 @@ class NewDevice(Struct, frozen=True):
 
 
 class ShownDevice(Struct, frozen=True):
-    """What the audit log keeps of one: never where it is reached."""
+    """What the audit log stores of a device: never its address."""
 
     name: str
 
@@ -37,7 +37,7 @@ def add_device(tx: Tx, caller: Caller, body: NewDevice, name: str, now: int) -> 
 
 
 def list_devices(tx: Tx, caller: Caller) -> tuple[list[PushSubscription], str]:
-    """With the public key that a browser is bound to."""
+    """The devices, and the server's public key, which a subscription is bound to."""
     found = [] if caller.user_id is None else push_subscriptions.list_of_user(tx, caller.user_id)
     return found, web_push.public_text(secret_values.get(tx, web_push.OWN))
 

@@ -25,12 +25,12 @@ ACCOUNTS_OF_AN_ADDRESS = 10
 
 
 class Proof(Struct, frozen=True):
-    """What somebody shows at the sign-in page: one of the first four, and for a first owner an address."""
+    """The input of the sign-in page: one of the first four fields; the first owner also gives an address."""
 
     key: str = ""
     link: str = ""
     invitation: str = ""
-    mail: str = ""  # the token of a link that was asked for by mail
+    mail: str = ""  # the token of a sign-in link that was sent by mail
     name: str = ""
     email: str = ""
 
@@ -41,7 +41,7 @@ class Proved(NamedTuple):
 
 
 class NewSession(NamedTuple):
-    """For whom one is opened, once it is proved; one that the browser had before ends."""
+    """A session to open after authentication; the browser's earlier session ends."""
 
     visitor: SignInOrigin
     token: str
@@ -49,7 +49,7 @@ class NewSession(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a link opens, as far as its page says."""
+    """What the page of a link shows about it."""
 
     asks_for_owner: bool = False
     user: User | None = None
@@ -60,7 +60,7 @@ def begin(tx: Tx, shown: Proof, new: NewSession, browser: str, config: Config, n
 
 
 def begin_with_passkey(tx: Tx, passkey: Passkey, sign_count: int, new: NewSession, now: int) -> None:
-    """For whom the device has signed; the rest is as for every other way in."""
+    """The device's signature was verified before; the rest is as for every other way to sign in."""
     user = passkeys.use_passkey(tx, passkey, sign_count, now)
     open_session(tx, of_user(user), new, now)
 
@@ -76,7 +76,7 @@ def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
 
 
 def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Config, now: int) -> Proved:
-    """What the session may do, and a name for it."""
+    """Authenticates the person: whose session it is, and a name for it."""
     if shown.invitation:
         return accept(tx, mail_links.take(tx, shown.invitation, "", now), shown.name.strip(), visitor, now)
     if shown.mail:
@@ -87,7 +87,7 @@ def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Con
 
 
 def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Proved:
-    """Who opens an invitation has shown to have the address."""
+    """Opening an invitation proves that the person has the address."""
     active = users.activate(tx, user, name)
     actor = Actor(USER, active.id, active.name or active.email)
     within = Reach(active.account_id)
@@ -144,7 +144,7 @@ def prove_by_key(tx: Tx, shown: Proof, now: int) -> Proved:
 
 
 def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
-    """Opening a page uses nothing up."""
+    """For the page of a link; does not use the link up."""
     if shown.invitation or shown.mail:
         link = mail_links.find(tx, shown.invitation or shown.mail, now)
         return Offer(user=None if link is None else link.user)
@@ -157,7 +157,7 @@ def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
 
 
 def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
-    """For who has several pods of his own: the one that the session works in."""
+    """Sets the pod of the session, for users with several pods."""
     user = users.find(tx, caller.user_id or "")
     if caller.session_id is None or user is None or pod_id not in user.pod_ids:
         raise NotFound("No such pod.")
@@ -169,13 +169,16 @@ def sign_out(tx: Tx, caller: Caller, now: int) -> None:
 
 
 def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
-    """Any that the caller reaches, of somebody else too."""
+    """Ends any session within the caller's reach, also of other people."""
     sessions.remove(tx, caller.reach, session_id)
     audit.record_by(tx, caller, "session.ended", session_id, now)
 
 
 def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
-    """For who has left a browser somewhere. Of a key or a printed link nobody knows whose others are."""
+    """Ends the user's sessions in other browsers.
+
+    Refused for a session opened with a key or a printed link: nobody knows which others are theirs.
+    """
     if caller.user_id is None or caller.session_id is None:
         raise Forbidden("This session was opened with a key or a printed link, not by a user.")
     ended = sessions.remove_others(tx, caller.user_id, caller.session_id)
@@ -184,7 +187,7 @@ def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
 
 
 def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:
-    """Whether anybody has this address is told to the mailbox alone. `wanted` is the page to go on to."""
+    """Only the mailbox learns whether a user has this address. `wanted` is the page to open after sign-in."""
     for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
         token = sessions.new_token()
         if mail_links.ask(tx, user, browser, token, now):

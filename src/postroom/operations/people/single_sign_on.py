@@ -1,4 +1,4 @@
-"""Single sign-on: an OpenID Connect provider says whose address it is, and that user is signed in."""
+"""Single sign-on: an OpenID Connect provider proves a person's address, and the user of it is signed in."""
 
 import secrets
 from typing import NamedTuple
@@ -22,7 +22,7 @@ NAME_CHARACTERS = 100
 
 
 class Attempt(Struct, frozen=True):
-    """What is remembered of one until its answer comes: nobody but us knows the verifier."""
+    """Stored until the provider's answer comes. The verifier is known only to this server."""
 
     nonce: str
     verifier: str
@@ -46,7 +46,7 @@ def begin_attempt(tx: Tx, state: str, browser: str, wanted: str, now: int) -> At
 
 
 def take_attempt(tx: Tx, state: str, browser: str, now: int) -> Attempt:
-    """Once, and only in the browser that began it."""
+    """Works once, and only in the browser that began it."""
     stored = challenges.take(tx, challenges.SINGLE_SIGN_ON, state, browser, now)
     return msgspec.json.decode(stored, type=Attempt)
 
@@ -56,7 +56,7 @@ def begin_with_address(tx: Tx, proven: ProvenAddress, new: NewSession, config: C
 
 
 def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:
-    """The user of this address, of several the one who was active first; or a new one, where that is set."""
+    """The user of this address, an active one first, then the oldest; or a new one, if that is set up."""
     email = users.require_email(proven.email)
     user = users.find_of_address(tx, email)
     if user is None:
@@ -73,7 +73,7 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
     accounts.lock(tx, account.id)
     found = users.find_by_email(tx, account.id, require_elsewhere(tx, email, config))
     if found is not None:
-        return found  # made by another node, a moment ago
+        return found  # created by another node a moment ago
     user = users.add(tx, account.id, email, clean(name), config.oidc_role, (), ACTIVE, now)
     actor = Actor(USER, user.id, user.name or user.email)
     audit.record(tx, actor, "user.joined", user.id, Reach(account.id), now)
@@ -81,5 +81,5 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
 
 
 def clean(name: str) -> str:
-    """As the provider gives it, without what a name here may not have."""
+    """The provider's name for the person, without characters that a name may not have, and not too long."""
     return "".join(character for character in name if character.isprintable()).strip()[:NAME_CHARACTERS]

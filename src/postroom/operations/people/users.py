@@ -70,7 +70,7 @@ class UserPage(Struct, frozen=True):
 
 def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int) -> User:
     """Invite a person: a mail with a link that works once, for 72 hours"""
-    accounts.lock(tx, caller.account_id)  # two at once are one after the other
+    accounts.lock(tx, caller.account_id)  # concurrent requests wait for each other
     users.require_may_give(tx, caller, body.role)
     email = require_elsewhere(tx, users.require_email(body.email), config)
     pod_ids = users.require_pods(tx, caller.account_id, body.role, body.pod_ids)
@@ -80,14 +80,14 @@ def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int)
 
 
 def require_elsewhere(tx: Tx, email: str, config: Config) -> str:
-    """Whoever reads an inbox of this server could sign in as the person: agents do."""
+    """An agent that reads an inbox of this server could use its mail to sign in as the person."""
     if domains.is_served(tx, split(email)[1], config.domain):
         raise BadRequest("A person needs an address elsewhere: agents read the inboxes here.", field="email")
     return email
 
 
 def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, now: int) -> str | UnsetType:
-    """Gives the link where no mail leaves."""
+    """Returns the link if the server captures mail instead of sending it."""
     token = sessions.new_token()
     mail_links.invite(tx, user, token, now)
     url = f"{config.base_url}{SIGN_IN_PATH}?invitation={token}"

@@ -1,1 +1,1 @@
-"""Operations on what mails are written from."""
+"""Operations on drafts and templates."""

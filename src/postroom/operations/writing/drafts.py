@@ -1,4 +1,4 @@
-"""Operations on drafts: begun, changed in steps, put on the clock, thrown away. Files were stored before."""
+"""Operations on drafts: created, changed in steps, scheduled, deleted. Their files were stored before."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import parse_moment, require_ahead, require_files_fit
 from postroom.storage.database import Tx
 
-Given = Mapping[str, Any]  # fields of a draft, in the words of the interface; None clears
+Given = Mapping[str, Any]  # fields of a draft, by their names in the interface; None clears
 
 
 class WholeDraft(Struct, frozen=True):
@@ -25,7 +25,7 @@ class WholeDraft(Struct, frozen=True):
 
 
 class DraftEdit(Struct, frozen=True):
-    """What becomes of a draft beside the files that come to it; what is not named stays."""
+    """Changes to a draft besides added files; fields not given stay."""
 
     given: Given = {}
     replaces_files: bool = False
@@ -54,7 +54,7 @@ def get_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
 
 
 def read_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
-    """With the bytes that are in the rows of its files."""
+    """Includes the bytes of files that are stored in their rows."""
     draft = drafts.get(tx, caller.reach, draft_id)
     return WholeDraft(draft, drafts.read_files(tx, draft.id))
 
@@ -68,7 +68,7 @@ def change_draft(
     files: Sequence[KeptFile],
     now: int,
 ) -> tuple[WholeDraft, list[str]]:
-    """Also gives the blobs that nobody needs any more."""
+    """Also returns the blobs that are no longer needed."""
     draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
     require_named(tx, caller.account_id, draft.inbox_id, edit.given)
     drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
@@ -85,7 +85,7 @@ def change_draft(
 
 
 def delete_draft(tx: Tx, caller: Caller, draft_id: str, version: int | None, now: int) -> list[str]:
-    """Gives the blobs that nobody needs any more. Who changed it since that version keeps it."""
+    """Returns the blobs that are no longer needed. A draft changed since that version is not deleted."""
     return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
 
 
@@ -100,13 +100,13 @@ def add_draft_files(
 def delete_draft_file(
     tx: Tx, caller: Caller, draft_id: str, version: int | None, filename: str, now: int
 ) -> list[str]:
-    """Gives the blobs that nobody needs any more."""
+    """Returns the blobs that are no longer needed."""
     draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
     return drafts.remove_file(tx, draft.id, filename)
 
 
 def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, now: int) -> None:
-    """From then on it goes by itself; None takes it off the clock. Only for whoever may send."""
+    """At that time it is sent by itself; None cancels that. Scheduling needs the permission to send."""
     due_at = None if send_at is None else parse_moment(send_at)
     if due_at is not None:
         require_word(caller.words, "draft_send")
@@ -117,7 +117,7 @@ def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, n
 
 
 def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
-    """The thread and the message that a draft speaks of are of its inbox."""
+    """The thread and the messages that a draft names must be of its inbox."""
     here = Reach(account_id, None, inbox_id)
     if given.get("threadId") is not None:
         threads.get(tx, here, given["threadId"])
@@ -127,7 +127,7 @@ def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
 
 
 def follow_clock(tx: Tx, draft: KeptDraft, given: Given) -> None:
-    """A draft that is sent by itself goes at the moment that it names, and stays if it names none."""
+    """A scheduled draft is sent at its new time, and is no longer scheduled if it has none."""
     if draft.due_for is not None and "sendAt" in given:
         moment = given["sendAt"]
         drafts.put_on_clock(tx, draft.id, None if moment is None else parse_moment(moment), draft.due_for)

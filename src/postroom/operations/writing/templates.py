@@ -1,4 +1,4 @@
-"""Operations on templates: texts of an inbox with fields, that its mails are written from."""
+"""Operations on templates: texts of an inbox with fields, from which its mails are written."""
 
 from typing import Annotated
 
@@ -98,7 +98,7 @@ class Template(Struct, rename="camel", frozen=True):
 
 
 class AuditedTemplate(Struct, rename="camel", frozen=True):
-    """As the audit log keeps it: a body may be as long as a mail."""
+    """As stored in the audit log, with a shortened body: that may be as long as a mail."""
 
     inbox_id: str
     name: str
@@ -172,7 +172,7 @@ def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
 
 
 def require_valid(name: str, content: TemplateText) -> None:
-    """What the types of a body say as well, for one that a page made."""
+    """The same limits as the types of a body have, for one that a page made."""
     names.require_given(name, "name")
     for field, text, most in (
         ("subject", content.subject, templates.SUBJECT_CHARACTERS),
