@@ -85,7 +85,7 @@ def find_user(tx: Tx, reach: Reach, user_id: str) -> object:
     return users.get(tx, reach.account_id, user_id)
 
 
-# How that which a path names is found by whoever reaches it; else NotFound.
+# Functions that find what a path names, within the caller's reach; else NotFound.
 FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "draft_id": drafts.get,
     "template_id": templates.get,

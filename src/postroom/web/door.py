@@ -326,7 +326,10 @@ class Door:
     async def _retry_uncached(
         self, visit: Visit, found: Found, known: Call, error: ApiError | Outdated
     ) -> Response:
-        """Looks the cached caller up again: if it changed, the request is retried; else the error stands."""
+        """Looks the cached caller up again: if the caller or the inbox has changed, the request is retried.
+
+        Otherwise an error of the request stands.
+        """
         route, values = found
         token = bearer_token(visit.request)
         self._caller_cache.forget(token, values["inbox_id"])
@@ -337,7 +340,7 @@ class Door:
         return await self._carry_out(route, visit.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        """Ownership is checked before query and body, so that a stranger learns nothing."""
+        """Errors of ownership come before those of query and body, so that a stranger learns nothing."""
         arguments: dict[str, Any] = dict(values)
         try:
             await require_boundaries_taken(call.request, route.query)

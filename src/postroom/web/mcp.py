@@ -227,7 +227,7 @@ async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Res
 
 
 def replay(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """The body again, and then silence."""
+    """Receives the body once, and then waits for ever."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

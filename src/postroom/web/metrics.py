@@ -57,7 +57,7 @@ class OwnCollector:
 
 
 class RequestCollector:
-    """Shows what the door has counted."""
+    """Shows the counts of requests."""
 
     def __init__(self, counts: process_metrics.RequestCounts) -> None:
         self._counts = counts

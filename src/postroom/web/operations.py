@@ -80,7 +80,7 @@ async def try_out(route: Route, call: Call, arguments: Arguments) -> Any:
 
 
 class _Tried(Exception):
-    """Leaves nothing of the transaction behind."""
+    """Raised to roll the transaction back; carries the result."""
 
     def __init__(self, result: Any) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach
     return _find_boundary(tx, route, call, arguments) if is_named else call.reach
 
 
-# What a verb may ask for by the name of an argument, beside the values of the path, the query and the body.
+# Arguments that a verb gets by their name, besides the values of the path, the query and the body.
 _OF_CALL: dict[str, Callable[[Call], Any]] = {
     "caller": attrgetter("decider"),
     "now": Call.now,

@@ -12,7 +12,7 @@ from postroom.resources import Resources
 
 CHECK_SECONDS = 5.0
 FRESH_SECONDS = 1.0  # anybody may ask, and a check costs two writes to disk
-FAULT_SECONDS = 0.25  # a node that works again is needed
+FAULT_SECONDS = 0.25  # after a fault: a node that works again is needed soon
 
 
 class Readiness:

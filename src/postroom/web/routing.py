@@ -18,9 +18,9 @@ ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which key
 class Route(Struct, frozen=True, dict=True):
     """A row of the table: an operation, with its path and the keys it takes.
 
-    An operation is a verb of a room, `(tx, caller, body, now)` and other named arguments, run in one
-    transaction; or, if it is no single transaction (downloads, long waits, uploads), a coroutine that is
-    given the call. The types of body, query and answer are those of its signature.
+    An operation is a function of `postroom.operations`, `(tx, caller, body, now)` and other named arguments,
+    run in one transaction; or, if it is no single transaction (downloads, long waits, uploads), a coroutine
+    that is given the call. The types of body, query and answer are those of its signature.
     """
 
     method: str

@@ -15,7 +15,7 @@ LIMITED = 403, "LimitExceededError", "limit_exceeded"
 CONFLICT = 409, "ConflictError", "conflict"
 TOO_MANY = 429, "RateLimitError", "rate_limit_exceeded"
 
-# All others keep their status and their word.
+# All other errors keep their status and code.
 IN_OTHER_WORDS: dict[type[ApiError], tuple[int, str, str]] = {
     errors.BadRequest: INVALID,
     errors.InvalidMailboxName: INVALID,

@@ -64,7 +64,7 @@ def ours(asked: list[str]) -> list[str]:
 
 
 def tell(tx: Tx, event: Event) -> list[Retold]:
-    """In each of its kinds here; in none when its message is gone."""
+    """One for each of its kinds in /v0; none if its message is deleted."""
     message = messages.find(tx, event.message_id)
     if message is None:
         return []

@@ -80,7 +80,7 @@ def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
 
 
 def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
-    """Finds words that begin a part of the address or name; each page covers a fixed number of inboxes."""
+    """Finds inboxes by the beginnings of words in address or name; a page looks at a fixed number of them."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
     found = listing.list_inboxes(tx, place, paging.span_of(looked_at))
     seen, behind = paging.cut(found, SEARCHED, paging.place_of)

@@ -83,7 +83,7 @@ def given_of(asked: Sequence[str]) -> list[str]:
 
 
 def wanted_trash(query: shapes.MailQuery, asked: Sequence[str]) -> bool | None:
-    """None: with and without Trash."""
+    """None: mail in Trash and outside it."""
     return True if showing.TRASH in asked else None if query.include_trash else False
 
 
@@ -298,7 +298,7 @@ def folded(given: shapes.OneOrMore | None, field: str) -> list[str]:
 
 
 def own_labels(given: shapes.OneOrMore | None, field: str) -> list[str]:
-    """Labels for drafts and sends, without those of received mail."""
+    """Labels for drafts and sends; refuses those of received mail."""
     found = folded(given, field)
     for label in showing.FLAGS.intersection(found):
         raise BadRequest(f"{label} is for messages, not for drafts and sends.", field=field)

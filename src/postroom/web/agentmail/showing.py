@@ -181,7 +181,7 @@ def show_file(owner_id: str, position: int, file: Attachment | KeptFile) -> shap
 def show_link(
     tx: Tx, owner_id: str, position: int, file: Attachment | KeptFile, links: Links
 ) -> shapes.ShownFile:
-    """With a link that needs no key, valid as long as its message or draft exists."""
+    """With a link that needs no key, valid for 15 minutes and only while its message or draft exists."""
     signed = replace(links, secret=attachments.link_secret(tx))
     return replace(
         show_file(owner_id, position, file),

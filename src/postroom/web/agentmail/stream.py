@@ -78,7 +78,7 @@ class Subscriber:
         self._stream.close(code, reason)
 
     def _chosen(self, retold: list[Retold]) -> bytes:
-        """All that it may see and wants, to be written at once or not at all."""
+        """All that it may see and wants, in one piece, so that all or nothing of it is written."""
         return b"".join(
             text_frame(each.body)
             for each in retold
@@ -87,14 +87,14 @@ class Subscriber:
 
 
 async def listen(resources: Resources, hub: Hub, stream: Stream, receive: Receive) -> None:
-    """The last subscription is the one that counts."""
+    """Only the last subscription counts."""
     subscriber: Subscriber | None = None
     try:
         while (message := await receive())["type"] != "websocket.disconnect":
             if stream.is_flooding():
                 stream.close(TOO_MANY_MESSAGES, FLOOD_REASON)
                 return
-            await hub.wait_until_ready()  # before the position is read: what comes behind it is heard
+            await hub.wait_until_ready()  # before the position is read: later events are sent
             wanted = await hear(resources, stream, message.get("text"))
             if wanted is not None:
                 leave(hub, subscriber)

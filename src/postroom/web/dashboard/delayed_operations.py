@@ -41,7 +41,7 @@ def remove_target(tx: Tx, caller: Caller, kind: str, target: str, config: Config
     notifications.put_notifications(tx, caller, body, config, now)
 
 
-# What only people at the pages ask for.
+# Operations that only the pages have.
 OF_PAGES = (
     Route("POST", "/app/sessions/{session_id}/end", sign_in.end_session, POD, MANAGING),
     Route("POST", "/app/drafts/{draft_id}/delete", drafts.delete_draft, POD, WRITING, after=remove_blobs),

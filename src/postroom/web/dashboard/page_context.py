@@ -57,7 +57,7 @@ class Layout(Struct, frozen=True):
     last_event_id: str
     is_operator: bool
     own_pods: list[Pod]  # of a user with several, to choose from
-    delayed: list[DelayedAction]  # what can still be taken back
+    delayed: list[DelayedAction]  # what can still be undone, or was refused
 
     @property
     def unread_total(self) -> int:
@@ -120,7 +120,7 @@ class PageContext(Struct, frozen=True):
 
     @property
     def smtp(self) -> str:
-        """Where mail is sent to. A server that listens everywhere is reached at the host of its pages."""
+        """Where mail is handed in. A server that listens everywhere is reached at the host of its pages."""
         resources = self.call.resources
         host = resources.config.smtp.host
         if host in EVERYWHERE:

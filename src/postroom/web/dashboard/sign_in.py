@@ -43,7 +43,7 @@ class SignIn(Struct, frozen=True):
     mail: str = ""
     name: str = ""
     email: str = ""  # of the first owner
-    address: str = ""  # to which a link shall go
+    address: str = ""  # where to send a sign-in link
     credential: str = ""  # what a device signed with a passkey
     next: str = HOME
 

@@ -109,7 +109,7 @@ async def do_now(context: PageContext, action_id: str, body: BackForm) -> Respon
 
 
 async def dismiss(context: PageContext, action_id: str, body: BackForm) -> Response:
-    """The refusal was read."""
+    """Removes the notice of a refusal that the person has read."""
     await context.call.resources.db.write(delayed_actions.dismiss, context.session.id, action_id)
     return go(own_path(body.back))
 

@@ -1,1 +1,1 @@
-"""What the interface takes and gives: bodies, shapes, and the document that describes them."""
+"""Requests and answers of the interface: bodies, shapes, and the document that describes them."""

@@ -116,7 +116,7 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
 
 
 def _error(kind: type[ApiError]) -> Json:
-    """A row of the table of errors: what clients and the reference are made from."""
+    """A row of the table of errors, from which clients and the reference are generated."""
     meaning = (kind.__doc__ or "").strip()
     return {"code": kind.code, "status": kind.status, "name": kind.__name__, "description": meaning}
 
@@ -152,7 +152,7 @@ def _tag(route: Route) -> str:
 
 
 def _links(made: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Json]]:
-    """From the answer that made something to all that can be done with its id."""
+    """OpenAPI links: from the answer that created an item to the operations that take its id."""
     if made.method != "POST" or made.status != 201 or not is_struct(made.answer):
         return
     if "id" not in made.answer.__struct_fields__:
@@ -236,7 +236,7 @@ def _success(route: Route) -> Json:
     if route.answer is Response:
         media_type = _MEDIA_TYPES[route.path]
         schema = BINARY if route.path in _BYTES else {"type": "object" if "json" in media_type else "string"}
-        # Some generators know bytes by this name alone.
+        # Some generators recognise bytes only by this name.
         names = ["application/octet-stream", media_type] if media_type == "*/*" else [media_type]
         return {"description": "As it is.", "content": {name: {"schema": schema} for name in names}}
     return {"description": "Done.", "content": {"application/json": {"schema": ref(route.answer)}}}
@@ -261,7 +261,7 @@ _BYTES = (
 
 
 def _error_codes(route: Route) -> dict[int, list[str]]:
-    kinds: list[type[ApiError]] = [*route.errors, errors.BadRequest]  # for a boundary that it does not take
+    kinds: list[type[ApiError]] = [*route.errors, errors.BadRequest]  # for a filter that it does not take
     kinds += [errors.MethodNotAllowed] if route.scope == PUBLIC else []
     if route.scope != PUBLIC:
         kinds += [errors.Unauthorized, errors.RateLimitExceeded, errors.InternalError, errors.Unavailable]

@@ -1,4 +1,4 @@
-"""The schemas of the description: those of msgspec, made exact where it cannot know more."""
+"""The schemas of the description: those of msgspec, completed with what msgspec cannot know."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 REF = "#/components/schemas/{name}"
 BINARY = {"type": "string", "format": "binary"}
-FORM = "Form"  # behind the name of a body, its form as multipart
+FORM = "Form"  # appended to the name of a body for its multipart form
 MOMENT = re.compile(r"(_at|At)$")
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ def is_struct(kind: Any) -> bool:
 
 
 def components(bodies: set[Any], answers: set[Any], with_files: set[Any]) -> Json:
-    """Of all that requests and answers carry; `with_files` are bodies that may also come as multipart."""
+    """The schemas of all bodies and answers; `with_files` are bodies that may also come as multipart."""
     kinds = sorted(bodies | answers, key=lambda kind: str(kind.__name__))
     made = msgspec.json.schema_components(kinds, ref_template=REF)[1]
     for kind in set(_with_parts(kinds)):
@@ -37,13 +37,13 @@ def components(bodies: set[Any], answers: set[Any], with_files: set[Any]) -> Jso
 
 
 def plain(schema: Json) -> Json:
-    """Without its default; a choice between anything and something else is no choice."""
+    """Without its default; a choice (`anyOf`) that allows anything is left out."""
     dropped = {"default", "anyOf"} if {} in schema.get("anyOf", ()) else {"default"}
     return {name: value for name, value in schema.items() if name not in dropped}
 
 
 def _exact(name: str, schema: Json) -> Json:
-    """What is named as a moment is one: every moment of the interface is written as RFC 3339 says."""
+    """A field with the name of a time gets its format: every time is written as in RFC 3339."""
     if not MOMENT.search(name):
         return schema
     if "anyOf" in schema:
@@ -52,7 +52,7 @@ def _exact(name: str, schema: Json) -> Json:
 
 
 def _with_parts(kinds: Iterable[Any]) -> Iterator[type[Struct]]:
-    """Structs, and those that they are made of."""
+    """Structs, and the structs in their fields."""
     for kind in kinds:
         if is_struct(kind):
             yield kind
@@ -101,8 +101,10 @@ def _refs(schema: Any) -> Iterator[str]:
 
 
 def _settle_defaults(schema: Json, *, is_answer: bool) -> None:
-    """An answer always has a field that has a default. In a request it may be left out, which a generator
-    that sees the default takes for a promise that it is there."""
+    """In an answer, a field with a default is always present, and therefore required.
+
+    In a request it may be left out, but generators would take a default as a promise that it is present.
+    """
     properties = schema.get("properties", {})
     always = [name for name, value in properties.items() if is_answer and "default" in value]
     if properties:
@@ -116,13 +118,15 @@ def _settle_defaults(schema: Json, *, is_answer: bool) -> None:
 
 
 def _known_default(schema: Json, *, is_answer: bool) -> Json:
-    """What counts where a request says nothing, in a word that generators leave alone. A field that has
-    none may be left out all the same: then it stays as it is, and null clears it."""
+    """The default of a request's field, under a name that generators ignore.
+
+    An optional field without a default keeps its value if it is left out, and null clears it.
+    """
     return {} if is_answer or "default" not in schema else {"x-default": schema["default"]}
 
 
 def _form_of(body: Json) -> Json:
-    """Parts of a form are texts and files; an object is a part that holds its JSON."""
+    """The parts of a form are texts and files; an object is a part that contains its JSON."""
     parts = {name: _part_of(value) for name, value in body["properties"].items()}
     return {**body, "title": f"{body['title']}{FORM}", "properties": parts}
 

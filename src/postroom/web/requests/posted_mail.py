@@ -15,7 +15,7 @@ POST_SECONDS = 120.0
 
 
 async def take_post(resources: Resources, intake: PostIntake, request: Request) -> Response:
-    """Without the right secret nothing is read. 200 means that the mail is durable."""
+    """Without the right secret no body is read. 200 means that the content of the post is durable."""
     if request.method != "POST":
         raise MethodNotAllowed("Mail services POST to this URL.", allow=["POST"])
     token = request.scope["path"].removeprefix(PREFIX).removesuffix("/mime")

@@ -11,7 +11,7 @@ FORGET_ABOVE_ACCOUNTS = 10_000
 class Allowance(Struct, frozen=True):
     """How many requests an account has left in its current minute; negative: too many."""
 
-    most: int | None  # None: as many as it likes
+    most: int | None  # None: no limit
     remaining: int
     reset_seconds: int
 

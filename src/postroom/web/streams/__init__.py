@@ -1,1 +1,1 @@
-"""Events to WebSocket clients: frames, streams, and one hub an account."""
+"""Events to WebSocket clients: frames, streams, and one hub per account."""

@@ -24,7 +24,7 @@ WRITES_PER_TURN = 1000
 
 
 class Retold(Struct, frozen=True):
-    """An event in the words of another interface, which may tell it as several of its own kinds."""
+    """An event in the format of another interface, which may have several kinds for it."""
 
     event_id: str
     kind: str
@@ -42,12 +42,12 @@ class Listener(Protocol):
     def reach(self) -> Reach: ...
     @property
     def retell(self) -> Callable[[Tx, Event], list[Retold]] | None:
-        """Of those who hear events in other words: read once for all of them."""
+        """Set for listeners of another interface: translates an event, once for all of them."""
         ...
 
     def wants(self, event: Event) -> bool: ...
     def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
-        """False when it does not keep up. What it knows already is not told again."""
+        """False if it does not keep up. Events that it knows already are not sent again."""
         ...
 
     async def catch_up(self, event: Event) -> bool:
@@ -125,7 +125,7 @@ class Hub:
         await asyncio.sleep(0)
 
     async def _retell(self, event: Event) -> list[Retold] | None:
-        """None: whoever wants it in other words reads it from the log."""
+        """For listeners of another interface; None: those that want it read it from the log later."""
         wanted_by = (each for each in self.live if each.retell is not None and each.wants(event))
         first = next(wanted_by, None)
         if first is None or first.retell is None:
@@ -137,7 +137,7 @@ class Hub:
             return None
 
     def _hand_out(self, event: Event, retold: list[Retold] | None) -> None:
-        """Without a pause between position and listeners: who joins in between misses and repeats nothing."""
+        """No pause between position and listeners: one that joins meanwhile misses and repeats nothing."""
         frame = text_frame(event.payload)
         self.position = event.position
         for listener in [each for each in self.live if not each.offer(event, frame, retold)]:
@@ -149,7 +149,7 @@ class Hub:
         self.live.add(listener)
 
     def start_replay(self, listener: Listener, position: int) -> None:
-        """From now on it reads the log at its own pace, until it has caught up."""
+        """From now on the listener reads the log at its own pace, until it has caught up."""
         self.live.discard(listener)
         if listener.replay is not None:
             listener.replay.cancel()

@@ -43,7 +43,7 @@ EMPTYING_SECONDS, TURN_SECONDS = 10.0, 0.05
 REVOKED, TOO_MANY_CONNECTIONS, GOING_AWAY = 4001, 4008, 1001
 
 Kind = Annotated[str, Meta(max_length=64)]
-Listen = Callable[[Resources, Hub, "Stream", Receive], Awaitable[None]]  # to a client that speaks other words
+Listen = Callable[[Resources, Hub, "Stream", Receive], Awaitable[None]]  # for a client of another interface
 
 
 class ClientMessage(Struct, frozen=True):
@@ -96,7 +96,7 @@ class Stream:
         return False
 
     def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
-        """False when the client does not keep up. What it read from the log before is not sent again."""
+        """False if the client does not keep up. Events that it got from the log are not sent again."""
         if event.position <= self.cursor:
             return True
         if self.wants(event) and not self._protocol.write_frame(frame):

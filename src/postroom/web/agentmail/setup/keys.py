@@ -75,7 +75,7 @@ def create_key(
 
 
 def read_words(caller: Caller, given: Mapping[str, bool] | None) -> Collection[str] | None:
-    """None: the same as its maker."""
+    """Those given, else those of its maker; None if its maker has no /v0 permissions either."""
     words = None if given is None else [word for word, is_given in given.items() if is_given]
     if caller.words is None or words is None:
         return caller.words if words is None else words

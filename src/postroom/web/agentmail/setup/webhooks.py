@@ -117,7 +117,7 @@ def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
 def change_webhook(
     tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
-    """An empty list of types changes nothing. Its inbox or pod cannot be changed."""
+    """An empty list of types changes nothing. Below an inbox or a pod, a webhook stays there."""
     webhook = get_of(tx, place, webhook_id)
     types = body.event_types or []
     events.require_known(types, "event_types")

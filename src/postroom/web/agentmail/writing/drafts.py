@@ -95,7 +95,7 @@ def labels_of(draft: KeptDraft) -> list[str]:
 
 
 async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
-    """The same client_id again gives the first one, if it is still there."""
+    """The same client_id again returns the first one, if it still exists."""
     assert call.inbox is not None
     files = read_files(body.attachments or [])
     return await api.write_with_files(call, files, store, call.inbox.id, body)
@@ -168,7 +168,7 @@ async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> s
 def change(
     tx: Tx, caller: Caller, draft_id: str, body: shapes.DraftChange, files: list[KeptFile], now: int
 ) -> tuple[shapes.Page, list[str]]:
-    """Also gives the blobs that nobody needs any more."""
+    """Also returns the blobs that are no longer needed."""
     edit = DraftEdit(
         draft_body.read_fields(to_body(body)),
         removed_files=[find_file(tx, draft_id, name)[1].filename for name in body.remove_attachments or ()],
@@ -196,7 +196,7 @@ def find_file(tx: Tx, draft_id: str, attachment_id: str) -> tuple[int, KeptFile]
 
 
 async def send_draft(call: Call, draft_id: str, body: shapes.LabelChange) -> shapes.SentMessage:
-    """As it is; its labels go with it."""
+    """Sends it with its labels, changed as the body says."""
     found = await call.resources.db.read(verbs.read_draft, call.caller, draft_id)
     added, removed = (
         own_labels(body.add_labels, "add_labels"),

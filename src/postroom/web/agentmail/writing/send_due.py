@@ -44,7 +44,7 @@ async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
 
 
 async def send(resources: Resources, draft: KeptDraft) -> None:
-    """Each version of a draft is sent once, even if tried twice at once or again after a crash."""
+    """Sent only once, even if tried twice at once or again after a crash: acceptance removes the draft."""
     caller, files = await resources.db.read(read_whole, draft, resources.now())
     key = f"draft-{draft.id}-{draft.version}"
     order = await prepare(resources, draft, files, key, draft.labels)

@@ -1,1 +1,1 @@
-"""Accounts and domains, over REST."""
+"""Domains, over REST."""

@@ -1,1 +1,1 @@
-"""What connections need beside a transaction."""
+"""Connections, over REST."""

@@ -107,7 +107,7 @@ def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now:
 def find_linked_file(
     tx: Tx, message_id: str, filename: str, expires: str, signature: str, now: int
 ) -> Attachment | KeptFile:
-    """Of a message or of a draft."""
+    """A file of a message or a draft."""
     secret = attachments.link_secret(tx)
     attachments.require_signed_link(secret, message_id, filename, expires, signature, now)
     if ids.is_id(ids.DRAFT, message_id):

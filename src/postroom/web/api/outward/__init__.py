@@ -1,1 +1,1 @@
-"""Mail and webhooks out, over REST."""
+"""Sends, drafts and templates, over REST."""

@@ -143,7 +143,7 @@ async def send_draft(
 
 
 async def send_once(call: Call, draft_id: str, seen: Seen) -> answer_shapes.RawReceipt:
-    """At the version that was seen; its acceptance takes that one alone."""
+    """Sends the draft at the version that was seen; raises DraftChanged if it changes before acceptance."""
     found = await call.resources.db.read(look_up, call, draft_id)
     if isinstance(found, SendAnswer):
         return to_response(found)
@@ -204,7 +204,7 @@ async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile], key:
 
 
 async def view_draft(call: Call, draft_id: str) -> DraftView:
-    """As it is now, and what would leave if it were sent now; or why it could not."""
+    """The draft as it is now, and the mail that would be sent now; or why it cannot be sent."""
     found = await call.resources.db.read(verbs.read_draft, call.caller, draft_id)
     shown = show(found)
     try:

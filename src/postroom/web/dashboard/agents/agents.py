@@ -50,7 +50,7 @@ async def show_agents(context: PageContext, query: OffsetQuery) -> Response:
 
 
 def read_agents(tx: Tx, context: PageContext, offset: int) -> tuple[list[Agent], bool]:
-    """Each page is sorted by last use."""
+    """Each page is sorted by last use, latest first."""
     found = keys.list_of_account(tx, context.call.account_id, SHOWN + 1, offset)
     shown = sorted(found[:SHOWN], key=lambda key: key.last_used_at or 0, reverse=True)
     return [to_agent(tx, context, key) for key in shown], len(found) > SHOWN
@@ -94,7 +94,7 @@ def read_agent(tx: Tx, context: PageContext, key_id: str) -> tuple[Agent, list[t
 
 
 async def pause(context: PageContext, key_id: str, body: AgentPauseForm) -> Response:
-    """Pauses the inbox or pod of the key; for an account's key the whole account."""
+    """Pauses or resumes the inbox or pod of the key; for an account's key the whole account."""
     key = await context.read(keys.get, context.call.account_id, key_id)
     where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":

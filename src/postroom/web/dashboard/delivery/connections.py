@@ -31,7 +31,7 @@ MAILBOXES = {
     "icloud": ("imap.mail.me.com", "smtp.mail.me.com", 587, "an app-specific password"),
     "microsoft": ("outlook.office365.com", "smtp.office365.com", 587, "no password, but OAuth"),
 }
-# Those that take OAuth, and where it gives access.
+# Providers that take OAuth, and the URLs of their tokens.
 TOKEN_URLS = {
     "gmail": "https://oauth2.googleapis.com/token",
     "microsoft": "https://login.microsoftonline.com/common/oauth2/v2.0/token",

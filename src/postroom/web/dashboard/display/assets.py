@@ -59,7 +59,7 @@ def load() -> dict[str, Asset]:
 
 
 def _shorten(name: str, content: bytes) -> bytes:
-    """Removes comments and white space from our own files."""
+    """Shortens our own files: no comments in scripts, less white space, short names of CSS properties."""
     if name in ("dashboard.js", "passkeys.js", "push.js"):
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
     if name != "dashboard.css":

@@ -29,7 +29,7 @@ class Place:
     def __init__(self) -> None:
         self.tag = ""  # its name, while inside one
         self.attribute = ""  # its name, while inside its quotes
-        self.is_begun = False  # something stands in the quotes already
+        self.is_begun = False  # the quotes contain something already
         self.program = ""  # the element, while inside a script or a style
         self._quote = ""
 
@@ -120,7 +120,7 @@ def attribute_text(value: object) -> str:
 
 @pass_environment
 def own_address(environment: Environment, value: object) -> str:
-    """An address on this server, or an empty one."""
+    """An address on this server, or `#`, which leads nowhere."""
     address = str(value)
     path = address.removeprefix(str(environment.globals["base_url"]))
     return address if _OWN_PATH.fullmatch(path) else "#"

@@ -42,7 +42,7 @@ def of_hours(hours: int) -> tuple[str, str, str]:
 
 
 def with_axes(drawn: Markup, ends: tuple[str, str, str], most: str) -> Markup:
-    """Labels of height and width; the picture itself has the same text for screen readers."""
+    """Labels of height and width, hidden from screen readers: those read the label of the picture."""
     return Markup(
         '<div class="plotted"><span class="most" aria-hidden="true">{}</span>{}'
         '<div class="hours" aria-hidden="true"><span>{}</span><span>{}</span>'

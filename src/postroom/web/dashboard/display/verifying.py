@@ -1,4 +1,4 @@
-"""The lines with which an endpoint checks that a request comes from here, in three languages."""
+"""Sample code with which an endpoint checks that a request comes from here, in three languages."""
 
 PYTHON = """import hashlib, hmac, time
 

@@ -1,1 +1,1 @@
-"""For the operator: health, the queue, deliverability and the accounts."""
+"""For the operator: health, the queue, delivery results, feedback and the accounts."""

@@ -55,7 +55,7 @@ async def show_drafts(context: PageContext) -> Response:
 
 
 def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
-    """Mail held only by a pause: it needs no decision."""
+    """Mail held only by a pause: it needs no decision, and is sent when its pause ends."""
     found, _ = stored_holds.list_within(
         tx, context.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
@@ -189,7 +189,7 @@ def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
 
 
 def is_same(written: str, kept: str) -> bool:
-    """Ignores line breaks, which browsers send as CR LF (HTML standard, 4.10.22.4)."""
+    """Ignores the kind of line breaks: browsers send CR LF (HTML standard, 4.10.22.4)."""
     return written.splitlines() == kept.splitlines()
 
 

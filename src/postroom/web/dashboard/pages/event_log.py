@@ -1,4 +1,4 @@
-"""The event log, newest first, by place, kind and message; each with its payload, and posted again."""
+"""The event log, newest first, by place, kind and message; each event with its payload, to post again."""
 
 import msgspec
 from msgspec import Struct, field

@@ -122,6 +122,6 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
 
 
 async def create_agent_key(context: PageContext) -> Response:
-    """Shown this once, with the lines that use it."""
+    """The key is shown only once, with the lines that use it."""
     made = await context.ask(create_api_key, body=NewKey(AGENT_KEY))
     return await show_steps(context, await context.read(read_steps, context), made["token"])

@@ -28,7 +28,7 @@ from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
 
 MESSAGES = 50
-BESIDE = 30  # rows of the list that stands beside a thread
+BESIDE = 30  # rows of the list beside a thread
 EVENTS = 100
 RELATED = 10
 RAW_CHARACTERS = 60_000
@@ -75,11 +75,11 @@ class Conversation(Struct, frozen=True):
     thread: Thread
     labels: list[str]
     related: list[Thread]
-    messages: list[dict[str, Any]]  # in the words of the interface
+    messages: list[dict[str, Any]]  # as the interface shows them
     offset: int
     beside: list[ThreadRow]
     behind: Behind
-    senders: dict[str, ShownSender]  # by the id of a mail in
+    senders: dict[str, ShownSender]  # by the id of a received mail
     lost: dict[str, list[Delivery]]  # by the id of a mail that did not reach all of its recipients
 
     @property
@@ -94,7 +94,7 @@ async def show_thread(
     form: Any = None,
     error: ApiError | None = None,
 ) -> Response:
-    """`form` is a refused reply, with the reason."""
+    """`form` is a refused reply, and `error` the reason."""
     found = await context.read(read_conversation, context, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
     raw = await read_raw(context, chosen) if query.tab in ("headers", "raw") and chosen else ""
@@ -185,7 +185,7 @@ async def read_raw(context: PageContext, message_id: str) -> str:
 
 
 async def show_message(context: PageContext, message_id: str) -> Response:
-    """The thread of a message, scrolled to it. A blocked message has no thread."""
+    """The thread of a message, with the tab of that message. A blocked message has no thread."""
     shown = await context.ask(get_message, message_id=message_id)
     if shown["blocked"]:
         return await context.show("blocked.html", "mail", title=shown["subject"], message=shown)

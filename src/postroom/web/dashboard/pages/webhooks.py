@@ -172,7 +172,7 @@ async def send_failed_again(context: PageContext, body: HoursForm) -> Response:
 
 
 class ListedWebhookForm(Struct, rename="camel", frozen=True):
-    """`places` are ids of inboxes and pods; `headers` has one field a line."""
+    """`places` are ids of inboxes and pods; `headers` has one field per line."""
 
     url: str
     event_types: list[str] = []

@@ -1,1 +1,1 @@
-"""Rules, keys, pods, domains, suppressed addresses and the audit log: a page each."""
+"""Inboxes, keys, pods, users, rules, domains, notifications, suppressions, the audit log: a page each."""

@@ -103,7 +103,7 @@ async def show_key(context: PageContext, key_id: str) -> Response:
 
 
 async def change_key(context: PageContext, key_id: str, body: KeyChangeForm) -> Response:
-    """Missing fields stay: a key has its own budget only if one was set."""
+    """Unchanged limits are left out: a key gets its own budget only when limits are set for it."""
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     limits = None if budget == Budget() else budget
     key = await context.run(operations.get_api_key, key_id=key_id)

@@ -63,7 +63,7 @@ def read_approval(form: ApprovalForm) -> Approval | None:
 
 
 def read_number(value: str, field: str) -> int | None:
-    """Empty sets nothing."""
+    """None if empty: then nothing is set."""
     if not value.strip():
         return None
     if not (value.strip().isascii() and value.strip().isdigit() and len(value) < 10):

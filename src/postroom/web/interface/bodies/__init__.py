@@ -1,1 +1,1 @@
-"""What requests carry."""
+"""The bodies and queries of requests."""

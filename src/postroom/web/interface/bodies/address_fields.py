@@ -1,4 +1,4 @@
-"""The address lists of a request: told apart in one pass, bounded before any of them is read."""
+"""The address lists of a request: split in one pass, with limits checked before any address is parsed."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LIST_LIMIT_ENTRIES = 1_000  # some of which may be empty
 ENTRY_LIMIT_CHARACTERS = 2_000
 
 _COMMENT = re.compile(r"\([^()]*+\)")
-# Possessive, and what opens without an end is an error: no character is looked at twice.
+# Possessive, and an unclosed quote or bracket is an error, so that no character is read twice.
 _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|<[^>]*+>|[^,"<]++|,|(?P<unclosed>["<])', re.DOTALL)
 
 
@@ -35,7 +35,7 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
 
 
 def _entries(field: str, text: str) -> Iterator[str]:
-    """What stands between the commas outside of quotes and angle brackets, if anything does."""
+    """The non-empty parts between commas that are outside of quotes and angle brackets."""
     start = 0
     for piece in _PIECE.finditer(text):
         if piece["unclosed"]:
@@ -71,7 +71,7 @@ def _unusable(field: str, entry: str, why: str) -> BadRequest:
 
 
 def _is_loose(entry: str) -> bool:
-    """Words beside an address without angle brackets: a reader of mail guesses there, a sender must not."""
+    """Several words without angle brackets: a mail reader may guess the address, a sender must not."""
     return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
 
 

@@ -57,7 +57,7 @@ class EventQuery(Struct, frozen=True):
     ] = ""
 
     def wanted(self, reach: Reach) -> EventChoice | None:
-        """None when its filters leave nothing."""
+        """None if its filters exclude everything."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
         named = self._named_inboxes()
@@ -67,7 +67,7 @@ class EventQuery(Struct, frozen=True):
         return EventChoice(reach, named, types)
 
     def _named_inboxes(self) -> frozenset[str]:
-        """An empty list is refused: it would be taken for all of them."""
+        """Refuses an empty list: it would mean all inboxes."""
         if self.inbox_ids is None:
             return frozenset()
         named = frozenset(self.inbox_ids.split(",")) - {""}

@@ -1,4 +1,4 @@
-"""The appointment that a send carries, and the answer to one that came."""
+"""The appointment of a send, and the answer to a received one."""
 
 import re
 from datetime import date, datetime
@@ -62,7 +62,7 @@ class CalendarAnswerBody(Struct, rename="camel", frozen=True):
 
 
 def read_invitation(body: InvitationBody | None) -> Invitation | None:
-    """Each fault is told for the field `calendar`."""
+    """All errors name the field `calendar`."""
     if body is None:
         return None
     _require(not CONTROL.search(body.summary + body.location), "summary and location must be single lines")

@@ -111,7 +111,7 @@ class DraftPage(Struct, rename="camel", frozen=True):
 
 
 def read_fields(body: DraftBody) -> dict[str, Any]:
-    """What the body names, in the words of the interface; None is to be cleared."""
+    """The given fields, by their names in the interface and validated; None clears a field."""
     given: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(body, attachments=UNSET))
     given.pop("version", None)
     for name in LISTS:
@@ -129,7 +129,7 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
 
 
 def to_send_body(draft: KeptDraft) -> send_body.SendBody:
-    """Complete, or the error that names what is missing; its files come by themselves."""
+    """Raises an error that names a missing field. The files of the draft are not in it."""
     try:
         return msgspec.json.decode(draft.fields, type=send_body.SendBody)
     except msgspec.ValidationError as error:

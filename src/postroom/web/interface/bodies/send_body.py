@@ -207,7 +207,7 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
 
 
 def is_small(body: SendBody) -> bool:
-    """Read in less than a millisecond, whatever stands in it."""
+    """Whether it is read in less than a millisecond, whatever it contains."""
     if body.attachments or len(body.body or "") + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
         return False
     lists = (body.to, body.cc, body.bcc, body.reply_to or "")
@@ -216,7 +216,7 @@ def is_small(body: SendBody) -> bool:
 
 
 def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:
-    """Found to be bounded before all of it is hashed."""
+    """Checks the limits before everything is hashed."""
     order = read_order(inbox_id, key, "", body)
     return structs.replace(order, request_hash=hash_body(inbox_id, body))
 
@@ -257,8 +257,10 @@ def read_order(
 
 
 def hash_body(inbox_id: str, body: SendBody) -> str:
-    """Of what was said, as canonical JSON by the names of the interface, and of the files: where the type of
-    the body gets more fields, or another order of them, a request keeps its hash."""
+    """The hash of the canonical JSON of the request, and of its files.
+
+    A request keeps its hash if the type of the body gets more fields, or another order of fields.
+    """
     said = msgspec.json.encode(structs.replace(body, attachments=[]), order="sorted")
     files = [
         part
@@ -312,7 +314,7 @@ def read_reply_all(body: SendBody) -> bool:
 
 
 def read_headers(given: dict[str, str]) -> dict[str, str]:
-    """No two that differ in case alone: readers would take the one or the other."""
+    """Refuses two that differ only in case: some readers would take one, some the other."""
     if not given:
         return given
     if len({name.lower() for name in given}) < len(given):

@@ -56,7 +56,7 @@ async def read_with_files(request: Request, kind: type[T]) -> T:
 
 
 async def read_multipart(request: Request, kind: type[T]) -> T:
-    """Files go to disk while they come in; what is too large is not read to its end."""
+    """Files go to disk while they arrive; a form that is too large is not read to its end."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     try:
@@ -71,7 +71,7 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
 
 
 def require_plain_form(request: Request) -> None:
-    """In UTF-8: the reader of forms would take any codec that Python has, and some take quadratic time."""
+    """Only UTF-8: the form parser would accept any codec of Python, and some take quadratic time."""
     written = header(request, b"content-type")
     if len(written) > CONTENT_TYPE_LIMIT:
         raise BadRequest("The Content-Type is too long.")
@@ -115,7 +115,7 @@ def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
 
 
 def read_values(name: str, values: list[str]) -> Any:
-    """Addresses may be repeated, some fields are JSON objects, of all else the last one counts."""
+    """Addresses may be repeated, some fields are JSON objects; of all others the last value counts."""
     if name in LISTS:
         return values
     if name not in OBJECTS:

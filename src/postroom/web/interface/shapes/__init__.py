@@ -1,1 +1,1 @@
-"""What answers carry."""
+"""The fields of answers."""
