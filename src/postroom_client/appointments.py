@@ -1,4 +1,4 @@
-"""Describes an appointment in words."""
+"""The news of an appointment in words: who answered, or what was cancelled."""
 
 from postroom_client.results import Appointment
 

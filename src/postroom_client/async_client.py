@@ -60,7 +60,7 @@ class AsyncClient(AwaitedMethods):
         await self._http.aclose()
 
     async def run(self, work: Call[T] | Steps[T]) -> T:
-        """Carries out one call, or steps of several."""
+        """Performs one call, or several steps."""
         return await carry_out(work, self._exchange_and_read)
 
     async def _exchange_and_read(self, call: Call[T]) -> T:

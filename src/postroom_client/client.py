@@ -59,7 +59,7 @@ class Client(BlockingMethods):
         self._http.close()
 
     def run(self, work: Call[T] | Steps[T]) -> T:
-        """Carries out one call, or steps of several."""
+        """Performs one call, or several steps."""
         if isinstance(work, Call):
             return work.read(self.exchange(work))
         result: Any = None

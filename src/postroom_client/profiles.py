@@ -111,9 +111,10 @@ class SavedProfile(Struct, frozen=True):
 
 
 def save_local(base_url: str, api_key: str) -> SavedProfile:
-    """Lets the next command here reach a server started here. The profile of another server stays as it is:
+    """Lets the next command here reach a server started here.
 
-    this one takes the next free name, and replaces the profile in use only at the same address.
+    The profile of another server stays as it is: this one takes the next free name. It becomes the current
+    profile if there is none, or if the current one has the same address.
     Raises OSError if it cannot be stored, also if the file is no profile file: that one stays.
     """
     with _alone():

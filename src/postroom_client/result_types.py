@@ -1,4 +1,4 @@
-"""What results have in common: a page of a list, and what the fields of a message say together."""
+"""Common parts of results: a page of a list, and properties made from several fields of a message."""
 
 from typing import Generic, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ class _Examined(Protocol):
 
 
 class Judged(Struct, frozen=True):
-    """A message that came in is examined before its event is told; a list shows it at once."""
+    """A received message is examined before its event is sent; a list shows it at once."""
 
     @property
     def is_examined(self: _Examined) -> bool:

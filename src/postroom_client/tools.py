@@ -101,9 +101,9 @@ class MailTools:
 
 
 def work_off(client: Client, inbox_id: str, run: Callable[[str], object]) -> int:
-    """Calls `run` with the id of each unread thread that a program may answer; gives how many are done with.
+    """Calls `run` with the id of each unread thread that a program may answer; returns how many are done.
 
-    What it left unanswered, what raised and what is flagged is set aside for a person, and stops no other.
+    A thread that is flagged, left unanswered or raised an error is set aside for a person; others go on.
     """
     threads = client.list_threads(inbox_id, is_read=False, limit=100).data
     return sum(_take(client, thread, run) for thread in threads)

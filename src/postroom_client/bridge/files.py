@@ -36,7 +36,7 @@ class Failure(Struct, rename="camel", frozen=True):
 
 
 class Place(Struct, rename="camel", frozen=True):
-    """Everything up to and including `last_event_id` is handled; None: nothing yet."""
+    """Everything up to and including `last_event_id` is handled; None: begin with the oldest event."""
 
     account_id: str
     last_event_id: str | None = None

@@ -1,4 +1,4 @@
-"""How arguments are written into a request: what is not given is left out, moments and files are spelled."""
+"""Writes arguments into a request: leaves out what is not given, and converts times and files."""
 
 import base64
 import json
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """What is not None or UNSET."""
+    """The values that are not None or UNSET."""
     return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
 
 
 def changes(**fields: Any) -> dict[str, Any]:
-    """What is not UNSET; None clears."""
+    """The values that are not UNSET; None clears."""
     return {name: value for name, value in fields.items() if value is not UNSET}
 
 
 def unless(value: T, default: T) -> T | None:
-    """None for what counts anyway."""
+    """None for the default value, which need not be sent."""
     return None if value == default else value
 
 
@@ -55,7 +55,7 @@ def day(value: date | str | None) -> str | None:
 
 
 def moment(value: datetime | str | UnsetType | None) -> str | UnsetType | None:
-    """A moment without a zone would be a guess."""
+    """Refuses a time without a zone: which one is meant would be a guess."""
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
@@ -68,7 +68,7 @@ def idempotency(key: str | None) -> dict[str, str]:
 
 
 def if_match(version: int | None) -> dict[str, str]:
-    """Nothing is done where the server has another version by now."""
+    """With this header the server does nothing if it has another version by now."""
     return {} if version is None else {"If-Match": f'"{version}"'}
 
 
@@ -88,7 +88,7 @@ def read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
 
 
 def as_json(sources: Sequence[File] | UnsetType | None) -> list[dict[str, str]] | UnsetType | None:
-    """Files inside of JSON."""
+    """Files as base64 in JSON."""
     if sources is None or isinstance(sources, UnsetType):
         return sources
     return [
@@ -102,7 +102,7 @@ def as_json(sources: Sequence[File] | UnsetType | None) -> list[dict[str, str]] 
 
 
 def with_files(fields: Mapping[str, Any], files: tuple[OutgoingFile, ...]) -> dict[str, Any]:
-    """JSON, or with files a form: there a list is a repeated part, and an object a part of JSON."""
+    """JSON, or a form if there are files: there a list is a repeated part, and an object a part with JSON."""
     if not files:
         return {"json": fields}
     form = {

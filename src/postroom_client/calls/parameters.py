@@ -1,4 +1,4 @@
-"""What an operation takes, as a command must know it. Loads nothing: every start of the command reads it."""
+"""The parameters of an operation, as commands need them. Imports little: every start loads it."""
 
 from typing import Literal, NamedTuple
 

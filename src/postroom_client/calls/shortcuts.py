@@ -1,4 +1,4 @@
-"""Operations under names that say what one mostly wants of them."""
+"""Operations under the names of their most common uses."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

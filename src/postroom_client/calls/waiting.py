@@ -80,7 +80,7 @@ def wait(
 
 
 def _find_newest_event() -> Steps[str]:
-    """An event, no message: one of which no event tells yet could be told of before it is waited for."""
+    """An event and not a message: the event of a message may come later, and would then be missed."""
     newest: EventPage = yield calls.list_events(order="desc", limit=1)
     return newest.data[0].event_id if newest.data else WHOLE_LOG
 

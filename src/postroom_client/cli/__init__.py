@@ -1,4 +1,4 @@
-"""The `postroom` command. One file a noun; the server adds its own commands to `app`."""
+"""The `postroom` command. One file per noun; the server adds its own commands to `app`."""
 
 import sys
 from typing import Annotated

@@ -31,7 +31,7 @@ DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
 WAYS = "ways in"
 PAGE = 100
-NAMED = 5  # of many ways in with the same trouble
+NAMED = 5  # of many connections with the same fault
 
 Verdict = Literal["pass", "warn", "fail"]
 

@@ -19,7 +19,7 @@ def many_lines(text: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """The same JSON value, with what JSON itself would let through spelled as \\u escapes."""
+    """The same JSON value; unsafe characters that JSON itself allows are written as \\u escapes."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,4 +1,4 @@
-"""Puts the commit that a distribution is built from into it; from a source archive it keeps that one's."""
+"""Stores its commit in a distribution; one built from a source archive keeps the commit of that."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What the tools share: common arguments, and calls of the REST interface for whoever uses a tool."""
+"""What the tools share: common arguments, and calls of the REST interface for the user of a tool."""
 
 import base64
 import binascii
@@ -62,7 +62,7 @@ class Caller:
 
 
 class ApiCaller:
-    """Calls the REST interface for whoever uses a tool, and knows the inbox that is meant."""
+    """Calls the REST interface for the user of a tool, and finds the inbox that is meant."""
 
     def __init__(self, caller_of: Callable[[Ctx], Caller]) -> None:
         self._caller_of = caller_of

@@ -89,7 +89,7 @@ def build(
     more: str = "",
     is_text: bool = False,
 ) -> MCPServer:
-    """`caller_of` returns the key for each request; `names` are the tools to offer.
+    """`caller_of` returns the caller of each request; `names` are the tools to offer.
 
     `more` is an additional line of instructions. `is_text`: answers as text, for clients that read only that.
     """
@@ -125,7 +125,7 @@ def _nobody(ctx: Ctx) -> Caller:
 
 
 async def serve_stdio(settings: Settings, *, is_text: bool = False) -> None:
-    """Until stdin ends."""
+    """Runs until stdin ends."""
     patience = Patience(attempts=2, longest_wait_seconds=LONGEST_PAUSE_SECONDS)
     async with AsyncClient(settings.api_key, settings.base_url, patience=patience) as client:
         caller = Caller(client, settings.inbox_id)

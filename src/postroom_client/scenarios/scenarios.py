@@ -137,6 +137,6 @@ def _quoted(text: str) -> str:
 
 
 def _long(text: str) -> str:
-    """Line by line, as people read it."""
+    """A TOML text of several lines, for people to read."""
     lines = [_quoted(line)[1:-1] for line in text.replace("\r\n", "\n").split("\n")]
     return '"""\n' + "\n".join(lines) + '"""'

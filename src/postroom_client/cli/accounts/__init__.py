@@ -1,1 +1,1 @@
-"""Accounts, keys and rules."""
+"""Commands about approval rules, budgets, pauses and notifications, and signing in by a code."""

@@ -1,4 +1,4 @@
-"""postroom notifications list, add, remove: who is told outside of the pages, and whether that works."""
+"""postroom notifications list, add, remove: who is notified outside the pages, and whether that works."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -1,1 +1,1 @@
-"""What is there to read."""
+"""Commands to read mail: inboxes, threads, messages, attachments, search and waiting."""

@@ -29,7 +29,7 @@ def use(context: CommandContext, inbox_id: InboxArgument) -> None:
 
 
 def make_default(context: CommandContext, inbox_id: str | None) -> None:
-    """Stored only if the command used this profile."""
+    """Stored only if the server and key of the command are those of the profile."""
     from postroom_client import profiles
 
     if not context.is_from_profile:

@@ -35,7 +35,7 @@ class SectionedHelp(TyperGroup):
 
 
 def put_examples(app: typer.Typer, path: str = "") -> None:
-    """Below the help of every command."""
+    """Adds the examples below the help of every command."""
     for command in app.registered_commands:
         name = f"{path}{command.name}"
         command.epilog = f"Example: postroom {name} {EXAMPLES.get(name, '')}".rstrip()

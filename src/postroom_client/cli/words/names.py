@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Ask = Callable[[Any], Any]  # carries a call out
+Ask = Callable[[Any], Any]  # makes a call
 
 PAGE = 100
 SHOWN = 5  # ids of those that have the same name
