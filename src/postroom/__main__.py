@@ -23,7 +23,7 @@ def is_explained(error: Exception) -> bool:
 
 
 def run(arguments: list[str]) -> None:
-    """A server without flags starts without loading the option parser: a fifth of the start."""
+    """A server without flags starts without the option parser, which is a fifth of all that a start loads."""
     if arguments == ["serve"]:
         from postroom.commands import server
 

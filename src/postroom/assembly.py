@@ -105,7 +105,7 @@ class Postroom:
         self._mail_server.reload_certificate()
 
     async def drain(self) -> None:
-        """Reports not ready until load balancers have noticed; then closes the streams."""
+        """Reports not ready for as long as load balancers need to notice; then closes the streams."""
         self.resources.draining.set()
         if self.resources.config.drain_seconds:
             await asyncio.sleep(self.resources.config.drain_seconds)
@@ -293,7 +293,7 @@ async def read_certificate(config: Config) -> Certificate:
 
 
 async def open_database(config: Config, now: int, may_create: bool = True) -> Database:
-    """Migrates the schema to this version. Raises StorageError if there is no database to open."""
+    """Migrates the schema to this version. Raises StorageError if there is none and it may not be made."""
     if config.database_url:
         from postroom.storage.engines.postgres import open_postgres
 

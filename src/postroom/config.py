@@ -70,7 +70,7 @@ class Config(Struct, frozen=True):
     pace_longest_seconds: int
     pace_recovery_percent: int  # reduction of the wait with each mail that it takes
     warm_up_mails: int  # that a domain may send to a provider on the first day of a warm-up
-    warm_up_growth_percent: int  # so many more on each further day
+    warm_up_growth_percent: int  # growth of that number on each further day
     warm_up_days: int  # until there is no limit any more
     oidc_issuer: str  # the provider that authenticates people; "" for none
     oidc_client_id: str

@@ -32,7 +32,7 @@ def read(fn: "Callable[Concatenate[Tx, P], T]", *args: P.args, **kwargs: P.kwarg
 
 
 def decide(verb: "Callable[..., T]", *arguments: Any, account: str | None = None) -> T:
-    """A verb of the operator's, about the account if one is named."""
+    """Runs an operation of the operator, on the account if one is named."""
     from postroom.clock import SystemClock
 
     async def work(db: "Database", config: Config) -> T:
