@@ -1,4 +1,4 @@
-"""Sessions: a person on the dashboard, signed in with a key or a one-time link."""
+"""Sessions: a signed-in browser on the dashboard; and one-time links that open a session."""
 
 import secrets
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
 
 
 def find_by_id(tx: Tx, session_id: str, now: int) -> tuple[Session, Caller] | None:
-    """For what its person asked for a moment ago, with the permissions of now."""
+    """For what its person asked for a moment ago, with the current permissions."""
     return _find(tx, "id", session_id, now)
 
 
