@@ -9,7 +9,7 @@ class Mailbox:
     smtp_host: str
     smtp_port: int
     password: str  # which one it takes, and where it is made
-    token_url: str = ""  # where OAuth gives access
+    token_url: str = ""  # where OAuth tokens are requested
     takes_passwords: bool = True
 
 

@@ -76,7 +76,7 @@ def _called(ask: Ask, noun: Noun, given: str) -> list[str]:
         if wanted in called:
             found.setdefault(called.index(wanted), []).append(each.id)
             if called.index(wanted) == 0 and "@" in wanted:
-                return [each.id]  # an address is there once
+                return [each.id]  # an address is unique
     return found[min(found)] if found else []
 
 
