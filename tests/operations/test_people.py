@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts import keys, pods, sessions
@@ -191,6 +192,24 @@ async def test_what_was_done_to_people_is_in_the_log(db: Database, inbox: Inbox)
         (action, user_id, ADDRESS, None, None)
         for action in ("user.invited", "user.invited", "user.changed", "user.removed")
     ]
+
+
+async def test_a_link_that_lets_somebody_in_is_shown_only_where_no_mail_leaves(
+    db: Database, inbox: Inbox
+) -> None:
+    capturing = settings(Path("nowhere"), OUTBOUND="capture")
+
+    def run(tx: Tx) -> None:
+        caller = make_caller(tx, Reach(inbox.account_id))
+        for config, name in ((CONFIG, "ann"), (capturing, "ben")):
+            made = verbs.create_user(
+                tx, caller, NewUser(f"{name}@elsewhere.example", "viewer"), config, START
+            )
+            again = verbs.invite_user(tx, caller, made.id, config, START)
+            for shown in (made, again):
+                assert (shown.invitation_url is not UNSET) == (config is capturing)
+
+    await db.write(run)
 
 
 async def test_people_are_of_their_account_and_live_elsewhere(db: Database, inbox: Inbox) -> None:

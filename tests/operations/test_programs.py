@@ -49,6 +49,13 @@ def ask(tx: Tx, now: int = START) -> tuple[str, str]:
     return request_id, code.user_code
 
 
+def ask_for_code(tx: Tx) -> Asked:
+    """By a program that has a browser."""
+    client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
+    challenge = grants.challenge_of(VERIFIER)
+    return Asked(client.id, BACK, "code", "", challenge, "S256", f"{CONFIG.base_url}/mcp")
+
+
 def key_of(tx: Tx, token: str, now: int = START) -> Key:
     caller = keys.find_caller(tx, token, now)
     assert caller is not None
@@ -146,6 +153,7 @@ async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, in
         user, person = make_user(tx, account_id, "ann", users.APPROVER, pod.id)
         users.require_still(tx, person, "approve")
         _, user_code = ask(tx)
+        asked = ask_for_code(tx)
         for changed in (
             replace(user, pod_ids=(other.id,)),
             replace(user, state=users.INVITED),
@@ -153,10 +161,13 @@ async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, in
             users.put(tx, changed)
             with refuses(Forbidden, Unauthorized):
                 oauth_programs.allow_device(tx, person, user_code, Choice("read", ""), START)
+            with refuses(Forbidden, Unauthorized):
+                oauth_programs.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
         users.put(tx, replace(user, role=users.VIEWER))
         with refuses(Forbidden):
             users.require_still(tx, person, "approve")
         users.require_still(tx, person, "read")
+        oauth_programs.allow(tx, person, asked, Choice("read", ""), CONFIG, START)
 
     await db.write(run)
 
@@ -274,11 +285,8 @@ async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
 async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
     db: Database, inbox: Inbox
 ) -> None:
-    challenge = grants.challenge_of(VERIFIER)
-
     def run(tx: Tx) -> str:
-        client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
-        asked = Asked(client.id, BACK, "code", "", challenge, "S256", f"{CONFIG.base_url}/mcp")
+        asked = ask_for_code(tx)
         whole = make_caller(tx, Reach(inbox.account_id))
         reader = make_caller(tx, Reach(inbox.account_id), "read", "manage")
         readonly = replace(asked, resource=f"{asked.resource}/readonly")
@@ -299,7 +307,7 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
             with refuses(BadRequest, OauthError):
                 oauth_programs.allow(tx, whole, wrong, Choice("read", ""), CONFIG, START)
         oauth_programs.allow(tx, whole, asked, Choice("send", inbox.id), CONFIG, START)
-        return client.id
+        return asked.client_id
 
     client_id = await db.write(run)
     assert await db.read(recorded, inbox.account_id) == [
@@ -309,9 +317,7 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
 
 async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
-        challenge = grants.challenge_of(VERIFIER)
-        asked = Asked(client.id, BACK, "code", "", challenge, "S256", f"{CONFIG.base_url}/mcp")
+        asked = ask_for_code(tx)
         whole = make_caller(tx, Reach(inbox.account_id))
         for _ in range(keys.KEYS_PER_INBOX):
             make_caller(tx, inbox.reach)
