@@ -31,10 +31,6 @@ class Account(Struct, frozen=True):
     limits: str | None = None  # what the operator set for it alone
     saved_searches: str = "[]"
 
-    @property
-    def is_full(self) -> bool:
-        return self.storage_limit_bytes is not None and self.stored_bytes >= self.storage_limit_bytes
-
 
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
     require_free(tx, name)
