@@ -1,17 +1,22 @@
 """Labels: in the order of their letters, on lists in the order of the last message."""
 
+from collections.abc import Callable, Sequence
+
 import pytest
 
 from postroom.accounts.reach import Reach
+from postroom.errors import BadRequest
 from postroom.fields import Span
-from postroom.mailbox import labels, threads
+from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
+from postroom.operations.folders import trash
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.mailbox.test_threads import thread_of
-from tests.stored import make_inbox
+from tests.refusals import refuses
+from tests.stored import make_inbox, put_mail
 
 
 @pytest.fixture
@@ -85,3 +90,39 @@ async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_s
 
     told = [("Urgent", True), ("Urgent", False), ("unread", False), ("unread", True)]
     assert await db.read(listed) == [each for each in told for _ in range(2)]
+
+
+async def test_a_thread_has_so_many_labels_and_not_one_more(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        message = put_mail(tx, inbox)
+        thread = threads.get(tx, inbox.reach, message.thread_id)
+        words = [f"word {number:02}" for number in range(labels.LABELS_OF_A_THREAD)]
+        assert labels.change(tx, thread, words, [], START) == words
+        labels.change(tx, thread, ["one more"], words[:1], START)  # another takes its place
+        for attempt in (
+            lambda: labels.change(tx, thread, ["too many"], [], START),
+            lambda: labels.change_of_messages(tx, thread, [message.id], ["too many"], [], START),
+        ):
+            with refuses(BadRequest):
+                attempt()
+
+    await db.write(run)
+
+
+async def test_what_is_in_trash_or_of_a_removed_inbox_is_not_in_the_list_of_its_label(
+    db: Database, inbox: Inbox
+) -> None:
+    kept, thrown = await thread_of(db, inbox, "<1@x>"), await thread_of(db, inbox, "<2@x>", START + 10)
+    for thread in (kept, thrown):
+        await db.write(labels.change, thread, ["Urgent"], [], START)
+
+    def move(tx: Tx, way: Callable[[Tx, str, Sequence[str], int], None]) -> None:
+        rows = tx.all("select id from messages where thread_id = :id", id=thrown.id)
+        way(tx, inbox.id, [row["id"] for row in rows], START)
+
+    await db.write(move, trash.add)
+    assert await labelled(db, inbox) == [kept.id]
+    await db.write(move, trash.restore)
+    assert await labelled(db, inbox) == [thrown.id, kept.id]
+    await db.write(inboxes.remove, Reach(inbox.account_id), inbox.id, START)
+    assert await labelled(db, inbox) == []
