@@ -120,8 +120,9 @@ async def test_the_audit_is_of_the_actor_and_the_action_that_are_asked_for(
 
     other = await db.write(act)
 
-    async def asked(**query: str) -> list[tuple[str, str]]:
-        sheet = await audit_page.export(context_of(db, caller), AuditLogQuery(**query))
+    async def asked(actor: str = "", action: str = "") -> list[tuple[str, str]]:
+        query = AuditLogQuery(action=action, actor=actor)
+        sheet = await audit_page.export(context_of(db, caller), query)
         return sorted((row[2], row[4]) for row in rows_of(sheet))
 
     own = [(caller.key_id, "pod.changed"), (caller.key_id, "pod.created")]
