@@ -16,7 +16,9 @@ from hypothesis.internal.charmap import charmap
 
 from postroom.inward import receive
 from postroom.mail.languages.patterns import compile_one
+from postroom.net.certificate import trusted_authorities
 from postroom.web.dashboard.display.rendering import Renderer
+from postroom_client.transport import wire
 from tests.plain_transport import trusting
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +58,8 @@ def load_what_comes_late() -> None:
     for name in LATE:
         importlib.import_module(name)
     trusting()
+    wire.trusted()
+    trusted_authorities()
     charmap()
     receive.warm_up()
     while compile_one():

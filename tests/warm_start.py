@@ -28,6 +28,7 @@ from typing import IO, Any, Protocol
 
 from postroom.storage.data_folder import DATABASE_NAME, LOCK_NAME
 from postroom_client.profiles import is_locked
+from postroom_client.transport import wire
 from tests import warm_children
 
 ROOT = Path(__file__).parent.parent
@@ -331,6 +332,7 @@ def _load(what: str) -> None:
     """All that it loads before its first request, whatever its settings; a server's key is the run's."""
     for name in MODULES[what]:
         importlib.import_module(name)
+    wire.trusted()
     if what == SERVERS:
         from postroom import assembly
         from tests.mail.keys import give_every_domain_this_key, signing_key

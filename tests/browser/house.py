@@ -17,6 +17,7 @@ from postroom.config import Config
 from tests.conftest import settings
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key
+from tests.plain_transport import trusting
 
 T = TypeVar("T")
 
@@ -32,7 +33,10 @@ class House:
         self.base_url = postroom.resources.config.base_url
         self.smtp_port = postroom.smtp_port
         self.api = httpx2.Client(
-            base_url=self.base_url, headers={"Authorization": f"Bearer {token}"}, timeout=120
+            base_url=self.base_url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=120,
+            verify=trusting(),
         )
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

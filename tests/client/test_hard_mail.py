@@ -20,6 +20,7 @@ from postroom_client.webhook_signature import sign
 from tests.client.live import API_KEY, LiveServer
 from tests.client.test_examples import running
 from tests.letters import letter
+from tests.plain_transport import trusting
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def new_desk(live: LiveServer, client: Client, name: str) -> Desk:
     rule = {"approval": {"when": ["links"]}}
     path = f"{live.base_url}/v1/inboxes/{inbox.id}"
     httpx2.patch(
-        path, json=rule, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=120
+        path, json=rule, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=120, verify=trusting()
     ).raise_for_status()
     return Desk(inbox, key, event.event_id)
 
@@ -241,7 +242,7 @@ def test_the_webhook_receiver_works_through_it(day: Day) -> None:
         events = list(client.iter_events(inbox_ids=[day.desks["stream"].inbox.id]))
     with running("webhook_receiver.py", str(port), POSTROOM_WEBHOOK_SECRET=SECRET) as next_line:
         assert next_line() == "receiving\n"
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as sender:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", verify=trusting()) as sender:
             for body in (b"no JSON", b"[]", *map(msgspec.json.encode, events * 2), END):
                 assert post(sender, body) == 200
         lines = read_until(iter(next_line, ""), "the.end")

@@ -18,6 +18,7 @@ from postroom_client.results import Inbox, Message
 from tests import warm_start
 from tests.client.live import API_KEY, LiveServer, Shell
 from tests.conftest import Server
+from tests.plain_transport import trusting
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -386,7 +387,7 @@ async def test_a_request_without_a_key_is_refused_in_the_shape_of_the_interface(
         assert answer.json()["error"] == "unauthorized"
         where = f"{live.base_url}/.well-known/oauth-protected-resource/mcp"
         assert answer.headers["www-authenticate"] == f'Bearer resource_metadata="{where}"'
-        assert httpx2.get(where, timeout=120).json()["resource"] == f"{live.base_url}/mcp"
+        assert httpx2.get(where, timeout=120, verify=trusting()).json()["resource"] == f"{live.base_url}/mcp"
 
 
 async def test_only_a_post_of_our_own_origin_is_taken(live: LiveServer) -> None:

@@ -26,6 +26,7 @@ from postroom_client.profiles import Profile
 from tests import warm_start
 from tests.conftest import new_postgres_database
 from tests.migrated import put_migrated_sqlite
+from tests.plain_transport import trusting
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def run_as_printed(command: str) -> dict[str, object]:
         return answer
     _, _, method, url, _, authorization, _, content_type, _, body = shlex.split(command)
     headers = dict(header.split(": ", 1) for header in (authorization, content_type))
-    sent: dict[str, object] = httpx2.request(method, url, headers=headers, content=body).json()
+    sent: dict[str, object] = httpx2.request(
+        method, url, headers=headers, content=body, verify=trusting()
+    ).json()
     return sent
 
 

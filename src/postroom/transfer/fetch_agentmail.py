@@ -49,8 +49,12 @@ def fetch_mails(
     inbox = f"{base_url.rstrip('/')}/v0/inboxes/{quote(address, safe='')}/messages"
     headers = {"Authorization": f"Bearer {key}"}
     fetched: list[FiledMail] = []
+    trusted = httpx2.create_ssl_context()
     try:
-        with httpx2.Client(timeout=SECONDS, headers=headers) as api, httpx2.Client(timeout=SECONDS) as links:
+        with (
+            httpx2.Client(timeout=SECONDS, headers=headers, verify=trusted) as api,
+            httpx2.Client(timeout=SECONDS, verify=trusted) as links,
+        ):
             for message in list_messages(api, inbox):
                 answer = get(api, f"{inbox}/{quote(message.message_id, safe='')}/raw", PAGE_BYTES)
                 link = msgspec.json.decode(answer, type=RawLink).download_url
