@@ -43,6 +43,7 @@ from tests.own_home import Homes, UserFiles
 from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
+from tests.shared_certificate import share_certificates
 from tests.side_by_side import cores, is_side_by_side
 from tests.side_by_side import pytest_addoption as pytest_addoption
 from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
@@ -80,6 +81,7 @@ hypothesis.settings.load_profile("patient")
 providers._get_local_constants = functools.cache(Constants)
 
 give_every_domain_this_key()
+share_certificates()
 postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
 postgres_connections.connect = kept_connections.connect
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
