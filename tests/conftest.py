@@ -137,7 +137,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if is_side_by_side(session.config) and len(session.items) > MANY_TESTS:
-        warm_start.load_for_every_process()
         prepared.load_what_comes_late()
         migrated_sqlite()
     gc.freeze()
@@ -150,6 +149,7 @@ def pytest_collection(session: pytest.Session) -> None:
     if is_side_by_side(session.config):
         prepared.prepare(session.config, cores())
         signing_key()
+        warm_start.load_for_every_process()  # on the core that has nothing to collect
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
