@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 
 DEAD_PATH = "/dead"
 
@@ -18,6 +18,11 @@ class Endpoint:
         self.unanswered = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Whoever is killed in the middle of a request gets no answer."""
+        with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError):
+            await self._answer(reader, writer)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {
             name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
@@ -31,7 +36,6 @@ class Endpoint:
             answer = self.answers.pop(0) if self.answers else b"200 OK"
             writer.write(b"HTTP/1.1 " + answer + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
             await writer.drain()
-        writer.close()
 
     async def wait_for(self, count: int) -> None:
         async with asyncio.timeout(120):
