@@ -77,7 +77,7 @@ async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(se
         assert "While it lasts" in drafts
         assert drafts.count(">paused</span>") == 2
         assert 'data-held="0"' in drafts
-        assert "Nothing waits" in (await page.get("/app/approvals")).text
+        assert "Nothing is waiting" in (await page.get("/app/approvals")).text
         assert (await page.post(f"/app/scheduled/{planned}/cancel")).status_code == 303
         await do_it_now(page)
         assert "At its hour" not in (await page.get("/app/drafts")).text

@@ -219,7 +219,7 @@ async def test_what_waits_for_a_domain_is_hurried_or_cancelled_whole(server: Ser
         assert "carol@there.example" in behind.text
         cancelled = await page.post("/app/operator/queue/cancel", data={"lane": "there.example"})
         assert cancelled.status_code == 303
-        assert "Nothing waits" in (await page.get("/app/operator/queue")).text
+        assert "Nothing is waiting" in (await page.get("/app/operator/queue")).text
     assert (await message_of(server, sent))["recipients"][0]["state"] == "cancelled"
 
 

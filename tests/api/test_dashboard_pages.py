@@ -103,7 +103,7 @@ async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_sever
         assert [shown.count(f'data-row="{each}"') for each in sent] == [1] * 5
         assert f'<article class="sheet card" id="{sent[0]}"' in shown
         assert "4 others wait" in shown
-        assert "1 other waits" in shown
+        assert "1 other waiting" in shown
         seen = re.search(r'name="contentHash" value="([0-9a-f]{64})"', shown)
         assert seen is not None
         form = {

@@ -189,7 +189,7 @@ def notice_text(review: Review, shown: ContentView, link: str) -> str:
     hold = review.hold
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
     return (
-        f"A mail waits for you to decide. Why it waits: {', '.join(hold.reasons)}.\n{until}\n"
+        f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{until}\n"
         f"{content_view.to_text(shown, SHOWN_TEXT_CHARACTERS)}\n\n"
         "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"

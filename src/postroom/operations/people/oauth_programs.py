@@ -221,7 +221,7 @@ def poll_device(tx: Tx, request_id: str, now: int) -> str | None:
     """The new key, once; None until a person decides. Raises NotFound if refused, used or expired."""
     code = device_codes.find(tx, request_id, now)
     if code is None:
-        raise NotFound("Nothing waits under this requestId: it was refused, used or has expired.")
+        raise NotFound("Nothing is waiting under this requestId: it was refused, used or has expired.")
     if code.state == device_codes.WAITING:
         return None
     assert code.within is not None

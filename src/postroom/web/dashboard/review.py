@@ -85,7 +85,12 @@ class ReviewPage(LinkPage):
         if shown is None:
             raise NotFound("The mail is gone.")
         return self._page(
-            200, "A mail waits for you", review=review, shown=shown, here=f"{REVIEW_PATH}{token}", words=WORDS
+            200,
+            "A mail is waiting for you",
+            review=review,
+            shown=shown,
+            here=f"{REVIEW_PATH}{token}",
+            words=WORDS,
         )
 
     async def _show_html(self, token: str) -> Response:

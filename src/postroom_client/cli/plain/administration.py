@@ -25,7 +25,7 @@ SENDING_RULES = (
             "to message.header_to",
             "subject message.subject",
         ),
-        empty="Nothing waits for a decision.",
+        empty="Nothing is waiting for a decision.",
         then=approvals.say_how_to_see_one,
     ),
     Plain(
