@@ -35,6 +35,7 @@ from postroom.processes.child_processes import child_environment
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 MAX_FILES = 250
+UNREAD_SECONDS = 1.0
 READY = b"ready"
 MODULES = ("postroom.workers.worker", "postroom.extraction.child", "postroom.mailbox.search.index_process")
 CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine()) if sys.platform == "linux" else None
@@ -123,6 +124,7 @@ class StartedChild:
         self.pid = pid
         self._ended = asyncio.Event()
         self._transports: list[asyncio.WriteTransport] = []
+        self._protocols: list[_EndsWithTheOther] = []
         self._end = os.pidfd_open(pid)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._end, self._note_end)
@@ -134,6 +136,7 @@ class StartedChild:
             protocol = _EndsWithTheOther(reader)
             transport = await self._connect(end, protocol)
             self._transports.append(transport)
+            self._protocols.append(protocol)
             if place == 0:
                 self.stdin = asyncio.StreamWriter(transport, protocol, reader, self._loop)
             else:
@@ -143,7 +146,14 @@ class StartedChild:
         return (await self._loop.create_unix_connection(lambda: protocol, sock=end))[0]
 
     async def wait(self) -> int:
+        """Until also what it wrote last is read; what nobody reads is given up."""
         await self._ended.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(UNREAD_SECONDS):
+                for protocol in self._protocols:
+                    await protocol.ended.wait()
+        for transport in self._transports:
+            transport.abort()
         assert self.returncode is not None
         return self.returncode
 
@@ -165,9 +175,17 @@ class StartedChild:
 
 
 class _EndsWithTheOther(asyncio.StreamReaderProtocol):
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__(reader)
+        self.ended = asyncio.Event()
+
     def eof_received(self) -> bool:
         super().eof_received()
         return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self.ended.set()
 
 
 @functools.cache
