@@ -1,7 +1,7 @@
 """Rows for tests of the rooms: accounts, inboxes, mails that came in, deliveries."""
 
 from postroom import ids
-from postroom.accounts import accounts
+from postroom.accounts import accounts, pods
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
@@ -21,6 +21,11 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
     """Of a new account, unless one is given."""
     owner = account_id or accounts.add(tx, f"owner {ids.new(ids.ACCOUNT, now)}", "developer", now).id
     return inboxes.add(tx, owner, name, None, None, SERVICE, now)
+
+
+def make_inbox_in_a_pod(tx: Tx, account_id: str) -> Inbox:
+    pod = pods.add(tx, account_id, None, "tenant", START)
+    return inboxes.add(tx, account_id, "own", None, None, SERVICE, START, pod.id)
 
 
 def incoming(inbox: Inbox, raw: bytes, now: int = START) -> AcceptedMail:

@@ -9,7 +9,7 @@ import pytest
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 from postroom.web.api.mailbox import search
-from tests.conftest import Server
+from tests.conftest import Server, until_somebody_listens
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -174,7 +174,7 @@ async def test_waiting_takes_a_question(server: Server, inboxes: dict[str, str])
         return await server.api.get(path, params={"q": q, "timeout": "30"}, timeout=60)
 
     waiting = asyncio.create_task(wait("subject:code -newsletter has:attachment"))
-    await asyncio.sleep(0.2)
+    await until_somebody_listens(server)
     await server.deliver(letter("Your code", "123"), "sales")
     await server.deliver(letter("Your code again", "456", file="x"), "sales")
     assert (await waiting).json()["subject"] == "Your code again"

@@ -6,14 +6,14 @@ import pytest
 from starlette.responses import Response
 
 from postroom import ids
-from postroom.accounts import accounts, audit, pods
+from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
 from postroom.clock import HOUR
 from postroom.errors import Forbidden, NotFound
 from postroom.fields import Boundary
-from postroom.mailbox import holds, inboxes
+from postroom.mailbox import holds
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import holds as hold_verbs
 from postroom.operations.holds import Reject
@@ -27,22 +27,16 @@ from postroom.web.dashboard.settings import audit as audit_page
 from postroom.web.dashboard.settings import rules
 from postroom.web.dashboard.settings.audit import AuditLogQuery
 from postroom.web.dashboard.settings.rules import PolicyQuery
-from tests.dashboard.contexts import CONFIG, context_of, put_held
+from tests.dashboard.contexts import context_of, put_held
 from tests.doubles import START
 from tests.operations.callers import make_caller, recorded
-from tests.stored import make_inbox, put_mail
+from tests.stored import make_inbox, make_inbox_in_a_pod, put_mail
 
 
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
     """In a pod of the first account, which runs the server."""
-
-    def make(tx: Tx) -> Inbox:
-        account_id = accounts.add(tx, "first", "free", START).id
-        pod = pods.add(tx, account_id, None, "tenant", START)
-        return inboxes.add(tx, account_id, "own", None, None, CONFIG.domain, START, pod.id)
-
-    return await db.write(make)
+    return await db.write(lambda tx: make_inbox_in_a_pod(tx, accounts.add(tx, "first", "free", START).id))
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from postroom.accounts import pods
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
@@ -33,7 +32,7 @@ from tests.conftest import settings
 from tests.doubles import START
 from tests.operations.callers import ADDRESS, Recorded, make_caller, recorded
 from tests.refusals import refuses
-from tests.stored import make_inbox, put_mail
+from tests.stored import make_inbox, make_inbox_in_a_pod, put_mail
 
 CONFIG = settings(Path("nowhere"))
 
@@ -41,13 +40,7 @@ CONFIG = settings(Path("nowhere"))
 @pytest.fixture
 async def inbox(db: Database) -> Inbox:
     """In a pod, which is not the whole account."""
-
-    def make(tx: Tx) -> Inbox:
-        account_id = make_inbox(tx, "first").account_id
-        pod = pods.add(tx, account_id, None, "tenant", START)
-        return inboxes.add(tx, account_id, "own", None, None, CONFIG.domain, START, pod.id)
-
-    return await db.write(make)
+    return await db.write(lambda tx: make_inbox_in_a_pod(tx, make_inbox(tx, "first").account_id))
 
 
 @pytest.fixture
