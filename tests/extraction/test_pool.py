@@ -16,6 +16,7 @@ from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
 from tests import warm_children
 from tests.extraction import pdf_files
 from tests.mail import files
+from tests.waiting import until
 
 HELLO = Extraction("text", "hello")
 
@@ -73,12 +74,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(120):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def hello(pool: ExtractionPool) -> Extraction:

@@ -30,6 +30,7 @@ from postroom.upkeep.verification.verify import verify
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.letters import letter
+from tests.waiting import until
 
 READER = OwnReader(1 << 20)
 
@@ -228,9 +229,7 @@ async def test_a_mail_that_cannot_be_written_is_freed_at_once(tmp_path: Path, no
             [refusal] = await asyncio.gather(journal.append(mail), return_exceptions=True)
             assert isinstance(refusal, OSError)
             del refusal
-        await asyncio.sleep(0)  # the loop has gone on to another callback
-        left = sys.getrefcount(mail.raw)
-    assert left == before
+        await until(lambda: sys.getrefcount(mail.raw) == before)
 
 
 async def test_a_full_backlog_keeps_the_250_back_and_then_refuses(
