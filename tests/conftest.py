@@ -25,6 +25,8 @@ from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
 from postroom.events import event_log
+from postroom.inward import examine
+from postroom.inward.journal import mail_journal
 from postroom.net.dns import Resolver
 from postroom.processes import child_processes, loading
 from postroom.resources import Resources
@@ -33,7 +35,7 @@ from postroom.storage.database import Database
 from postroom.storage.engines import postgres, postgres_connections
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
-from postroom.web.api.mailbox import search
+from postroom.web.api.mailbox import messages, search
 from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
 from tests.mail.keys import give_every_domain_this_key
@@ -85,6 +87,8 @@ share_certificates()
 postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
 postgres_connections.connect = kept_connections.connect
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
+mail_journal.PRESENT_SECONDS = 60.0  # a mail is in its inbox when its sender gets the 250
+examine.DEADLINE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, however late
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()
