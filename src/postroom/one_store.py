@@ -43,6 +43,8 @@ def move(
             continue
         try:
             content = source.get(name)
+        except FileNotFoundError:  # its mail was deleted meanwhile
+            continue
         except DamagedBlob:
             tell_of_damaged(name)
             continue

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from postroom.errors import Unavailable
+from postroom.one_store import move
 from postroom.storage.blobs import DamagedBlob, LocalBlobs
 
 
@@ -41,6 +42,31 @@ def test_a_write_that_fails_leaves_no_part_behind(blobs: LocalBlobs, tmp_path: P
     with pytest.raises(Unavailable):
         blobs.put(b"blocked")
     assert list(blobs.names(0)) == []
+
+
+def test_blobs_that_are_removed_while_they_are_listed_are_left_out(blobs: LocalBlobs) -> None:
+    names = {f"aa{number}" for number in range(3)}  # in one folder, which is listed at once
+    for name in names:
+        blobs.put_as(name, b"x")
+    listed = iter(blobs.names(-60.0))
+    first = next(listed)
+    for name in names - {first}:
+        blobs.remove(name)
+    assert list(listed) == []
+
+
+def test_blobs_whose_mail_is_deleted_while_they_are_moved_are_left_out(
+    blobs: LocalBlobs, tmp_path: Path
+) -> None:
+    class Emptied(LocalBlobs):
+        def get(self, name: str) -> bytes:
+            self.remove(name)
+            return super().get(name)
+
+    blobs.put(b"short lived")
+    target = LocalBlobs(tmp_path / "target")
+    assert list(move(Emptied(tmp_path / "blobs"), target, False, pytest.fail)) == []
+    assert list(target.names(-60.0)) == []
 
 
 def test_files_and_folders_are_private(blobs: LocalBlobs, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class LocalBlobs(BlobsByHash):
     def names(self, older_than_seconds: float) -> Iterator[str]:
         """Names of blobs of a minimum age, and of parts that a dead process left."""
         newest = time.time() - older_than_seconds
-        return (path.name for path in self._folder.glob("??/*") if path.stat().st_mtime <= newest)
+        return (path.name for path in self._folder.glob("??/*") if _is_written_before(path, newest))
 
     def check(self) -> None:
         probe = self._folder / f"{secrets.token_hex(8)}.probe"
@@ -180,6 +180,14 @@ class LocalBlobs(BlobsByHash):
             with suppress(OSError):
                 part.unlink()
             raise
+
+
+def _is_written_before(path: Path, moment: float) -> bool:
+    """False if it was removed or renamed since its folder was listed."""
+    try:
+        return path.stat().st_mtime <= moment
+    except FileNotFoundError:
+        return False
 
 
 def is_sound(name: str, content: bytes) -> bool:
