@@ -160,13 +160,17 @@ async def test_the_stream_and_mcp_tell_nothing_of_what_is_foreign(server: Server
     token = await second_account(server)
     chance = random.Random(1)
     inbox_id, thread_id = victim.ids["inbox_id"], victim.ids["thread_id"]
+    async with server.client(token) as stranger:
+        own = (await stranger.post("/v1/inboxes", json={"mailboxName": "own"})).json()["id"]
     async with open_stream(server, token) as stream:
         for _ in range(10):
             foreign = await subscribe(stream, inbox_ids=[inbox_id])
             assert foreign["type"] == "error"
             assert foreign == await subscribe(stream, inbox_ids=[unknown_like(inbox_id, chance)])
         assert (await subscribe(stream))["type"] == "subscribed"
-        await server.deliver(f"From: b@example.com\r\nSubject: {MARK}\r\n\r\nhi".encode(), "victim")
+        for name in ("victim", "own"):
+            await server.deliver(f"From: b@example.com\r\nSubject: {MARK}\r\n\r\nhi".encode(), name)
+        assert (await hear(stream))["inbox_id"] == own  # what would come of the other came before
         await stream.send(json.dumps({"type": "ping"}))
         assert await hear(stream) == {"type": "pong"}
     async with server.client(token) as stranger:
