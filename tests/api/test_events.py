@@ -33,7 +33,7 @@ FILE_KEYS = ["filename", "contentType", "sizeBytes", "url", "parsedText", "extra
 
 
 async def read(server: Server, query: str = "") -> dict[str, Any]:
-    answer = await server.api.get(f"/v1/events{query}", timeout=70)
+    answer = await server.api.get(f"/v1/events{query}", timeout=120)
     assert answer.status_code == 200, answer.text
     page: dict[str, Any] = answer.json()
     return page
@@ -163,13 +163,13 @@ async def test_an_unknown_place_is_not_found(server: Server) -> None:
 async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> None:
     await server.new_inbox("hello")
     assert (await read(server, "?wait=0.05"))["data"] == []
-    waiting = asyncio.create_task(read(server, "?wait=30"))
+    waiting = asyncio.create_task(read(server, "?wait=60"))
     await until_somebody_listens(server)
     assert not waiting.done()
     await server.deliver(letter(), "hello")
     page = await waiting
     assert len(page["data"]) == 1
-    after = asyncio.create_task(read(server, f"?wait=30&after={page['next']}"))
+    after = asyncio.create_task(read(server, f"?wait=60&after={page['next']}"))
     await server.deliver(letter("second"), "hello")
     assert [event["message"]["body_text"] for event in (await after)["data"]] == ["second\n"]
     for wrong in ("61", "-1", "soon"):

@@ -34,7 +34,7 @@ async def open_page(
 ) -> AsyncIterator[ClientConnection]:
     url = f"{server.base_url.replace('http', 'ws')}/app/live?after={after}"
     headers = {"Cookie": f"{COOKIE}={client.cookies[COOKIE]}", "Origin": server.base_url}
-    async with connect(url, additional_headers=headers, proxy=None) as page:
+    async with connect(url, additional_headers=headers, proxy=None, open_timeout=120) as page:
         yield page
 
 
