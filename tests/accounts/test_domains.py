@@ -8,6 +8,7 @@ from postroom.accounts.domains import Domain
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.errors import DomainTaken, InvalidDomain, NotFound, NothingToDo
+from postroom.first_start import make_service_key
 from postroom.mailbox import inboxes
 from postroom.storage.database import Database
 from tests.doubles import START
@@ -144,3 +145,14 @@ async def test_new_keys_take_over_when_their_records_are_found(db: Database, own
     assert [record.name for record in records if record.is_required] == [OURS, f"{rsa}._domainkey.{OURS}"]
     await db.write(dkim_keys.begin_rotation, owner, OURS, pem, START + 2 * DAY)
     assert ed25519 not in await states(), "a key that was never published is replaced"
+
+
+async def test_new_keys_of_a_server_that_has_none_yet_sign_at_once(db: Database) -> None:
+    owner = domains.SERVICE
+    await db.write(dkim_keys.begin_rotation, owner, SERVICE, signing_key(), START)
+    await make_service_key(db, SERVICE, START, signing_key)
+    keys = await db.read(dkim_keys.list_of, owner, SERVICE)
+    assert [(key.selector, key.state) for key in keys] == [
+        ("postroom", "active"),
+        ("postroom-ed25519", "waiting"),
+    ]

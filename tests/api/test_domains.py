@@ -292,6 +292,9 @@ async def test_only_who_runs_the_server_changes_the_keys_of_its_own_domain(
     host: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = f"/v1/domains/{SERVICE_ID}/rotate-dkim"
+    async with asyncio.timeout(120):  # it is made after the start
+        while not (await host.api.get(f"/v1/domains/{SERVICE_ID}")).json()["dkim"]:
+            await asyncio.sleep(0.02)
     own = (await host.api.post(path)).json()
     assert [key["state"] for key in own["dkim"]] == ["active", "waiting", "waiting"]
     monkeypatch.setattr(dkim, "generate_key", None)  # no key is made for who is refused

@@ -84,8 +84,14 @@ def require_none_waiting(tx: Tx, owner: str, domain: str) -> None:
 
 
 def begin_rotation(tx: Tx, owner: str, domain: str, private_key: bytes, now: int) -> None:
-    """New keys of both kinds wait for their records; the active ones sign until then."""
+    """New keys of both kinds wait for their records; the active ones sign until then.
+
+    Where there is none yet, as for a moment after the first start, the first ones are added.
+    """
     require_none_waiting(tx, owner, domain)
+    if not list_of(tx, owner, domain):
+        add_first(tx, owner, domain, private_key, now)
+        return
     for key in list_waiting(tx, owner, domain):  # of Ed25519, never published
         remove(tx, owner, domain, key.selector)
     selector = f"{FIRST_SELECTOR}-{now // 1000:x}"
