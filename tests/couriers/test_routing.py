@@ -1,4 +1,5 @@
 import random
+import socket
 from contextlib import AsyncExitStack
 
 import pytest
@@ -153,8 +154,10 @@ async def test_the_next_host_is_tried_when_one_does_not_listen(
     make_courier: MakeCourier, dns: DnsServer
 ) -> None:
     add_hosts(dns, "two.example", 10, 20)
-    async with SmtpPeer(address="127.0.0.2") as second:
-        await make_courier(second.port).deliver(mail_to("bob@two.example"))
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        async with SmtpPeer(address="127.0.0.2", port=unused.getsockname()[1]) as second:
+            await make_courier(second.port).deliver(mail_to("bob@two.example"))
     assert len(second.mails) == 1
 
 
