@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.couriers.session import Timeouts
 from postroom.outward.courier import OutgoingMail
@@ -15,6 +16,7 @@ from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer
 from tests.doubles_dns import DnsServer
 from tests.ports import free_port
 from tests.programs import path_of
+from tests.waiting import until
 
 LARGE = b"Subject: large\r\n\r\n" + (b".x" * 38 + b"\r\n") * 15_000  # many reads and writes
 BIG = b"Subject: big\r\n\r\n" + (b".x" * 38 + b"\r\n") * 100_000
@@ -140,8 +142,10 @@ async def test_what_a_server_says_before_it_hangs_up_on_the_content_is_the_reaso
     make_courier: MakeCourier,
 ) -> None:
     async with SmtpPeer({"content": [b"552 5.3.4 too big for me", STALL]}) as peer:
-        courier = make_courier(peer.port, timeouts=impatient_at("content"))
-        error = await failure_of(courier.deliver(mail_to("bob@there.example", BIG)))
+        delivery = asyncio.create_task(make_courier(peer.port).deliver(mail_to("bob@there.example", BIG)))
+        await until(lambda: peer.stages["content"] == 2)
+        await peer.hang_up()
+        error = await failure_of(delivery)
     assert (error.permanent, error.code, error.enhanced) == (True, 552, "5.3.4")
 
 
@@ -172,6 +176,7 @@ async def test_a_refusal_counts_although_the_server_then_falls_silent(
     async with SmtpPeer({"MAIL": [b"550 5.7.1 not from you"], "RCPT": [fault]}) as peer:
         courier = make_courier(peer.port, timeouts=impatient_at("RCPT"))
         error = await failure_of(courier.deliver(mail_to("bob@there.example")))
+        courier._dialer = replace(courier._dialer, timeouts=Timeouts())
         await courier.deliver(mail_to("bob@there.example"))
     assert (error.permanent, error.code) == (True, 550)
     assert peer.connections == 2
