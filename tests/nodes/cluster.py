@@ -7,9 +7,10 @@ import signal
 import smtplib
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ class Cluster:
 
     async def new_inbox(self, name: str) -> str:
         async with self.client() as api:
-            answer = await api.post("/v1/inboxes", json={"mailboxName": name})
+            answer = await ask_patiently(partial(api.post, "/v1/inboxes", json={"mailboxName": name}))
             assert answer.status_code == 201, answer.text
             inbox_id: str = answer.json()["id"]
             return inbox_id
@@ -134,16 +135,17 @@ class Cluster:
         async with self.client() as api:
             while True:
                 path = f"/v1/inboxes/{inbox_id}/messages"
-                page = await get_patiently(api, path, {"limit": 100, "offset": len(found)})
+                query = {"limit": 100, "offset": len(found)}
+                page = await ask_patiently(partial(api.get, path, params=query))
                 found += page.json()["data"]
                 if len(found) >= page.json()["total"]:
                     return found
 
 
-async def get_patiently(api: httpx2.AsyncClient, path: str, params: dict[str, int]) -> httpx2.Response:
+async def ask_patiently(ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
     """HAProxy may still believe that every node is away, which it asks them from time to time."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (answer := await api.get(path, params=params)).status_code == 503:
+        while (answer := await ask()).status_code == 503:
             await asyncio.sleep(0.05)
     return answer
 

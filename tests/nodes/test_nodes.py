@@ -20,7 +20,15 @@ import psycopg
 import pytest
 
 from tests.letters import letter
-from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
+from tests.nodes.cluster import (
+    NODES,
+    PATIENCE_SECONDS,
+    Cluster,
+    Node,
+    ask_patiently,
+    hand_over,
+    running_cluster,
+)
 from tests.postgres_engine import Engine
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
@@ -247,7 +255,7 @@ async def events_behind(cluster: Cluster, after: str | None) -> list[dict[str, A
     async with cluster.client() as api:
         while True:
             query = {"limit": "100"} | ({} if after is None else {"after": after})
-            page = (await api.get("/v1/events", params=query)).json()
+            page = (await ask_patiently(partial(api.get, "/v1/events", params=query))).json()
             if not page["data"]:
                 return found
             found += page["data"]
