@@ -20,7 +20,7 @@ def test_a_line_a_process_is_drawn_inside_its_panel() -> None:
     assert "child <1>" in [each.text for each in root.iter() if each.tag.endswith("text")]
 
 
-def test_what_a_process_uses_is_read_from_the_kernel(tmp_path: Path) -> None:
+def test_what_a_process_uses_is_read_from_the_kernel(tmp_path: Path, no_collector: None) -> None:
     assert next(iter(watch.processes(os.getpid()))) == ("server", os.getpid())
     assert watch.memory_megabytes(os.getpid()) > 5
     before = watch.descriptors(os.getpid())
