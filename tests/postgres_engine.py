@@ -181,7 +181,7 @@ def running_postgres(
 
 def wait_until_ready(binaries: Path, folder: Path, server: "subprocess.Popen[bytes]") -> None:
     ask = [str(binaries / "pg_isready"), "-h", str(folder), "-U", USER, "-t", "30"]
-    for _ in range(100):
+    for _ in range(1_200):
         if subprocess.run(ask, capture_output=True).returncode == 0:
             return
         if server.poll() is not None:
