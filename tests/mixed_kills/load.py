@@ -304,7 +304,8 @@ class Load:
 
     def _select(self, client: imaplib.IMAP4) -> None:
         client.login(f"hello@{DOMAIN}", TOKEN)
-        client.select("INBOX")
+        if client.select("INBOX")[0] != "OK":  # it may be asked again, as whatever else was not answered
+            raise imaplib.IMAP4.error("the folder cannot be opened now")
         number = client.response("UIDVALIDITY")[1][0]
         assert isinstance(number, bytes)
         assert self.known.folder_is in (b"", number), "the folder was numbered anew"
