@@ -40,6 +40,7 @@ defaults
 frontend web
     mode http
     bind 127.0.0.1:{web}
+    http-request return status 200 content-type text/plain lf-string "%[nbsrv(nodes_web)]" if {{ path /seen }}
     default_backend nodes_web
 backend nodes_web
     mode http
@@ -123,6 +124,11 @@ class Cluster:
         """Through HAProxy, which chooses a node for each request."""
         return client_of(self.ports["web"])
 
+    async def is_all_seen(self) -> bool:
+        """Whether HAProxy knows that every node is ready."""
+        async with self.client() as api:
+            return (await api.get("/seen")).text == str(NODES)
+
     async def new_inbox(self, name: str) -> str:
         async with self.client() as api:
             answer = await ask_patiently(partial(api.post, "/v1/inboxes", json={"mailboxName": name}))
@@ -132,14 +138,18 @@ class Cluster:
 
     async def messages_of(self, inbox_id: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
+        while True:
+            query = {"limit": "100", "offset": str(len(found))}
+            page = await self.page(f"/v1/inboxes/{inbox_id}/messages", query)
+            found += page["data"]
+            if len(found) >= page["total"]:
+                return found
+
+    async def page(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         async with self.client() as api:
-            while True:
-                path = f"/v1/inboxes/{inbox_id}/messages"
-                query = {"limit": 100, "offset": len(found)}
-                page = await ask_patiently(partial(api.get, path, params=query))
-                found += page.json()["data"]
-                if len(found) >= page.json()["total"]:
-                    return found
+            answer = await ask_patiently(partial(api.get, path, params=query))
+            page: dict[str, Any] = answer.json()
+            return page
 
 
 async def ask_patiently(ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:

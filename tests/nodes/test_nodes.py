@@ -20,15 +20,7 @@ import psycopg
 import pytest
 
 from tests.letters import letter
-from tests.nodes.cluster import (
-    NODES,
-    PATIENCE_SECONDS,
-    Cluster,
-    Node,
-    ask_patiently,
-    hand_over,
-    running_cluster,
-)
+from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
 from tests.postgres_engine import Engine
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
@@ -252,14 +244,14 @@ async def strike(cluster: Cluster, post: Post) -> None:
 
 async def events_behind(cluster: Cluster, after: str | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    async with cluster.client() as api:
-        while True:
-            query = {"limit": "100"} | ({} if after is None else {"after": after})
-            page = (await ask_patiently(partial(api.get, "/v1/events", params=query))).json()
-            if not page["data"]:
-                return found
-            found += page["data"]
-            after = page["next"]
+    while True:
+        page = await cluster.page(
+            "/v1/events", {"limit": "100"} | ({} if after is None else {"after": after})
+        )
+        if not page["data"]:
+            return found
+        found += page["data"]
+        after = page["next"]
 
 
 async def last_event(cluster: Cluster) -> str | None:
@@ -339,6 +331,7 @@ async def hear(cluster: Cluster, after: str | None, count: int) -> list[str]:
 
 async def test_a_rolling_restart_fails_no_request_and_misses_no_event(cluster: Cluster) -> None:
     inbox_id = await cluster.new_inbox("rolling")
+    await until(cluster.is_all_seen)
     before, done = await last_event(cluster), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(ask_all_the_time(cluster, done))
