@@ -51,7 +51,7 @@ class LiveServer:
         with self.client() as client:
             while len(found) < count:
                 page = client.list_events(
-                    after=after, wait=20, inbox_ids=[inbox.id], event_types=["message.received"]
+                    after=after, wait=60, inbox_ids=[inbox.id], event_types=["message.received"]
                 )
                 assert page.data, "no mail came"
                 after = page.next

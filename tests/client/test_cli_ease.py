@@ -92,7 +92,7 @@ def test_the_client_knows_its_version() -> None:
 def test_an_event_keeps_what_became_of_a_mail(live: LiveServer, inbox: Inbox) -> None:
     with live.client() as client:
         client.send(inbox.id, to="full@simulator.postroom.localhost", subject="s", body="b")
-        page = client.list_events(wait=20, inbox_ids=[inbox.id], event_types=["message.failed"])
+        page = client.list_events(wait=60, inbox_ids=[inbox.id], event_types=["message.failed"])
     event: Event = page.data[0]
     assert event.recipient == "full@simulator.postroom.localhost"
     assert event.reason is not None

@@ -383,7 +383,7 @@ from postroom_client import Client, verify_signature
 with Client(*sys.argv[1:]) as client:
     inbox = client.create_inbox("light")
     client.send(inbox.id, to=inbox.address, subject="First", body="Hello.")
-    first = client.list_events(event_types=["message.received"], wait=20).data[0]
+    first = client.list_events(event_types=["message.received"], wait=60).data[0]
     client.send(inbox.id, to=inbox.address, subject="Second", body="Hello again.")
     event = next(client.stream(event_types=["message.received"], last_event_id=first.event_id))
 print(postroom_client.__version__, postroom_client.__file__, inbox.address, sep="\\n")

@@ -66,7 +66,7 @@ def new_desk(live: LiveServer, client: Client, name: str) -> Desk:
     inbox = client.create_inbox(f"hard-{name}")
     key = client.create_api_key(inbox.id, "agent").token or ""
     live.deliver(letter(subject="Before"), inbox.address)
-    [event] = client.list_events(inbox_ids=[inbox.id], wait=20).data
+    [event] = client.list_events(inbox_ids=[inbox.id], wait=60).data
     client.mark_thread(event.thread_id, is_read=True)
     rule = {"approval": {"when": ["links"]}}
     path = f"{live.base_url}/v1/inboxes/{inbox.id}"
@@ -113,7 +113,7 @@ def long_thread() -> Iterator[bytes]:
 def wait_for(client: Client, desk: Desk, kind: str, count: int) -> None:
     after, seen = desk.place, 0
     while seen < count:
-        page = client.list_events(after=after, wait=20, inbox_ids=[desk.inbox.id], event_types=[kind])
+        page = client.list_events(after=after, wait=60, inbox_ids=[desk.inbox.id], event_types=[kind])
         assert page.data, f"{seen} of {count}: {kind}"
         seen, after = seen + len(page.data), page.next or after
 

@@ -83,7 +83,7 @@ async def test_mail_is_sent_read_and_answered(server: Server) -> None:
         file = OutgoingFile("Grüße.csv", b"a,b\n1,2\n", "text/csv")
         sent = await client.send(ann.id, to=bob.address, subject="Numbers", body="Here.", attachments=[file])
         assert (sent.direction, sent.inbox_id) == ("outbound", ann.id)
-        [event] = (await client.list_events(wait=20, inbox_ids=[bob.id])).data
+        [event] = (await client.list_events(wait=60, inbox_ids=[bob.id])).data
         assert event.message is not None
         came = await client.get_message(event.message.id)
         assert (came.subject, came.reply_text, came.direction) == ("Numbers", "Here.", "inbound")
@@ -97,7 +97,7 @@ async def test_mail_is_sent_read_and_answered(server: Server) -> None:
         await client.reply(came.thread_id, "Thanks.", include_quote=False)
         assert (await client.get_thread(came.thread_id)).is_read
         [answer] = (
-            await client.list_events(wait=20, inbox_ids=[ann.id], event_types=["message.received"])
+            await client.list_events(wait=60, inbox_ids=[ann.id], event_types=["message.received"])
         ).data
         assert answer.message is not None
         assert (answer.thread_id, answer.message.reply_text) == (sent.thread_id, "Thanks.")

@@ -24,7 +24,7 @@ async def test_events_come_as_they_happen(server: Server) -> None:
         inbox = await client.create_inbox("heard")
         await client.create_inbox("ignored")
         await server.deliver(mail(0), "heard")
-        first = (await client.list_events(wait=20)).data[0].event_id
+        first = (await client.list_events(wait=60)).data[0].event_id
         async with aclosing(client.stream(inbox_ids=[inbox.id], last_event_id=first)) as coming:
             await server.deliver(mail(1), "heard")
             await server.deliver(mail(2), "ignored")
@@ -37,7 +37,7 @@ async def test_a_revoked_key_ends_the_stream(server: Server) -> None:
     async with AsyncClient(server.token, server.base_url) as client:
         inbox = await client.create_inbox("scoped")
         await server.deliver(mail(0), "scoped")
-        first = (await client.list_events(wait=20)).data[0].event_id
+        first = (await client.list_events(wait=60)).data[0].event_id
         await server.deliver(mail(1), "scoped")
         key = await client.create_api_key(inbox.id, "stream")
         narrow = AsyncClient(key.token, server.base_url)
@@ -58,7 +58,7 @@ def test_a_killed_server_costs_no_event_and_doubles_none(tmp_path: Path) -> None
     with running_server(tmp_path, ports) as server, server.client() as client:
         inbox = client.create_inbox("agent")
         server.deliver(mail(0), inbox.address)
-        first = client.list_events(wait=20).data[0].event_id
+        first = client.list_events(wait=60).data[0].event_id
     with server.client() as client, closing(client.stream(last_event_id=first)) as coming:
         for number in (1, 3, 5):
             with running_server(tmp_path, ports, ending=signal.SIGKILL) as server:

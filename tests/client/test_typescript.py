@@ -314,7 +314,7 @@ async function main(): Promise<void> {
   const inbox = await call<components["schemas"]["Inbox"]>("/v1/inboxes", name);
   const mail: Send = { to: inbox.address, subject: "Typed", body: "By a generated client." };
   await call<components["schemas"]["SendReceipt"]>(`/v1/inboxes/${inbox.id}/send`, mail);
-  const kinds = `inbox_ids=${inbox.id}&event_types=message.received&wait=30`;
+  const kinds = `inbox_ids=${inbox.id}&event_types=message.received&wait=60`;
   const events = await call<Events>(`/v1/events?${kinds}`);
   const event: string = events.data[0]!.message.subject;
   const messages = await call<Messages>(`/v1/inboxes/${inbox.id}/messages`);
