@@ -103,6 +103,8 @@ async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int
         "--generation-database=none",
         "--no-color",
         "--warnings=off",
+        "--request-timeout=120",  # it would give up after 10 seconds
+        "--suppress-health-check=too_slow",
     ]
     path = os.pathsep.join((str(ROOT), os.environ["PYTHONPATH"]))
     process = await asyncio.create_subprocess_exec(
