@@ -46,6 +46,7 @@ class Post:
     number: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     first_answer: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def next_mail(self) -> tuple[str, bytes]:
         """A mail in doubt is handed over again, as every mail server does; else a new one.
@@ -80,19 +81,21 @@ def send_until_killed(port: int, post: Post) -> None:
     subject, raw = post.next_mail()
     try:
         with smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as smtp:
-            while True:
+            while not post.is_over.is_set():
                 smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw)
                 post.accepted.add(subject)
                 post.first_answer.set()
                 subject, raw = post.next_mail()
     except LOST:
-        post.note_loss(subject, raw)
+        pass
+    post.note_loss(subject, raw)
 
 
 def live_and_die(
     folder: Path, database_url: str, post: Post, chance: random.Random, kill: Callable[[Running], None]
 ) -> None:
     post.first_answer.clear()
+    post.is_over.clear()
     with serving_process(folder, database_url) as server:
         make_inbox(server)
         senders = [
@@ -103,6 +106,7 @@ def live_and_die(
         post.first_answer.wait(PATIENCE_SECONDS)
         time.sleep(chance.uniform(0, LONGEST_LIFE_SECONDS))
         kill(server)
+        post.is_over.set()  # who connected late is served by the next worker
         for sender in senders:
             sender.join()
 
