@@ -92,6 +92,7 @@ def fill(day: Day, client: Client) -> None:
             )
     for desk in day.desks.values():
         wait_for(client, desk, "message.bounced", 1)
+        wait_for(client, desk, "message.received", LONG + 6)
     day.deliver(letter("one", subject="Last"))
     for desk in day.desks.values():
         wait_for(client, desk, "message.received", LONG + 7)
