@@ -18,6 +18,7 @@ from postroom_client.results import Inbox
 from postroom_client.tools import MailTools, work_off
 from postroom_client.webhook_signature import sign
 from tests.client.live import API_KEY, LiveServer
+from tests.client.test_bridge import until
 from tests.client.test_examples import running
 from tests.letters import letter
 from tests.plain_transport import trusting
@@ -209,20 +210,22 @@ def test_the_tools_for_frameworks_work_through_it(day: Day) -> None:
             seen[thread_id] += said[0]
 
         assert work_off(client, desk.inbox.id, run) >= 8
+        wait_for(client, desk, "message.received", LONG + 8)
         work_off(client, desk.inbox.id, run)  # what it wrote to itself
         assert_went_well(day, "tools", "these are the newest words")
         assert tools.list_unread_threads() == "Nothing is unread."
         assert "unknown" in tools.read_thread("thr_unknown") or "not_found" in tools.read_thread(
             "thr_unknown"
         )
-        assert "newest words" in tools.search_messages("newest")
+        until(lambda: "newest words" in tools.search_messages("newest"), "it was not indexed")
     shown = "".join(seen.values())
     assert "That did not work (recipient_suppressed): gone@example.com is on the suppression list" in shown
     assert "It waits (held)" in shown
 
 
 def test_a_run_that_raises_sets_its_thread_aside(day: Day) -> None:
-    desk = day.desks["tools"]
+    with day.live.client() as owner:
+        desk = new_desk(day.live, owner, "breaking")
     day.live.deliver(letter("one", subject="Breaks"), desk.inbox.address)
     with Client(desk.key, day.live.base_url) as client:
         client.wait(desk.inbox.id, unread=True, timeout=120)
@@ -243,7 +246,8 @@ def test_the_webhook_receiver_works_through_it(day: Day) -> None:
         events = list(client.iter_events(inbox_ids=[day.desks["stream"].inbox.id]))
     with running("webhook_receiver.py", str(port), POSTROOM_WEBHOOK_SECRET=SECRET) as next_line:
         assert next_line() == "receiving\n"
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", verify=trusting()) as sender:
+        base_url = f"http://127.0.0.1:{port}"
+        with httpx2.Client(base_url=base_url, timeout=120, verify=trusting()) as sender:
             for body in (b"no JSON", b"[]", *map(msgspec.json.encode, events * 2), END):
                 assert post(sender, body) == 200
         lines = read_until(iter(next_line, ""), "the.end")
