@@ -37,7 +37,8 @@ event = sys.stdin.read()
 first = pathlib.Path(sys.argv[1])
 if not first.exists():
     first.write_text(event)
-    time.sleep(30)
+    time.sleep(60)
+    sys.exit(1)
 with open(sys.argv[2], "a") as file:
     file.write(event)
 """
@@ -100,7 +101,9 @@ def script(folder: Path, text: str, *arguments: Path) -> str:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The whole ones: a handler may be writing the last."""
+    written = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in written if line.endswith("\n")]
 
 
 def ids(path: Path) -> list[str]:
