@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -203,8 +204,12 @@ def test_doctor_is_not_upset_by_a_server_that_is_none_of_ours(shell: Shell) -> N
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(0, "pass"), (-60, "warn"), (60, "warn"), (-4000, "fail")])
-def test_doctor_compares_the_clocks(shell: Shell, seconds: int, verdict: str) -> None:
-    date = formatdate(time.time() + seconds, usegmt=True)
+def test_doctor_compares_the_clocks(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, seconds: int, verdict: str
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(doctor_checks, "time", SimpleNamespace(time=lambda: now))
+    date = formatdate(now + seconds, usegmt=True)
     with http_peer(Answer(200, b"", (("Date", date),))) as peer:
         assert findings(peer.url)["clock"][0] == verdict
 
