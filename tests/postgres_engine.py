@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 USER = "postroom"
+START_SECONDS = 120
 # Nothing is written for a crash of the machine, and nothing happens by itself in the middle of a test.
 OF_TESTS = {
     "full_page_writes": "off",
@@ -181,7 +183,8 @@ def running_postgres(
 
 def wait_until_ready(binaries: Path, folder: Path, server: "subprocess.Popen[bytes]") -> None:
     ask = [str(binaries / "pg_isready"), "-h", str(folder), "-U", USER, "-t", "30"]
-    for _ in range(1_200):
+    ends = time.monotonic() + START_SECONDS
+    while time.monotonic() < ends:
         if subprocess.run(ask, capture_output=True).returncode == 0:
             return
         if server.poll() is not None:
