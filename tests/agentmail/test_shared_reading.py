@@ -49,7 +49,7 @@ def reads(server: Server, monkeypatch: pytest.MonkeyPatch) -> Reads:
 def open_other(server: Server, token: str = "") -> connect:
     url = f"{server.base_url.replace('http', 'ws')}/v0"
     headers = {"Authorization": f"Bearer {token or server.token}"}
-    return connect(url, additional_headers=headers, max_size=None, proxy=None)
+    return connect(url, additional_headers=headers, max_size=None, proxy=None, open_timeout=120)
 
 
 async def test_all_who_listen_to_an_account_share_one_read_of_the_log(server: Server, reads: Reads) -> None:
