@@ -203,6 +203,23 @@ async def test_invitations_leave_and_are_answered(server: Server, person: Person
         assert (await client.get_message(again.id)).subject == "Declined: Review"
 
 
+async def test_a_budget_is_set_shown_used_and_cleared(server: Server, person: Person) -> None:
+    inbox = ("--inbox-id", await server.new_inbox("erin"))
+    key = ("--key-id", (await person.json("keys", "create"))["id"])
+    assert (await person.json("budget", "set", "--per-day", "1", *inbox))["limits"]["perDay"] == 1
+    mail = ("--to", "a@example.com", "--subject", "s", "--body", "b")
+    await person.json("send", *mail, *inbox)
+    assert (await person.run("send", *mail, *inbox)).exit_code == 5
+    assert (await person.json("budget", "show", *inbox))["perDay"]["used"] == 1
+    assert "strangers a day" in await person.human("budget", "show", *inbox)
+    assert "the server's limit" in await person.human("budget", "set", "--per-minute", "2", *key)
+    assert (await person.json("budget", "clear", *key))["limits"] is None
+    assert (await person.json("budget", "clear", *inbox))["limits"] is None
+    for wrong in (("set", *inbox), ("set", "--per-day", "1"), ("clear", *inbox, *key)):
+        assert (await person.run("budget", *wrong)).exit_code == 2, wrong
+    assert "must be 0 to" in (await person.run("budget", "set", "--per-day", "100000", *inbox)).output
+
+
 async def test_the_library_decides_too(server: Server, bob: str) -> None:
     token = await server.resources.db.write(add_key, server, None, EVERYTHING)
     async with (

@@ -112,23 +112,6 @@ def test_a_rule_that_was_set_holds_a_send(shell: Shell) -> None:
     assert sent["hold"]["reasons"] == ["always"]
 
 
-def test_a_budget_is_set_shown_used_and_cleared(shell: Shell) -> None:
-    inbox = ("--inbox-id", shell.json("inbox", "create", f"b{uuid.uuid4().hex[:12]}")["id"])
-    key = ("--key-id", shell.json("keys", "create")["id"])
-    assert shell.json("budget", "set", "--per-day", "1", *inbox)["limits"]["perDay"] == 1
-    mail = ("--to", "a@example.com", "--subject", "s", "--body", "b")
-    shell.json("send", *mail, *inbox)
-    assert shell.run("send", *mail, *inbox).exit_code == 5
-    assert shell.json("budget", "show", *inbox)["perDay"]["used"] == 1
-    assert "strangers a day" in shell.human("budget", "show", *inbox)
-    assert "the server's limit" in shell.human("budget", "set", "--per-minute", "2", *key)
-    assert shell.json("budget", "clear", *key)["limits"] is None
-    assert shell.json("budget", "clear", *inbox)["limits"] is None
-    for wrong in (("set", *inbox), ("set", "--per-day", "1"), ("clear", *inbox, *key)):
-        assert shell.run("budget", *wrong).exit_code == 2, wrong
-    assert "must be 0 to" in shell.run("budget", "set", "--per-day", "100000", *inbox).output
-
-
 def test_inboxes_and_keys_take_what_tenants_need(shell: Shell) -> None:
     pod = shell.json("pods", "create")["id"]
     inbox = shell.json("inbox", "create", f"t{uuid.uuid4().hex[:12]}", "--pod-id", pod)
