@@ -77,6 +77,6 @@ def _inbox_of(server: Server, token: str) -> str:
 def _fetch(server: Server, path: str, token: str) -> bytes:
     headers = {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"http://{HOST}:{server.port}{path}", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         body: bytes = answer.read()
         return body

@@ -14,7 +14,7 @@ from tests.ports import free_port
 
 NAME = "Postfix, into its queue"
 COMMAND = shutil.which("postfix", path="/usr/sbin:/usr/local/sbin:/usr/bin")
-START_DEADLINE_SECONDS = 20.0
+START_DEADLINE_SECONDS = 120.0
 
 MAIN = """\
 compatibility_level = 3.6
