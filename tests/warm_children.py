@@ -35,7 +35,7 @@ from postroom.processes.child_processes import child_environment
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 MAX_FILES = 250
-UNREAD_SECONDS = 1.0
+UNREAD_SECONDS = 30.0
 PRESENT_SECONDS = 60.0  # a mail with a 250 is in its inbox, also where the machine needs more than a second
 READY = b"ready"
 MODULES = ("postroom.workers.worker", "postroom.extraction.child", "postroom.mailbox.search.index_process")
