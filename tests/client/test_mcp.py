@@ -106,7 +106,7 @@ async def http_agent(
     from mcp.client.streamable_http import streamable_http_client
 
     headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=120, verify=False) as http:
         transport = streamable_http_client(f"{live.base_url}{path}", http_client=http)
         async with Client(transport, mode=mode) as client:
             yield Agent(client)
@@ -207,7 +207,9 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert (await agent.call("list_unread_threads", inbox_id=inbox.id))["total"] == 0
         assert (await agent.call("list_threads", inbox_id=inbox.id))["total"] == 1
 
-        answer = await agent.call("wait_for_message", inbox_id=made["inbox_id"], after=sent["message_id"])
+        answer = await agent.call(
+            "wait_for_message", inbox_id=made["inbox_id"], after=sent["message_id"], timeout_seconds=60
+        )
         assert "Three." in unfenced(answer["message"]["content"])
         while not (found := (await agent.call("search_messages", q="three is:sent", inbox_id=inbox.id)))[
             "messages"
@@ -376,7 +378,7 @@ RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
 async def ask(live: LiveServer, method: str, headers: dict[str, str], **more: Any) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=live.base_url, headers=headers, timeout=60, verify=False) as http:
+    async with httpx2.AsyncClient(base_url=live.base_url, headers=headers, timeout=120, verify=False) as http:
         return await http.request(method, "/mcp", **more)
 
 
