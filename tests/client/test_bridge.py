@@ -114,10 +114,6 @@ def has_taken(path: Path, count: int) -> bool:
     return len(lines(path)) >= count
 
 
-def without_repetition(values: list[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
 def test_every_event_reaches_the_endpoint_in_order_with_the_token(
     shell: Shell, live: LiveServer, inbox: Inbox
 ) -> None:
@@ -197,7 +193,7 @@ def test_no_event_is_lost_or_out_of_order_however_often_the_bridge_is_killed(
             process.send_signal(signal.SIGKILL)
     with bridge(shell, *arguments):
         until(lambda: len(set(ids(taken))) == 12, "an event was lost")
-    assert without_repetition(ids(taken)) == log_of(live, inbox, 12)
+    assert list(dict.fromkeys(ids(taken))) == log_of(live, inbox, 12)
 
 
 def test_a_first_start_skips_what_was_there_unless_all_is_asked_for(
