@@ -19,7 +19,7 @@ BUCKET = "postroom"
 ACCESS_KEY, SECRET_KEY = "postroom-tests", "not-a-secret"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
 PARTS = ("master", "volume", "filer", "s3")
-START_SECONDS = 120
+START_SECONDS = 240
 SOCKETS = Path("/tmp")  # where SeaweedFS has one for each of its ports, which it leaves when it is killed
 
 
