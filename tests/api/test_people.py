@@ -24,7 +24,7 @@ async def invite(server: Server, email: str = "ann@example.org", role: str = "ap
 async def links_of(server: Server, purpose: str) -> list[str]:
     """The links in the letters that wait to leave."""
     rows = await server.resources.db.read(
-        lambda tx: tx.all("select content from letters order by created_at")
+        lambda tx: tx.all("select content from letters order by created_at, id")
     )
     found = [re.search(rf"\?{purpose}=([\w-]+)", row["content"]) for row in rows]
     return [match[1] for match in found if match]
