@@ -128,7 +128,7 @@ async def test_a_pod_key_reads_events_of_its_pod_alone(server: Server) -> None:
     for name in ("outside", "mine"):
         await server.deliver(b"From: a@example.com\r\nSubject: hi\r\n\r\nhi", name)
     async with await pod_client(server, "mine") as tenant:
-        page = (await tenant.get("/v1/events", params={"wait": "20"})).json()["data"]
+        page = (await tenant.get("/v1/events", params={"wait": "60"})).json()["data"]
         assert [event["message"]["to"] for event in page] == ["mine@postroom.localhost"]
         entries = (await tenant.get("/v1/audit")).json()["data"]
         assert {entry["action"] for entry in entries} == {"pod.created", "inbox.created", "key.created"}

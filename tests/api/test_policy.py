@@ -38,7 +38,7 @@ async def send(server: Server, inbox_id: str, key: str, *to: str) -> Response:
 
 
 async def events(server: Server, count: int) -> list[dict[str, Any]]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while True:
             page: list[dict[str, Any]] = (await server.api.get("/v1/events")).json()["data"]
             if len(page) >= count:

@@ -171,7 +171,7 @@ async def test_a_search_that_takes_too_long_says_what_to_narrow(
 async def test_waiting_takes_a_question(server: Server, inboxes: dict[str, str]) -> None:
     async def wait(q: str) -> Any:
         path = f"/v1/inboxes/{inboxes['sales']}/wait"
-        return await server.api.get(path, params={"q": q, "timeout": "30"}, timeout=60)
+        return await server.api.get(path, params={"q": q, "timeout": "60"}, timeout=120)
 
     waiting = asyncio.create_task(wait("subject:code -newsletter has:attachment"))
     await until_somebody_listens(server)

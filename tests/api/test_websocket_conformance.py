@@ -13,6 +13,7 @@ from tests.api.raw_websocket import (
     BINARY,
     CLOSE,
     CONTINUATION,
+    PATIENCE_SECONDS,
     PING,
     PONG,
     TEXT,
@@ -229,7 +230,7 @@ async def test_a_clients_fault_leaves_no_traceback_in_the_log(
             b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         )
-        answer = await asyncio.wait_for(reader.read(12), 10)
+        answer = await asyncio.wait_for(reader.readexactly(12), PATIENCE_SECONDS)
         assert answer[9:10] == b"4", (path, answer)
         writer.close()
     assert "Traceback" not in capsys.readouterr().err

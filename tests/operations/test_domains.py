@@ -93,7 +93,7 @@ async def test_a_warm_up_is_of_a_proved_domain_and_its_end_wakes_what_waits(db: 
     with closing(db.listen(deliveries.BELL)) as ear:
         await db.write(put_waiting, caller)
         await db.write(verbs.set_warm_up, caller, verified, False, START)
-        assert await ear.wait(10)
+        assert await ear.wait(120)
 
 
 def put_waiting(tx: Tx, caller: Caller) -> None:
