@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import socket
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 MASK = b"\x37\xfa\x21\x3d"
 PATIENCE_SECONDS = 120
 CHOPPED_UP_TO_BYTES = 400
+BUFFER_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,11 @@ class RawWebSocket:
 async def open_raw(base_url: str, token: str, path: str = "/v1/ws") -> RawWebSocket:
     host, _, port = base_url.removeprefix("http://").partition(":")
     # A small window and buffer, so that a client that stops reading is felt soon.
-    reader, writer = await asyncio.open_connection(host, int(port), limit=65536)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, (host, int(port)))
+    reader, writer = await asyncio.open_connection(sock=connection, limit=BUFFER_BYTES)
     key = base64.b64encode(b"0123456789abcdef").decode()
     writer.write(
         f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
