@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from postroom import ids
 from postroom.accounts import accounts, keys
 from postroom.assembly import serving
+from postroom.couriers import webhook
 from postroom.net.dns import Resolver
 from postroom.storage.database import Tx
 from tests.api.endpoint import Endpoint, running_endpoint
@@ -24,6 +26,13 @@ from tests.mail.keys import signing_key
 
 PUBLIC_IP, METADATA_IP = "93.184.216.34", "169.254.169.254"
 BACKLOG = 150
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No post is over because the machine is busy, and one to a dead endpoint outlasts its test."""
+    patient = partial(webhook.WebhookLimits, deadline_seconds=600, connect_seconds=120)
+    monkeypatch.setattr(webhook, "WebhookLimits", patient)
 
 
 @pytest.fixture
@@ -49,7 +58,7 @@ async def closed_server(
 ) -> AsyncIterator[Server]:
     """A server that may not call private networks, with a DNS of its own."""
     config = settings(tmp_path, ALLOW_PRIVATE_WEBHOOKS="off")
-    resolver = Resolver([dns.address], monotonic=resolver_time)
+    resolver = Resolver([dns.address], deadline_seconds=60, monotonic=resolver_time)
     async with serving(config, clock, resolver, signing_key) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
