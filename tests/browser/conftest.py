@@ -37,6 +37,12 @@ def wait_until_live(page: Page) -> None:
     page.evaluate(LIVE, PATIENCE)
 
 
+def press_when_loaded(page: Page, key: str) -> None:
+    """A page may be seen a moment before its script runs, which listens to keys."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:

@@ -2,13 +2,14 @@
 
 import contextlib
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from postroom.clock import DAY
-from tests.browser.conftest import PATIENCE, Open
+from tests.browser.conftest import PATIENCE, Open, press_when_loaded
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
@@ -116,7 +117,7 @@ def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_pag
 def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:
     inbox_id = inbox_of_three(running, "keys")
     page = open_page(f"/app/mail?inboxId={inbox_id}")
-    press = page.keyboard.press
+    press = partial(press_when_loaded, page)
     press("j")
     press("j")
     press("u")
