@@ -48,7 +48,8 @@ def test_what_is_pushed_is_shown_with_the_page_that_decides_it(
             page.evaluate(REGISTER)
         worker = started.value
         worker.evaluate(KEEP)
-        assert known
+        while not known:
+            page.wait_for_timeout(20)
         service.send(
             "ServiceWorker.deliverPushMessage",
             {
