@@ -14,6 +14,7 @@ from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
 from tests.letters import html_letter, letter
+from tests.ports import free_port
 
 pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=PATIENCE)
@@ -205,14 +206,14 @@ def test_an_open_page_survives_a_restart_and_shows_what_came_meanwhile(
     with contextlib.closing(browser.new_context()) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        with house(tmp_path) as first:
+        where = f"127.0.0.1:{free_port()}"
+        with house(tmp_path, config=settings(tmp_path, HTTP=where)) as first:
             first.new_inbox("hello")
-            port = first.base_url.rpartition(":")[2]
             sign_in(page, first)
             page.goto(f"{first.base_url}/app/mail")
             wait_until_live(page)
         expect(page.locator("#live")).to_contain_text("Not live since")
-        with house(tmp_path, config=settings(tmp_path, HTTP=f"127.0.0.1:{port}")) as second:
+        with house(tmp_path, config=settings(tmp_path, HTTP=where)) as second:
             second.deliver(letter(subject="After the restart"), "hello")
             expect(page.get_by_role("link", name=re.compile("After the restart"))).to_be_visible()
             expect(page.locator("#live")).to_be_empty()
