@@ -31,10 +31,19 @@ LIVE = """patience => new Promise((done, fail) => {
   setTimeout(() => fail(new Error("not live")), patience);
   look();
 })"""
+KEEP_NOTICES = """{
+  const wait = window.setTimeout;
+  window.setTimeout = (work, time, ...given) => wait(work, time >= 10_000 ? 600_000 : time, ...given);
+}"""
 
 
 def wait_until_live(page: Page) -> None:
     page.evaluate(LIVE, PATIENCE)
+
+
+def keep_notices(page: Page) -> None:
+    """On all that it opens from now on: they go after ten seconds, when there is nothing left to undo."""
+    page.add_init_script(KEEP_NOTICES)
 
 
 def press_when_loaded(page: Page, key: str) -> None:

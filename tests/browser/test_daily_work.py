@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from postroom.accounts.people.delayed_actions import DELAY
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded
+from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
@@ -87,7 +87,8 @@ def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
     first, second, third, fourth, fifth = hold(
         running, inbox_id, "First", "Second", "Third", "Fourth", "Fifth"
     )
-    page = open_page(f"/app/approvals?inboxId={inbox_id}", viewport={"width": 1280, "height": 500})
+    page = open_page(f"/app/approvals?inboxId={inbox_id}", own=True, viewport={"width": 1280, "height": 500})
+    keep_notices(page)
     press = partial(press_when_loaded, page)
     press("a")  # nobody has opened it: the key only reaches the button
     expect(page.get_by_role("button", name="Approve and send")).to_be_focused()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from postroom.clock import DAY
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded
+from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
@@ -149,9 +149,7 @@ def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:
     press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     press("Escape")
-    page.evaluate(
-        "() => { const now = Date.now(); Date.now = () => now; }"
-    )  # the two belong together in time
+    page.evaluate("() => { const now = Date.now(); Date.now = () => now; }")  # they belong together in time
     press("g")
     press("m")
     page.wait_for_url("**/app/mail")
@@ -162,7 +160,8 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     running.new_inbox("answering")
     raw = letter("Are you there?", subject="Question", **{"from": "Friend <friend@postroom.localhost>"})
     running.deliver(raw, "answering", sender="friend@postroom.localhost")
-    page = open_page("/app/mail")
+    page = open_page("/app/mail", own=True)
+    keep_notices(page)
     page.get_by_role("link", name=re.compile("Question")).click()
     wait_until_live(page)
     page.get_by_label("Reply", exact=True).fill("Yes, I am.")
