@@ -396,6 +396,8 @@ def rules(account: Grown) -> None:
     account.ask("POST", "/v1/policy/rules", rule)
     raw = plain_letter(account.canaries).replace(b"mallory@evil", b"mallory@blocked")
     account.house.deliver(raw, "bob", sender="mallory@blocked.example")
+    kinds = "/v1/events?event_types=message.blocked"
+    account.wait_for(kinds, lambda page: page["data"])  # else it comes while pages are looked at
 
 
 def decided(account: Grown) -> None:
@@ -403,7 +405,11 @@ def decided(account: Grown) -> None:
     form = {"decision": "reject", "note": account.canaries.text("note of a reviewer")}
     assert account.house.api.post(account.review_paths[0], data=form).status_code == 200
     log = "/v1/webhook/deliveries"
-    account.wait_for(log, lambda page: any(each["attempts"] for each in page["data"]))
+    account.wait_for(log, lambda page: any(is_answered(each) for each in page["data"]))
+
+
+def is_answered(delivery: dict[str, Any]) -> bool:
+    return any(attempt["answer"] for attempt in delivery["attempts"])
 
 
 def take_stock(account: Grown) -> None:
