@@ -95,7 +95,9 @@ def letter(text: str, **parts: list[str]) -> Searchable:
     )
 
 
-one_engine_for_all = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+one_engine_for_all = settings(
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
+)
 
 
 @one_engine_for_all
