@@ -5,7 +5,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import dns.exception
 import dns.flags
@@ -18,6 +18,7 @@ import dns.rdatatype
 import dns.rrset
 
 from postroom.mail.proof.lookup import DnsTemporary
+from postroom.net.dns import Resolver
 
 Records = Mapping[tuple[str, str], Sequence[str | bytes]]
 
@@ -149,6 +150,13 @@ class DnsServer:
     ) -> dns.rrset.RRset:
         rdatas = [_rdata(record_type, text) for text in texts]
         return dns.rrset.from_rdata_list(dns.name.from_text(name), self.ttl_seconds, rdatas)
+
+
+def asks_once(server: DnsServer, **more: Any) -> Resolver:
+    """A resolver that waits for each answer as long as it takes, and does not repeat the question."""
+    resolver = Resolver([server.address], deadline_seconds=60, **more)
+    resolver._stub.timeout = 60
+    return resolver
 
 
 class _UdpDoor(asyncio.DatagramProtocol):

@@ -32,7 +32,7 @@ NAMES = {("7.114.0.203.in-addr.arpa", "PTR"): ["mx.sender.example."], ("mx.sende
 @pytest.fixture
 async def host(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with DnsServer(NAMES) as dns:
-        resolver = Resolver([dns.address], deadline_seconds=20)
+        resolver = Resolver([dns.address], deadline_seconds=60)
         async with running(tmp_path, database_url, clock, "capture", resolver) as server:
             yield server
 

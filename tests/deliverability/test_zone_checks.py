@@ -49,7 +49,7 @@ async def dns() -> AsyncIterator[DnsServer]:
 
 
 def resolver_of(dns: DnsServer) -> Resolver:
-    return Resolver([dns.address], deadline_seconds=20)
+    return Resolver([dns.address], deadline_seconds=60)
 
 
 async def look(dns: DnsServer) -> dict[str, HealthCheck]:

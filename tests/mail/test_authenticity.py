@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.proof.authenticity import Judgement, check
 from postroom.net.dns import Resolver, ThreadResolver
-from tests.doubles_dns import DnsServer, ZoneLookup
+from tests.doubles_dns import DnsServer, ZoneLookup, asks_once
 from tests.mail.keys import private_key
 from tests.samples import samples
 
@@ -179,7 +179,7 @@ def test_what_the_deadline_cuts_off_is_a_temporary_error() -> None:
 
 async def test_the_whole_check_runs_in_a_thread_against_a_real_dns_server() -> None:
     async with DnsServer(RECORDS) as server:
-        resolver = Resolver([server.address])
+        resolver = asks_once(server)
         zone = ThreadResolver(resolver, asyncio.get_running_loop())
         for _ in range(2):
             found = await asyncio.to_thread(
@@ -190,6 +190,7 @@ async def test_the_whole_check_runs_in_a_thread_against_a_real_dns_server() -> N
                 mail_from="ann@sender.test",
                 from_address="ann@sender.test",
                 lookup=zone,
+                deadline_seconds=60,
             )
             assert found == Judgement("pass", "pass", "pass", "sender.test", "reject")
         assert set(server.queries.values()) == {1}

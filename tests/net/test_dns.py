@@ -6,7 +6,7 @@ import pytest
 import uvloop
 
 from postroom.net.dns import DnsTemporary, Resolver, ThreadResolver
-from tests.doubles_dns import DnsServer
+from tests.doubles_dns import DnsServer, asks_once
 
 RECORDS: dict[tuple[str, str], list[str | bytes]] = {
     ("example.com", "TXT"): ["v=spf1 -all", b"\xff" * 400],
@@ -44,7 +44,7 @@ def clock() -> TurnedTime:
 
 @pytest.fixture
 async def resolver(server: DnsServer, clock: TurnedTime) -> AsyncIterator[Resolver]:
-    resolver = Resolver([server.address], monotonic=clock)
+    resolver = asks_once(server, monotonic=clock)
     yield resolver
     await resolver.close()
 
@@ -147,7 +147,7 @@ async def test_absence_is_believed_for_five_minutes_at_most(
 
 
 async def test_the_answer_used_least_recently_leaves_a_full_cache(server: DnsServer) -> None:
-    resolver = Resolver([server.address], max_cached_answers=2)
+    resolver = asks_once(server, max_cached_answers=2)
     for name in ("a.test", "b.test", "a.test", "c.test", "a.test", "b.test"):
         await resolver.txt(name)
     asked = {name: server.queries[name, "TXT"] for name in ("a.test", "b.test", "c.test")}
@@ -156,7 +156,7 @@ async def test_the_answer_used_least_recently_leaves_a_full_cache(server: DnsSer
 
 async def test_the_cache_is_bounded_in_bytes(server: DnsServer) -> None:
     server.records.update({(f"{n}.test", "TXT"): ["x" * 500] for n in range(3)})
-    resolver = Resolver([server.address], max_cached_bytes=1100)
+    resolver = asks_once(server, max_cached_bytes=1100)
     for name in ("0.test", "1.test", "2.test", "2.test", "1.test", "0.test"):
         assert await resolver.txt(name) == (b"x" * 500,)
     assert [server.queries[f"{n}.test", "TXT"] for n in range(3)] == [2, 1, 1]
@@ -211,7 +211,7 @@ async def test_a_failure_is_remembered_for_a_few_seconds_only(
 async def test_a_second_server_answers_when_the_first_fails(server: DnsServer) -> None:
     async with DnsServer() as broken:
         broken.servfail.add("*")
-        resolver = Resolver([broken.address, server.address])
+        resolver = Resolver([broken.address, server.address], deadline_seconds=60)
         assert await resolver.mx("nomail.example") == ((0, ""),)
         assert broken.queries["nomail.example", "MX"] == 1
 
@@ -223,7 +223,7 @@ async def test_a_truncated_answer_is_fetched_over_tcp(resolver: Resolver, server
 
 
 async def test_one_family_that_cannot_be_asked_does_not_hide_the_other(server: DnsServer) -> None:
-    resolver = Resolver([server.address])
+    resolver = asks_once(server)
     server.servfail.add("mx.example.com")
     with pytest.raises(DnsTemporary):
         await resolver.ipv6("mx.example.com")
@@ -257,7 +257,7 @@ async def test_nameservers_come_from_resolv_conf_when_none_are_given(tmp_path: P
 
 async def test_closing_ends_the_lookups_under_way(server: DnsServer) -> None:
     server.dropped.add("*")
-    resolver = Resolver([server.address])
+    resolver = asks_once(server)
     waiting = asyncio.create_task(resolver.txt("example.com"))
     async with asyncio.timeout(60):
         while not server.queries:
@@ -269,11 +269,11 @@ async def test_closing_ends_the_lookups_under_way(server: DnsServer) -> None:
 
 async def test_a_thread_asks_through_the_same_cache(resolver: Resolver, server: DnsServer) -> None:
     threads = ThreadResolver(resolver, asyncio.get_running_loop())
-    assert await asyncio.to_thread(threads.mx, "nomail.example", 5.0) == ((0, ""),)
-    assert await asyncio.to_thread(threads.ipv4, "xn--bcher-kva.example", 5.0) == ("192.0.2.9",)
-    assert await asyncio.to_thread(threads.ipv6, "mx.example.com", 5.0) == ("2001:db8::1",)
-    assert await asyncio.to_thread(threads.ptr, "192.0.2.1", 5.0) == ("mx.example.com",)
-    assert await asyncio.to_thread(threads.txt, "absent.example.com", 5.0) == ()
+    assert await asyncio.to_thread(threads.mx, "nomail.example", 60.0) == ((0, ""),)
+    assert await asyncio.to_thread(threads.ipv4, "xn--bcher-kva.example", 60.0) == ("192.0.2.9",)
+    assert await asyncio.to_thread(threads.ipv6, "mx.example.com", 60.0) == ("2001:db8::1",)
+    assert await asyncio.to_thread(threads.ptr, "192.0.2.1", 60.0) == ("mx.example.com",)
+    assert await asyncio.to_thread(threads.txt, "absent.example.com", 60.0) == ()
     assert await resolver.mx("nomail.example") == ((0, ""),)
     assert server.queries["nomail.example", "MX"] == 1
 
@@ -289,7 +289,7 @@ async def test_a_thread_sees_a_failed_lookup_as_temporary(resolver: Resolver, se
     server.servfail.add("*")
     threads = ThreadResolver(resolver, asyncio.get_running_loop())
     with pytest.raises(DnsTemporary):
-        await asyncio.to_thread(threads.txt, "example.com", 5.0)
+        await asyncio.to_thread(threads.txt, "example.com", 60.0)
 
 
 def test_a_thread_that_outlives_the_loop_gets_a_temporary_failure() -> None:
@@ -305,9 +305,9 @@ def test_lookups_work_under_uvloop() -> None:
     async def look_up() -> tuple[tuple[bytes, ...], tuple[str, ...]]:
         async with DnsServer(RECORDS) as server:
             server.truncated.add("example.com")
-            resolver = Resolver([server.address])
+            resolver = asks_once(server)
             threads = ThreadResolver(resolver, asyncio.get_running_loop())
-            return await asyncio.to_thread(threads.txt, "example.com", 5.0), await resolver.ptr("192.0.2.1")
+            return await asyncio.to_thread(threads.txt, "example.com", 60.0), await resolver.ptr("192.0.2.1")
 
     texts, names = uvloop.run(look_up())
     assert len(texts) == 2
