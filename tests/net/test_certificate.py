@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,14 @@ from cryptography import x509
 
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.smtp.tls import make_certificate, own_files
+
+
+def old_files(folder: Path) -> CertificateFiles:
+    """What is written next has another time, also where a clock of files has few ticks."""
+    files = own_files(folder, "one.example")
+    for path in (files.certificate, files.key):
+        os.utime(path, (0, 0))
+    return files
 
 
 def trusting() -> ssl.SSLContext:
@@ -41,7 +50,7 @@ async def listening(certificate: Certificate) -> AsyncIterator[int]:
 
 
 async def test_the_next_handshake_has_the_renewed_certificate_with_and_without_a_name(tmp_path: Path) -> None:
-    files = own_files(tmp_path, "one.example")
+    files = old_files(tmp_path)
     certificate = Certificate(files)
     async with listening(certificate) as port:
         assert await shown_name(port, "one.example") == "CN=one.example"
@@ -53,7 +62,7 @@ async def test_the_next_handshake_has_the_renewed_certificate_with_and_without_a
 
 
 async def test_files_that_do_not_fit_together_change_nothing_until_they_do(tmp_path: Path) -> None:
-    files = own_files(tmp_path, "one.example")
+    files = old_files(tmp_path)
     certificate = Certificate(files)
     later = own_files(tmp_path / "later", "two.example")
     async with listening(certificate) as port:
