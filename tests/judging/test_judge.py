@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from postroom import config
+from postroom.connections.fetching import Fetched
 from postroom.inward import suspicion
 from postroom.judging import judge_arrivals
 from postroom.judging.question import read_opinion
@@ -67,7 +69,7 @@ async def judged_server(
     listener = await asyncio.start_server(stand_in.serve, "127.0.0.1", 0)
     stand_in.port = listener.sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{stand_in.port}{path}"
-    wanted = settings(tmp_path, JUDGE_URL=url, JUDGE_KEY="secret-of-the-judge", **more)
+    wanted = settings(tmp_path, JUDGE_URL=url, JUDGE_KEY="secret-of-the-judge", JUDGE_SECONDS="120", **more)
     try:
         async with running_server(wanted, clock) as server:
             yield server, stand_in
@@ -77,7 +79,7 @@ async def judged_server(
 
 
 async def until_asked(stand_in: StandIn, times: int = 1) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while len(stand_in.asked) < times:
             await asyncio.sleep(0.02)
 
@@ -136,9 +138,10 @@ async def test_a_chat_is_asked_with_the_mail_as_data(tmp_path: Path, clock: Fake
 
 @pytest.mark.sqlite_alone
 async def test_a_judge_that_misbehaves_changes_nothing_and_holds_up_nobody(
-    tmp_path: Path, clock: FakeClock
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow, failing, huge, garbage, and one that praises: the mail is told at once, and stays as it was."""
+    monkeypatch.setattr(judge_arrivals, "FAILURES_IN_A_ROW", 100)
     answers = iter(
         [
             http(b"oops", "500 Internal Server Error"),
@@ -149,27 +152,29 @@ async def test_a_judge_that_misbehaves_changes_nothing_and_holds_up_nobody(
             http(b"", "302 Found\r\nLocation: http://127.0.0.1:1/"),
             http(verdict("trusted")),
             b"garbage\r\n\r\n",
+            http(verdict("malicious")),
         ]
     )
     async with judged_server(tmp_path, clock, lambda body: next(answers)) as (server, judge):
         bob = await server.new_inbox("bob")
         judge.hold.clear()
         after = None
-        for number in range(4):
+        for number in range(8):
             await server.deliver(MAIL.replace(b"q1@", b"q%d@" % number), "bob")
             event = await server.next_event(after)
             after = event["event_id"]
             assert event["event"] == "message.received"
-        await until_asked(judge, 4)
+        await until_asked(judge)
         judge.hold.set()
-        for number in range(4, 8):
-            await server.deliver(MAIL.replace(b"q1@", b"q%d@" % number), "bob")
-            after = (await server.next_event(after))["event_id"]
-        await until_asked(judge, 7)
+        await until_asked(judge, 8)
+        await server.deliver(MAIL.replace(b"q1@", b"last@"), "bob")  # asked about when all others are done
+        judged = await judged_event(server)
+        assert judged["message"]["rfc_message_id"] == "<last@example.com>"
         found = (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["data"]
-        assert [(each["verdict"], each["signals"]) for each in found] == [("clean", [])] * 8
-        kinds = {each["event"] for each in (await server.api.get("/v1/events")).json()["data"]}
-        assert kinds == {"message.received"}
+        others = [each for each in found if each["id"] != judged["message"]["id"]]
+        assert [(each["verdict"], each["signals"]) for each in others] == [("clean", [])] * 8
+        events = (await server.api.get("/v1/events")).json()["data"]
+        assert Counter(each["event"] for each in events) == {"message.received": 9, "message.judged": 1}
 
 
 @pytest.mark.sqlite_alone
@@ -180,19 +185,27 @@ async def test_it_is_asked_no_more_often_than_its_share(tmp_path: Path, clock: F
         await server.new_inbox("bob")
         for number in range(4):
             await server.deliver(MAIL.replace(b"q1@", b"q%d@" % number), "bob")
-        found: list[str] = []
+        found: Counter[str] = Counter()
         event: dict[str, Any] = {}
-        while found.count("message.judged") < 2:
+        while found != {"message.received": 4, "message.judged": 2}:
             event = await server.next_event(event.get("event_id"))
-            found.append(event["event"])
-        looker = judge_arrivals.Judge(server.resources, Nobody())
-        assert [looker._may_ask() for _ in range(3)] == [True, True, False]
+            found[event["event"]] += 1
         assert len(judge.asked) == 2
+        another = Praising()
+        looker = judge_arrivals.Judge(server.resources, another)
+        await looker.look(clock.now())
+        assert (len(looker.seen), another.asked) == (4, 2)
 
 
-class Nobody:
-    async def fetch(self, *asked: object, **more: object) -> Any:
-        raise AssertionError("nobody is to be asked")
+class Praising:
+    """Finds every mail good, and counts them."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def fetch(self, *asked: object, **more: object) -> Fetched:
+        self.asked += 1
+        return Fetched(200, verdict("clean"))
 
 
 @samples(
