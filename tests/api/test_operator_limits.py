@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from postroom import config as configuration
 from postroom.accounts import accounts, domains
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import SPECIFIED
@@ -27,13 +28,15 @@ def set_limits(tx: Tx, account_id: str, own: dict[str, int]) -> None:
 
 
 def test_the_defaults_are_those_of_the_specification(tmp_path: Path) -> None:
-    assert limits.in_force(settings(tmp_path), None) == SPECIFIED
+    config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
+    assert limits.in_force(config, None) == SPECIFIED
 
 
 async def test_an_account_has_the_limits_that_were_set_for_it(
     database_url: str, tmp_path: Path, clock: FakeClock
 ) -> None:
-    config = settings(tmp_path, DATABASE_URL=database_url, SENDS_PER_MINUTE="2", COLD_PER_DAY="3")
+    given = {"SENDS_PER_MINUTE": "2", "COLD_PER_DAY": "3", "REQUESTS_PER_MINUTE": "1000"}
+    config = settings(tmp_path, DATABASE_URL=database_url, **given)
     async with running_server(config, clock) as server:
         inbox_id = await server.new_inbox("hello")
         asked = await server.api.get("/v1/me")

@@ -54,7 +54,7 @@ async def until_there(server: Server, inbox_id: str, *subjects: str) -> None:
             if len(found) >= len(subjects):
                 assert found == sorted(subjects)
                 return
-            await asyncio.sleep(0.3)  # few: the clock stands, and so does the minute of the limit
+            await asyncio.sleep(0.05)
 
 
 async def until_state(server: Server, connection_id: str, state: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ async def until_state(server: Server, connection_id: str, state: str) -> dict[st
             shown: dict[str, Any] = (await server.api.get(f"/v1/connections/{connection_id}")).json()
             if shown["state"] == state:
                 return shown
-            await asyncio.sleep(0.3)  # few: the clock stands, and so does the minute of the limit
+            await asyncio.sleep(0.05)
 
 
 @contextlib.asynccontextmanager
