@@ -190,7 +190,9 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     ]
 
     def deposit_all(tx: Tx) -> list[list[str]]:
-        return deposit(tx, [AcceptedMail(read_mail(each), "http://x", 1) for each in arrivals])
+        return deposit(
+            tx, [AcceptedMail(read_mail(each), "http://x", server.clock.now()) for each in arrivals]
+        )
 
     bells = await server.resources.db.write(deposit_all)
 
