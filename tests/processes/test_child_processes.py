@@ -2,12 +2,15 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from postroom.processes import child_processes
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
 
 pytestmark = pytest.mark.whole_children
@@ -80,6 +83,29 @@ async def test_the_end_of_the_server_kills_every_child(supervisor: ChildSupervis
     assert [child.is_running for child in children] == [False] * 3
     with pytest.raises(ChildNotStarted):
         await supervisor.start(SLEEPS)
+
+
+async def test_the_end_of_the_server_waits_for_a_child_that_is_being_started(
+    supervisor: ChildSupervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes: list[asyncio.subprocess.Process] = []
+    is_there, may_go_on = asyncio.Event(), asyncio.Event()
+    start_python = child_processes.start_python
+
+    async def start_slowly(*arguments: Any, **more: Any) -> asyncio.subprocess.Process:
+        processes.append(await start_python(*arguments, **more))
+        is_there.set()
+        await may_go_on.wait()
+        return processes[0]
+
+    monkeypatch.setattr(child_processes, "start_python", start_slowly)
+    starting = asyncio.create_task(supervisor.start(SLEEPS))
+    await is_there.wait()
+    asyncio.get_running_loop().call_soon(may_go_on.set)
+    await supervisor.close()
+    assert processes[0].returncode == -signal.SIGKILL
+    with pytest.raises(ChildNotStarted):
+        await starting
 
 
 async def test_the_pause_grows_with_each_failure_up_to_its_limit_and_starts_anew_after_a_good_time() -> None:

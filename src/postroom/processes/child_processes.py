@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -52,7 +53,7 @@ class ChildSupervisor:
         self._pause_seconds = 0.0
         self._failed_at = -math.inf
         self._children: set[Child] = set()
-        self._endings: set[asyncio.Task[int]] = set()
+        self._unfinished: set[asyncio.Future[Any]] = set()  # starts and endings under way
         self._stopping = asyncio.Event()
 
     @property
@@ -75,19 +76,27 @@ class ChildSupervisor:
         await self._pause()
         if self.is_stopping:
             raise ChildNotStarted("the server is stopping")
+        starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unfinished.add(starting)
         try:
             process = await start_python(
                 arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr
             )
+            return await self._keep(Child(process))
         except OSError as error:
             self._note_failure()
             log.get().seldom("a child process could not be started", kind=self._kind, reason=str(error))
             raise ChildNotStarted(str(error)) from error
-        child = Child(process)
+        finally:
+            self._unfinished.discard(starting)
+            starting.set_result(None)
+
+    async def _keep(self, child: Child) -> Child:
+        """Unless the server has begun to stop while it was started."""
         self._children.add(child)
         if self.is_stopping:
             self.kill(child)
-            await process.wait()
+            await child.process.wait()
             raise ChildNotStarted("the server is stopping")
         return child
 
@@ -98,8 +107,8 @@ class ChildSupervisor:
         self._children.discard(child)
         child.kill()
         ending = asyncio.ensure_future(child.process.wait())
-        self._endings.add(ending)
-        ending.add_done_callback(self._endings.discard)
+        self._unfinished.add(ending)
+        ending.add_done_callback(self._unfinished.discard)
 
     async def replace(self, child: Child) -> None:
         """Kills a failed child, and waits for its end: the next one starts after a pause."""
@@ -112,12 +121,12 @@ class ChildSupervisor:
         self._stopping.set()
 
     async def close(self) -> None:
-        """Kills every running child."""
+        """Kills every child, also one that is being started."""
         self.stop_starting()
         for child in list(self._children):
             self.kill(child)
-        while self._endings:
-            await asyncio.wait(self._endings)
+        while self._unfinished:
+            await asyncio.wait(self._unfinished)
 
     async def _pause(self) -> None:
         left = self._failed_at + self._pause_seconds - time.monotonic()
