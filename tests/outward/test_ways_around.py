@@ -18,6 +18,7 @@ from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
+from postroom.storage import lock_waiters
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
@@ -252,9 +253,15 @@ async def test_what_came_is_counted_with_all_its_bytes(sender: Server) -> None:
     assert row["stored_bytes"] > 5000
 
 
+def is_any_waiting_for_a_row(tx: Tx) -> bool:
+    waiting = "select 1 as one from pg_stat_activity"
+    return tx.one(f"{waiting} where datname = current_database() and wait_event_type = 'Lock'") is not None
+
+
 async def test_a_send_that_meets_the_end_of_a_pause_on_another_node_is_not_held_for_good(
-    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
+    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 120.0)
     async with running(tmp_path, postgres_url, clock, relay_to(peer)) as server:
         inbox_id = await server.new_inbox("bob")
         await server.api.put(f"/v1/pause?inboxId={inbox_id}")
@@ -262,6 +269,9 @@ async def test_a_send_that_meets_the_end_of_a_pause_on_another_node_is_not_held_
             other_node.execute("delete from pauses")
             other_node.execute("update holds set due_at = 0 where is_paused = 1")
             sending = asyncio.create_task(send(server, inbox_id, CAROL))
-            await asyncio.wait([sending], timeout=1)
+            async with asyncio.timeout(120):
+                while not await server.resources.db.read(is_any_waiting_for_a_row):
+                    assert not sending.done(), "it was stored beside the end of the pause"
+                    await asyncio.sleep(0.01)
             other_node.commit()
         assert (await settled(server, await sending))["status"] == "sent"
