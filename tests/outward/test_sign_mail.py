@@ -2,15 +2,18 @@
 
 import asyncio
 import itertools
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.mail.proof import dkim
+from postroom.outward import sign_mail
 from postroom.outward.sign_mail import GROUP_SIZE, Signers, Unsigned
 from tests.doubles import START
 from tests.mail.keys import signing_key
+from tests.waiting import until
 
 
 def unsigned(message_id: str, raw: bytes = b"From: a@b.example\r\n\r\nHi\r\n", now: int = START) -> Unsigned:
@@ -64,12 +67,27 @@ async def test_who_gives_up_leaves_the_signature_to_the_others(signers: Signers)
     assert (await signers.sign(unsigned("msg_1"))).startswith(b"DKIM-Signature:")
 
 
-async def test_closing_does_not_wait_for_what_has_not_begun() -> None:
+async def test_closing_waits_for_what_has_begun_and_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended, may_end = list[str](), list[str](), threading.Event()
+
+    def sign_slowly(mail: Unsigned) -> bytes:
+        begun.append(mail.message_id)
+        assert may_end.wait(120)
+        ended.append(mail.message_id)
+        return b""
+
+    monkeypatch.setattr(sign_mail, "_signature_or_error", sign_slowly)
     signers = Signers(threads=1)
-    asked = [asyncio.ensure_future(signers.sign(unsigned(f"msg_{number}"))) for number in range(500)]
-    await asyncio.sleep(0)
+    asked = [asyncio.ensure_future(signers.sign(unsigned(f"msg_{number}"))) for number in range(5)]
+    await until(lambda: begun)
+    [thread] = signers._threads
+
+    def join() -> None:
+        may_end.set()
+        threading.Thread.join(thread)
+
+    monkeypatch.setattr(thread, "join", join)
     signers.close()
-    await asyncio.sleep(0)
-    assert sum(signature.done() for signature in asked) < len(asked)
+    assert begun == ended == ["msg_0"]
     for signature in asked:
         signature.cancel()
