@@ -22,6 +22,7 @@ from tests.couriers.certificates import make_certificate, server_context
 from tests.couriers.smtp_peer import SmtpPeer, Stage
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
+from tests.outbound import PATIENCE_SECONDS
 from tests.samples import samples
 from tests.stepped import House, stepped
 
@@ -41,7 +42,7 @@ async def house(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIte
         DnsServer(ZONE) as dns,
         stepped(tmp_path, database_url, clock, SENDS_PER_MINUTE="0", COLD_PER_DAY="0", **limits) as house,
     ):
-        resolver = Resolver(nameservers=[dns.address])
+        resolver = Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS)
         yield replace(house, outbound=structs.replace(house.outbound, receivers=Receivers(resolver, "mx")))
         await resolver.close()
 
@@ -85,7 +86,7 @@ def test_a_provider_has_the_name_that_was_registered(host: str, provider: str) -
 async def test_the_provider_is_that_of_the_first_mx_or_of_the_relay() -> None:
     async with DnsServer(ZONE) as dns:
         dns.servfail.add("broken.example")
-        resolver = Resolver(nameservers=[dns.address])
+        resolver = Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS)
         by_mx, through = Receivers(resolver, "mx"), Receivers(resolver, "smtp://relay.our.example:25 mx")
         assert (await by_mx.find("There.example", WayOut())).provider == "big.example"
         assert (await by_mx.find("mail.lonely.example", WayOut())).provider == "lonely.example"
@@ -141,7 +142,7 @@ async def test_a_receiver_that_defers_on_plan_gets_its_mail_slowly_then_fully_an
     tls = server_context(make_certificate(tmp_path, "mx1.big.example"))
     zone = {("mx1.big.example", "A"): ["127.0.0.1"], **ZONE}
     async with SmtpPeer(plan, tls=tls) as peer, DnsServer(zone) as dns:
-        resolver = Resolver([dns.address], deadline_seconds=20)
+        resolver = Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS)
         courier = SmtpCourier(resolver, own_name="here.example", allow_private=True, port=peer.port)
         real = replace(house, outbound=structs.replace(house.outbound, courier=courier))
         sent = [(await house.send(bob, f"p{number}@here.example"))["id"] for number in range(8)]

@@ -150,7 +150,10 @@ async def test_a_report_is_mailed_signed_and_never_twice(
     database_url: str, tmp_path: Path, clock: FakeClock, dns: DnsServer
 ) -> None:
     async with SmtpPeer() as peer:
-        relay, resolver = f"smtp://127.0.0.1:{peer.port}", Resolver([dns.address], deadline_seconds=20)
+        relay, resolver = (
+            f"smtp://127.0.0.1:{peer.port}",
+            Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS),
+        )
         async with running(tmp_path, database_url, clock, relay, resolver) as server:
             db, day = server.resources.db, clock.now() // DAY
             await db.write(tls_sessions.add_all, [GOOD, GOOD, BAD, OTHER], clock.now())
@@ -180,7 +183,7 @@ async def test_a_report_is_mailed_signed_and_never_twice(
 
 @pytest.fixture
 async def host(database_url: str, tmp_path: Path, clock: FakeClock, dns: DnsServer) -> AsyncIterator[Server]:
-    resolver = Resolver([dns.address], deadline_seconds=20)
+    resolver = Resolver([dns.address], deadline_seconds=PATIENCE_SECONDS)
     async with running(tmp_path, database_url, clock, "capture", resolver) as server:
         yield server
 
