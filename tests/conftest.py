@@ -88,7 +88,7 @@ postgres.READERS = 2  # each is a process of PostgreSQL; servers that are proces
 postgres_connections.connect = kept_connections.connect
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a mail is in its inbox
-examine.DEADLINE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, however late
+examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, however late
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()
