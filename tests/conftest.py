@@ -29,12 +29,14 @@ from postroom.inward import examine
 from postroom.inward.journal import mail_journal
 from postroom.net.dns import Resolver
 from postroom.processes import child_processes, loading
+from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
 from postroom.storage.engines import postgres, postgres_connections
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
+from postroom.upkeep import integrity
 from postroom.web.api.mailbox import messages, search
 from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
@@ -88,7 +90,9 @@ postgres.READERS = 2  # each is a process of PostgreSQL; servers that are proces
 postgres_connections.connect = kept_connections.connect
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a mail is in its inbox
-examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, however late
+examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
+# What a server does now and then by itself, it does when a test says so, and not after five seconds.
+duties.FIRST_SECONDS = integrity.FIRST_SECONDS = 3600.0
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()
