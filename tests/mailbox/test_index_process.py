@@ -1,11 +1,13 @@
 """While much mail comes, a process of its own indexes it; what becomes of that process loses nothing."""
 
 import asyncio
+import itertools
 import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,7 +47,12 @@ async def all_are_found(db: Database, inbox: Inbox) -> bool:
     return await entries(db) == MUCH and len(await db.read(find, inbox, "report")) == 100
 
 
-async def test_the_process_indexes_until_few_changes_come(tmp_path: Path) -> None:
+async def test_the_process_indexes_until_few_changes_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_process, "PAUSE_SECONDS", 0.01)
+    each_look_is_later = SimpleNamespace(monotonic=itertools.count(0.0, 0.05).__next__)
+    monkeypatch.setattr(index_process, "time", each_look_is_later)
     async with opened(settings(tmp_path)) as db:
         inbox = await new_inbox(db)
         await db.write(store_much, inbox)
