@@ -50,6 +50,7 @@ async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep_loop, "LEAVE_SECONDS", 60.0)
     running = asyncio.create_task(run_upkeep(resources))
 
     async def held() -> list[duties.Duty]:
