@@ -60,7 +60,7 @@ async def newest_first(db: Database) -> list[str]:
 
 
 async def until_it_is_back(db: Database) -> None:
-    for _ in range(100):
+    for _ in range(1200):
         try:
             await db.read(lambda tx: tx.one("select 1 as one"))
             return
