@@ -51,6 +51,7 @@ from tests.shared_certificate import share_certificates
 from tests.side_by_side import cores, is_side_by_side
 from tests.side_by_side import pytest_addoption as pytest_addoption
 from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
+from tests.unhurried_postgres import be_unhurried
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
@@ -88,6 +89,7 @@ give_every_domain_this_key()
 share_certificates()
 postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
 postgres_connections.connect = kept_connections.connect
+be_unhurried()
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a mail is in its inbox
 examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
