@@ -18,6 +18,7 @@ from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from tests.ports import free_port
+from tests.unhurried_postgres import usual_limits
 from tests.warm_bench import one_client as one_client
 from tests.warm_bench import warm_servers as warm_servers
 
@@ -92,7 +93,7 @@ def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None
 
 def test_the_cost_of_a_mail_is_measured_for_every_number_of_nodes(postgres_url: str) -> None:
     load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, freezes=1)
-    with scratch_folder() as folder:
+    with usual_limits(), scratch_folder() as folder:
         results = {result.name: result.value for result in nodes.measure_at(postgres_url, folder, load)}
     assert results["1 node: processor time of a mail, database"] >= 0
     assert results["a frozen node: writes that need its row"] > 0
