@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -50,6 +50,7 @@ from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries, received_reports
+from postroom.queue.deliveries import Delivery
 from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
@@ -234,13 +235,15 @@ def start_deliveries(
     through = SendingThrough(resources, tokens)
     receivers = Receivers(resources.resolver, resources.config.outbound)
     outbound = Outbound(courier, signers, return_path_secret, reader, recorder, through, receivers)
-    run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
+    deliver = partial(deliver_signed, resources, recorder, make_key, asyncio.Lock())
+    send = partial(deliver_mail.deliver_mail, resources, outbound)
+    run(stack, resources, "mail", partial(deliver, deliveries.MAIL, send))
     run(stack, resources, "holds", partial(watch_holds, resources))
     run(stack, resources, "drafts", partial(send_due_drafts, resources))
     tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
     if resources.config.tls_reports:
         run(stack, resources, "TLS reports", partial(tls_reports.write_reports, resources))
-    run(stack, resources, "notices", partial(deliver_all, resources, recorder, deliveries.NOTICE, tell))
+    run(stack, resources, "notices", partial(deliver, deliveries.NOTICE, tell))
 
 
 def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:
@@ -361,13 +364,18 @@ def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
     return WaysOut(own, make, resolver, allow_private)
 
 
-async def deliver_queued_mail(
-    resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]
+async def deliver_signed(
+    resources: Resources,
+    recorder: Recorder,
+    make_key: Callable[[], bytes],
+    making: asyncio.Lock,
+    kind: str,
+    deliver: Callable[[Delivery], Awaitable[None]],
 ) -> None:
     """First makes the signing key, once: nothing leaves unsigned."""
-    await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
-    send = partial(deliver_mail.deliver_mail, resources, outbound)
-    await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)
+    async with making:
+        await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
+    await deliver_all(resources, recorder, kind, deliver)
 
 
 def listen(setting: str, endpoint: Endpoint) -> socket.socket:
