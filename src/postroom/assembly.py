@@ -368,12 +368,15 @@ async def deliver_signed(
     resources: Resources,
     recorder: Recorder,
     make_key: Callable[[], bytes],
-    making: asyncio.Lock,
+    key_lock: asyncio.Lock,
     kind: str,
     deliver: Callable[[Delivery], Awaitable[None]],
 ) -> None:
-    """First makes the signing key, once: nothing leaves unsigned."""
-    async with making:
+    """Delivers until cancelled. First makes the signing key: nothing leaves unsigned.
+
+    With the lock, only one of the loops makes it.
+    """
+    async with key_lock:
         await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
     await deliver_all(resources, recorder, kind, deliver)
 

@@ -8,11 +8,13 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postroom.extraction.pool import ExtractionPool, Limits
 from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
+from postroom.processes.child_processes import Child
 from tests import warm_children
 from tests.extraction import pdf_files
 from tests.mail import files
@@ -197,6 +199,25 @@ async def test_a_child_that_crashes_at_work_costs_its_job_only(
     (child,) = set(children_of(os.getpid())) - before
     os.kill(child, signal.SIGSEGV)
     assert await job == Extraction("failed", None)
+    assert await hello(pool) == HELLO
+
+
+@whole_children
+async def test_a_child_that_ends_before_its_first_job_costs_that_job_only(
+    start_pool: Callable[..., ExtractionPool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = start_pool()
+    start = pool._supervisor.start
+
+    async def start_and_end(*arguments: Any, **more: Any) -> Child:
+        child = await start(*arguments, **more)
+        child.kill()
+        await child.process.wait()
+        return child
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool._supervisor, "start", start_and_end)
+        assert await hello(pool) == Extraction("failed", None)
     assert await hello(pool) == HELLO
 
 

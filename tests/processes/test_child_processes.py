@@ -41,6 +41,10 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def own_children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
 async def until_gone(pid: int) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while is_running(pid):
@@ -106,6 +110,23 @@ async def test_the_end_of_the_server_waits_for_a_child_that_is_being_started(
     assert processes[0].returncode == -signal.SIGKILL
     with pytest.raises(ChildNotStarted):
         await starting
+
+
+@pytest.mark.needs("/proc")
+@pytest.mark.parametrize("turns", [1, 2, 3, 5])
+async def test_the_end_of_the_server_waits_for_a_child_whose_start_was_cancelled(
+    supervisor: ChildSupervisor, turns: int
+) -> None:
+    """However far its start has come: a child is not left, nor left unreaped."""
+    before = own_children()
+    starting = asyncio.create_task(supervisor.start(SLEEPS))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await supervisor.close()
+    assert own_children() <= before
 
 
 async def test_the_pause_grows_with_each_failure_up_to_its_limit_and_starts_anew_after_a_good_time() -> None:

@@ -88,7 +88,7 @@ async def test_nothing_is_left_of_a_copied_child_that_is_killed_or_given_up_whil
         asyncio.get_running_loop().call_soon(starting.cancel)
         with pytest.raises(asyncio.CancelledError):
             await starting
+        await supervisor.close()
         files_left, children_left = left_open()
     assert children_left == children
     assert files_left <= files  # a pipe of the first may still have been open before
-    await supervisor.close()

@@ -129,6 +129,8 @@ class _Extractor(Struct, eq=False):
         assert process.stdout is not None
         self.jobs += 1
         try:
+            if process.stdin.is_closing():
+                raise BrokenPipeError
             process.stdin.write(frame)
             await process.stdin.drain()
             (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))

@@ -76,29 +76,42 @@ class ChildSupervisor:
         await self._pause()
         if self.is_stopping:
             raise ChildNotStarted("the server is stopping")
-        starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._unfinished.add(starting)
+        starting = asyncio.ensure_future(self._start(arguments, pass_fds, stdin, stdout, stderr))
+        self._wait_for_at_end(starting)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._kill_unused)
+            raise
+
+    async def _start(
+        self,
+        arguments: Sequence[str],
+        pass_fds: Sequence[int],
+        stdin: int,
+        stdout: int | None,
+        stderr: int | None,
+    ) -> Child:
+        """The files are passed in its first step: a caller that is cancelled may close them."""
         try:
             process = await start_python(
                 arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr
             )
-            return await self._keep(Child(process))
         except OSError as error:
             self._note_failure()
             log.get().seldom("a child process could not be started", kind=self._kind, reason=str(error))
             raise ChildNotStarted(str(error)) from error
-        finally:
-            self._unfinished.discard(starting)
-            starting.set_result(None)
-
-    async def _keep(self, child: Child) -> Child:
-        """Unless the server has begun to stop while it was started."""
+        child = Child(process)
         self._children.add(child)
         if self.is_stopping:
             self.kill(child)
-            await child.process.wait()
             raise ChildNotStarted("the server is stopping")
         return child
+
+    def _kill_unused(self, starting: asyncio.Future[Child]) -> None:
+        """Kills a child whose starter was cancelled."""
+        if not starting.cancelled() and starting.exception() is None:
+            self.kill(starting.result())
 
     def kill(self, child: Child) -> None:
         """Kills at once; the process is reaped in the background."""
@@ -106,9 +119,11 @@ class ChildSupervisor:
             return
         self._children.discard(child)
         child.kill()
-        ending = asyncio.ensure_future(child.process.wait())
-        self._unfinished.add(ending)
-        ending.add_done_callback(self._unfinished.discard)
+        self._wait_for_at_end(asyncio.ensure_future(child.process.wait()))
+
+    def _wait_for_at_end(self, work: asyncio.Future[Any]) -> None:
+        self._unfinished.add(work)
+        work.add_done_callback(self._unfinished.discard)
 
     async def replace(self, child: Child) -> None:
         """Kills a failed child, and waits for its end: the next one starts after a pause."""
