@@ -31,7 +31,7 @@ KILL: dict[str, Callable[[Running], None]] = {
     "worker": Running.kill_workers,
     "both": Running.kill_all,
 }
-SENDERS = 4
+SENDERS = 12  # more than are answered only when their mail is in its inbox
 LONGEST_LIFE_SECONDS = 0.4
 PATIENCE_SECONDS = 180
 LOST = (smtplib.SMTPException, OSError)
