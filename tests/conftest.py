@@ -51,7 +51,7 @@ from tests.shared_certificate import share_certificates
 from tests.side_by_side import cores, is_side_by_side
 from tests.side_by_side import pytest_addoption as pytest_addoption
 from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
-from tests.unhurried_postgres import be_unhurried
+from tests.unhurried_postgres import lengthen_limits
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
@@ -89,11 +89,12 @@ give_every_domain_this_key()
 share_certificates()
 postgres.READERS = 2  # each is a process of PostgreSQL; servers that are processes have them all
 postgres_connections.connect = kept_connections.connect
-be_unhurried()
+lengthen_limits()
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
 mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a mail is in its inbox
 examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
-# What a server does now and then by itself, it does when a test says so, and not after five seconds.
+# What a server in the test process does now and then by itself, it does when a test says so, and not after
+# five seconds, as servers that are processes do.
 duties.FIRST_SECONDS = integrity.FIRST_SECONDS = 3600.0
 
 gc.disable()  # until all tests are collected: nothing of that goes again

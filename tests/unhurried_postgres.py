@@ -1,4 +1,4 @@
-"""Limits of time between a server in a test and its PostgreSQL, long enough for a machine that stands still.
+"""Limits of time between a server in a test and its PostgreSQL, long enough for a busy machine.
 
 A test of the limits themselves asks for the usual ones.
 """
@@ -11,19 +11,19 @@ import pytest
 from postroom.storage.engines import postgres, postgres_connections
 
 LONG_SECONDS = 60.0
-OF_SESSIONS = (postgres.LIMITS_OF_WRITERS, postgres.LIMITS_OF_READERS, postgres.LIMITS_OF_LONG_READERS)
-USUAL_OF_SESSIONS = tuple(dict(limits) for limits in OF_SESSIONS)
-USUAL_OF_WRITERS = USUAL_OF_SESSIONS[0]
-OF_CONNECTIONS = (
+SESSION_LIMITS = (postgres.LIMITS_OF_WRITERS, postgres.LIMITS_OF_READERS, postgres.LIMITS_OF_LONG_READERS)
+USUAL_SESSION_LIMITS = tuple(dict(limits) for limits in SESSION_LIMITS)
+USUAL_WRITER_LIMITS = USUAL_SESSION_LIMITS[0]
+CONNECTION_LIMITS = (
     (postgres_connections, "SUSPICIOUS_SECONDS"),
     (postgres_connections, "HUNG_SECONDS"),
     (postgres, "HUNG_SECONDS"),
 )
-USUAL_OF_CONNECTIONS = [getattr(module, name) for module, name in OF_CONNECTIONS]
+USUAL_CONNECTION_LIMITS = [getattr(module, name) for module, name in CONNECTION_LIMITS]
 
 
-def be_unhurried() -> None:
-    for limits in OF_SESSIONS:
+def lengthen_limits() -> None:
+    for limits in SESSION_LIMITS:
         limits.update(
             {
                 name: f"{LONG_SECONDS:.0f}s"
@@ -31,16 +31,16 @@ def be_unhurried() -> None:
                 if name.endswith(("statement_timeout", "session_timeout"))
             }
         )
-    for module, name in OF_CONNECTIONS:
+    for module, name in CONNECTION_LIMITS:
         setattr(module, name, LONG_SECONDS)
 
 
 @contextmanager
 def usual_limits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for limits, usual in zip(OF_SESSIONS, USUAL_OF_SESSIONS, strict=True):
+        for limits, usual in zip(SESSION_LIMITS, USUAL_SESSION_LIMITS, strict=True):
             for name, value in usual.items():
                 patch.setitem(limits, name, value)
-        for (module, name), value in zip(OF_CONNECTIONS, USUAL_OF_CONNECTIONS, strict=True):
+        for (module, name), value in zip(CONNECTION_LIMITS, USUAL_CONNECTION_LIMITS, strict=True):
             patch.setattr(module, name, value)
         yield

@@ -16,7 +16,7 @@ from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
 from tests.lossy_proxy import lossy_proxy
 from tests.storage.test_postgres_nodes import until_it_hears
-from tests.unhurried_postgres import USUAL_OF_WRITERS, usual_limits
+from tests.unhurried_postgres import USUAL_WRITER_LIMITS, usual_limits
 
 ROWS = [f"{number:02}" for number in range(40)]
 
@@ -119,7 +119,7 @@ async def test_while_a_row_is_known_to_be_held_the_writer_hardly_waits_for_any(
 async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_holds(
     counters: Database, postgres_url: str, patient: None
 ) -> None:
-    with held_row(postgres_url, "07", **USUAL_OF_WRITERS) as frozen:
+    with held_row(postgres_url, "07", **USUAL_WRITER_LIMITS) as frozen:
         await counters.write(count, "07")
         with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
             frozen.commit()
