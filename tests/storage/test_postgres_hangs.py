@@ -15,8 +15,9 @@ from postroom.storage.engines import postgres, postgres_bells
 from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
 from tests.lossy_proxy import lossy_proxy
+from tests.storage.test_postgres_faults import until_it_works
 from tests.storage.test_postgres_nodes import until_it_hears
-from tests.unhurried_postgres import USUAL_WRITER_LIMITS, usual_limits
+from tests.unhurried_postgres import USUAL_SESSION_LIMITS, USUAL_WRITER_LIMITS, usual_limits
 
 ROWS = [f"{number:02}" for number in range(40)]
 
@@ -114,6 +115,34 @@ async def test_while_a_row_is_known_to_be_held_the_writer_hardly_waits_for_any(
         other.rollback()
         assert await stuck == "07"
     await until_patience_is(counters, usual)
+
+
+def settings_of_session(tx: Tx, names: list[str]) -> dict[str, str]:
+    rows = tx.all("select name, current_setting(name) as value from pg_settings")
+    return {row["name"]: row["value"] for row in rows if row["name"] in names}
+
+
+def end_own_session(tx: Tx) -> None:
+    tx.run("select pg_terminate_backend(pg_backend_pid())")
+
+
+async def test_every_session_has_the_limits_of_its_kind(postgres_url: str) -> None:
+    lock, statement, idle = "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"
+    writers, readers, long_readers = USUAL_SESSION_LIMITS
+    assert {lock, statement, idle} <= writers.keys()
+    assert {statement, idle} <= readers.keys()
+    assert idle in long_readers
+    with usual_limits():
+        db = await open_postgres(postgres_url, START)
+        assert await db.read(settings_of_session, [*readers]) == readers
+        assert await db.read_long(settings_of_session, 60.0, [*long_readers]) == long_readers
+        assert (await db.read_long(settings_of_session, 60.0, [statement]))[statement] != "0"
+        assert await db.write(settings_of_session, [*writers]) == writers
+        with pytest.raises(Unavailable):
+            await db.write(end_own_session)
+        await until_it_works(db)
+        assert await db.write(settings_of_session, [*writers]) == writers, "as the session before it"
+        await db.close()
 
 
 async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_holds(
