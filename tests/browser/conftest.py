@@ -4,6 +4,7 @@ While the browser is open, no other test can run a loop.
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -39,6 +40,14 @@ KEEP_NOTICES = """{
 
 def wait_until_live(page: Page) -> None:
     page.evaluate(LIVE, PATIENCE)
+
+
+def wait_for_events(page: Page, found: list[Any], missing: str) -> None:
+    """Until a listener of the page's events has found something."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not found:
+        assert time.monotonic() < deadline, missing
+        page.wait_for_timeout(20)
 
 
 def keep_notices(page: Page) -> None:

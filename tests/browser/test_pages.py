@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from postroom.clock import DAY
-from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
+from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded, wait_for_events
 from tests.browser.house import House, house
 from tests.browser.screenshots import sign_in
 from tests.conftest import settings
@@ -76,8 +76,7 @@ def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House,
     page.on("websocket", lambda socket: sockets.append(socket.url))
     with page.expect_response(re.compile("htmx.*js")):
         page.goto(f"{running.base_url}/app/sessions?again", wait_until="commit")
-    while not late:
-        page.wait_for_timeout(20)
+    wait_for_events(page, late, "the page never asked for its script")
     page.wait_for_timeout(300)  # in which the page would have connected, had it not waited for its script
     assert sockets == []
     late.pop().continue_()
@@ -107,8 +106,8 @@ def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_pag
     held: list[Route] = []
     page.route("**/app/mail?*", lambda route: route.continue_() if held else held.append(route))
     page.evaluate("document.body.dispatchEvent(new CustomEvent('rows'))")
-    while not held:  # this one, or one that news asked for a moment before
-        page.wait_for_timeout(20)
+    # for this event, or for news of a moment before
+    wait_for_events(page, held, "the page never asked for its rows")
     page.evaluate("document.querySelector('#rows').dataset.old = 'yes'")
     page.keyboard.press("j")
     page.keyboard.press("j")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, StorageState, expect
 
-from tests.browser.conftest import PATIENCE
+from tests.browser.conftest import PATIENCE, wait_for_events
 from tests.browser.house import House
 
 pytestmark = pytest.mark.needs("chromium")
@@ -48,8 +48,7 @@ def test_what_is_pushed_is_shown_with_the_page_that_decides_it(
             page.evaluate(REGISTER)
         worker = started.value
         worker.evaluate(KEEP)
-        while not known:
-            page.wait_for_timeout(20)
+        wait_for_events(page, known, "the browser never told of the registered service worker")
         service.send(
             "ServiceWorker.deliverPushMessage",
             {
