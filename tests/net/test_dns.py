@@ -255,7 +255,7 @@ async def test_nameservers_come_from_resolv_conf_when_none_are_given(tmp_path: P
     assert list(Resolver(resolv_conf=str(path))._stub.nameservers) == ["192.0.2.53", "2001:db8::53"]
 
 
-async def test_closing_ends_the_lookups_under_way(server: DnsServer) -> None:
+async def test_closing_ends_the_lookups_under_way_and_later_ones_do_not_begin(server: DnsServer) -> None:
     server.dropped.add("*")
     resolver = asks_once(server)
     waiting = asyncio.create_task(resolver.txt("example.com"))
@@ -265,6 +265,9 @@ async def test_closing_ends_the_lookups_under_way(server: DnsServer) -> None:
     await resolver.close()
     with pytest.raises(DnsTemporary, match="closed"):
         await waiting
+    with pytest.raises(DnsTemporary, match="closed"):
+        await resolver.txt("other.example")
+    assert set(server.queries) == {("example.com", "TXT")}
 
 
 async def test_a_thread_asks_through_the_same_cache(resolver: Resolver, server: DnsServer) -> None:

@@ -113,6 +113,7 @@ class Resolver:
         self._monotonic = monotonic
         self._in_flight: dict[_Key, asyncio.Task[_Answer]] = {}
         self._open_queries = asyncio.Semaphore(_MAX_OPEN_QUERIES)
+        self._is_closed = False
 
     @cached_property
     def _stub(self) -> "dns.asyncresolver.Resolver":
@@ -181,7 +182,8 @@ class Resolver:
         return (await self._ask(name, "MX")).exists
 
     async def close(self) -> None:
-        """Cancels queries under way; their callers get DnsTemporary."""
+        """Cancels queries under way and starts no more: their callers get DnsTemporary."""
+        self._is_closed = True
         tasks = list(self._in_flight.values())
         for task in tasks:
             task.cancel()
@@ -200,6 +202,8 @@ class Resolver:
         """Waits for the query under way for this question, or starts it."""
         task = self._in_flight.get(key)
         if task is None:
+            if self._is_closed:
+                return _failure("the resolver was closed")
             task = asyncio.create_task(self._query(key))
             self._in_flight[key] = task
             task.add_done_callback(lambda _: self._in_flight.pop(key))
