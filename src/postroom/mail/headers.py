@@ -65,15 +65,33 @@ class Block(Struct, frozen=True):
 
 
 def split(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
-    fields: dict[str, list[bytes]] = {}
-    position, count = start, 0
-    while count < max_fields:
+    """Return the header at `start`. Every reader, signer and verifier takes the end of a header from here.
+
+    It ends at the first empty line. It also ends at a line that is no field, unless a field follows that
+    line: the rest is text that somebody wrote without an empty line before it.
+    """
+    raw, fields = with_line_feeds(raw), dict[str, list[bytes]]()
+    position = start
+    for match in each_field(raw, start, max_fields):
+        fields.setdefault(match[1].decode("ascii").lower(), []).append(match[2])
+        position = match.end()
+    return Block(Headers(fields), _body_start(raw, position), _FIELD.match(raw, position) is None)
+
+
+def each_field(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Iterator[re.Match[bytes]]:
+    """Yield the fields of the header at `start`: name and value are the groups of each match."""
+    position = start
+    for count in range(max_fields):
         match = _FIELD.match(raw, position) or _field_after_noise(raw, position, count)
         if match is None:
-            return Block(Headers(fields), _body_start(raw, position), True)
-        fields.setdefault(match[1].decode("ascii").lower(), []).append(match[2])
-        position, count = match.end(), count + 1
-    return Block(Headers(fields), _body_start(raw, position), _FIELD.match(raw, position) is None)
+            return
+        yield match
+        position = match.end()
+
+
+def with_line_feeds(raw: bytes) -> bytes:
+    """Return `raw`; without a single LF, each CR becomes one, as old systems end their lines."""
+    return raw if b"\n" in raw else raw.replace(b"\r", b"\n")
 
 
 def _field_after_noise(raw: bytes, position: int, count: int) -> re.Match[bytes] | None:

@@ -75,8 +75,7 @@ class _Content(Struct, frozen=True):
 
 def parse_mail(raw: bytes) -> ParsedMail:
     """Never raises: `parse_error` says what was left out or could not be read."""
-    if b"\n" not in raw:
-        raw = raw.replace(b"\r", b"\n")
+    raw = headers.with_line_feeds(raw)
     block = headers.split(raw, 0)
     try:
         content = _read_content(raw, block)

@@ -106,13 +106,14 @@ def _head(path: Path) -> bytes:
 def _described(
     path: Path, start: int, length: int, from_line: bytes, beginning: bytes, now: int
 ) -> FiledMail:
-    head = re.split(rb"\r?\n\r?\n", beginning, maxsplit=1)[0]
+    block = headers.split(beginning, 0)
+    head = beginning[: block.body_start]
     line = _FROM_LINE.match(from_line)
     returned = _RETURN_PATH.search(head)
     sender = returned[1] if returned else line[1] if line else b""
     written = _DATE.search(head)
     at = _moment(written[1] if written else b"", now) or _moment(line[2] if line else b"", now) or now
-    message_id = message_id_of(headers.split(head, 0).headers) if len(head) < len(beginning) else ""
+    message_id = message_id_of(block.headers) if len(head) < len(beginning) else ""
     return FiledMail(path, start, length, at, sender.decode("utf-8", "replace"), message_id)
 
 

@@ -8,6 +8,7 @@ from postroom.mail.bounces.notice import (
     RETURNED_TYPES,
     Notice,
     content_of,
+    head_text,
     message_id_in,
     return_paths_in,
     returned_head,
@@ -80,10 +81,7 @@ def _report(notice: Notice, feedback_type: str, fields: dict[str, str]) -> Repor
     original, has_body = _original_part(notice)
     if not original:
         original, has_body = _original_in_text(notice)
-    head = returned_head(notice) or original[:FIELD_LIMIT_BYTES].decode("utf-8", "replace").replace(
-        "\r\n", "\n"
-    )
-    head = head.partition("\n\n")[0]
+    head = returned_head(notice) or head_text(original[:FIELD_LIMIT_BYTES], "utf-8")
     mail_from = clean_address(typed_value(fields.get("original-mail-from", ""))) or None
     paths = dict.fromkeys(path for path in (mail_from, *return_paths_in(head)) if path)
     return Report(

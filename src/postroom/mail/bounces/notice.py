@@ -61,8 +61,7 @@ class Notice(Struct, frozen=True, dict=True):
 
 
 def read_notice(raw: bytes) -> Notice:
-    if b"\n" not in raw:
-        raw = raw.replace(b"\r", b"\n")
+    raw = headers.with_line_feeds(raw)
     block = headers.split(raw, 0)
     root = mime.read(raw, block).root
     senders = address.parse_list(headers.decode_words(block.headers.text("from"))[:2_000])
@@ -130,7 +129,14 @@ def returned_head(notice: Notice) -> str:
     part = notice.first_of(RETURNED_TYPES)
     if part is None:
         return ""
-    return text_of(part).lstrip("\n").partition("\n\n")[0]
+    body = transfer.decode(part.body[:PART_LIMIT_BYTES], part.headers.text("content-transfer-encoding"))
+    return head_text(body.content, part.parameters.get("charset", charset.UNDECLARED))
+
+
+def head_text(original: bytes, label: str) -> str:
+    """The header of a mail as text: it ends where it ends for every other reader."""
+    original = headers.with_line_feeds(original.lstrip(b"\r\n"))
+    return unix_lines(charset.decode(original[: headers.split(original, 0).body_start], label))
 
 
 def has_returned_mail(notice: Notice) -> bool:

@@ -14,6 +14,7 @@ from postroom.mail.proof.dkim_verify import (
     find_key,
     require_algorithm,
     require_body_hash,
+    require_covered,
     require_current,
     require_valid,
     signed_bytes,
@@ -60,6 +61,8 @@ def check_arc(mail: SplitMail, lookup: TimedLookup, now: float) -> ArcVerdict:
     """Checks the whole chain (section 5.2): if one link is broken, nothing counts."""
     if not has_sets(mail):
         return ArcVerdict("none")
+    if not mail.is_sound:
+        return ArcVerdict("fail")
     try:
         sets = collect_sets(mail)
         seals = [_read(each.seal, SEAL, now) for each in sets]
@@ -139,6 +142,7 @@ def _require_chain(seals: list[DkimSignature]) -> None:
 def _require_message(signature: DkimSignature, mail: SplitMail, lookup: TimedLookup) -> None:
     key = find_key(signature, KEY_KINDS[signature.tags["a"]], lookup)
     require_body_hash(signature, mail.body, {})
+    require_covered(signature, mail)
     require_valid(key, decode(signature.tags["b"]), signed_bytes(signature, mail))
 
 

@@ -22,21 +22,20 @@ class SeenProofs(Struct, frozen=True):
 def seal(
     raw: bytes, seen: SeenProofs, *, domain: str, selector: str, key: "dkim.PrivateKey", sealed_at: int
 ) -> bytes:
-    """The three fields to put before `raw`. Empty if no link may be added, as to a broken chain."""
+    """The three fields to put before `raw`. Empty if the chain or the header is broken."""
     mail = split_mail(raw)
-    earlier = _earlier_fields(mail, seen)
+    earlier = _earlier_fields(mail, seen) if mail.is_sound else None
     if earlier is None:
         return b""
     number = len(earlier) // 3 + 1
     results = _results(number, domain, seen)
-    head = raw.partition(b"\r\n\r\n")[0]
     signatures = [
         (b"dkim-signature", field)
-        for field in reversed(dkim.canonical_fields(head).get(b"dkim-signature", []))
+        for field in reversed(dkim.canonical_fields(mail).get(b"dkim-signature", []))
     ]
     message = dkim.write_signature(
         f"ARC-Message-Signature: i={number}",
-        dkim.signed_fields(head) + signatures,
+        dkim.signed_fields(mail) + signatures,
         dkim.body_hash(mail.body),
         domain,
         selector,

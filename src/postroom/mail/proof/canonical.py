@@ -3,10 +3,21 @@
 Every step is linear, even for a body of nothing but spaces.
 """
 
+import re
+
 from msgspec import Struct
+
+from postroom.mail import headers
 
 # Five million tiny fields cost 14 s; no honest header comes near this size.
 _MAX_HEAD_BYTES = 512 * 1024
+# Fields and nothing else. A name is followed by its colon, and no line consists of white space alone: relaxed
+# signatures ignore such a line, and some mail clients end the header there (RFC 5322 section 3.2.2).
+# An mbox line may come first: every reader skips it.
+_SOUND_HEAD = re.compile(
+    rb"(?:From [^\r\n\0]*+\r\n)?+"
+    rb"(?:[!-9;-~]++:[^\r\n\0]*+(?:\r\n[ \t]++[^ \t\r\n\0][^\r\n\0]*+)*+(?:\r\n|\Z))*+(?:\r\n)?+"
+)
 
 
 class Field(Struct, frozen=True):
@@ -21,26 +32,31 @@ class Field(Struct, frozen=True):
 
 
 class SplitMail(Struct, frozen=True):
-    """`is_whole` is false, and there are no fields, if the header is too large to be judged."""
+    """The fields that every reader sees, and the body.
+
+    `is_whole` is false, and there are no fields, if the header is too large to be judged. `is_sound` is
+    false if the header has a line that is no field, so that other programs may read another email.
+    """
 
     fields: tuple[Field, ...]
     body: bytes
     is_whole: bool = True
+    is_sound: bool = True
 
     def named(self, name: str) -> list[Field]:
         return [field for field in self.fields if field.name == name]
 
 
 def split_mail(raw: bytes) -> SplitMail:
-    """Fields and body of any bytes; a line that is no header field is kept under an empty name."""
-    if raw.count(b"\n") != raw.count(b"\r\n"):
-        raw = raw.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    if raw.startswith(b"\r\n"):
-        return SplitMail((), raw[2:])
-    head, _, body = raw.partition(b"\r\n\r\n")
-    if len(head) > _MAX_HEAD_BYTES:
-        return SplitMail((), body, is_whole=False)
-    return SplitMail(tuple(_fields(head)), body)
+    """Return fields and body of any bytes, split where the reader splits them, with all line ends CR LF."""
+    with_lines = headers.with_line_feeds(raw)
+    block = headers.split(with_lines, 0)
+    head, body = _crlf(with_lines[: block.body_start]), _crlf(with_lines[block.body_start :])
+    if not block.is_complete or len(head) > _MAX_HEAD_BYTES:
+        return SplitMail((), body, is_whole=False, is_sound=False)
+    is_ended = not body or head.endswith(b"\r\n\r\n")
+    is_sound = is_ended and with_lines is raw and _SOUND_HEAD.fullmatch(head) is not None
+    return SplitMail(tuple(map(_field, headers.each_field(head, 0))), body, is_sound=is_sound)
 
 
 def simple_field(field: Field) -> bytes:
@@ -65,19 +81,14 @@ def relaxed_body(body: bytes) -> bytes:
     return content + b"\r\n" if content else b""
 
 
-def _fields(head: bytes) -> list[Field]:
-    folded: list[list[bytes]] = []
-    for line in head.split(b"\r\n"):
-        if line[:1] in (b" ", b"\t") and folded:
-            folded[-1].append(line)
-        else:
-            folded.append([line])
-    return [Field(_name(lines[0]), b"\r\n".join(lines)) for lines in folded]
+def _crlf(data: bytes) -> bytes:
+    if data.count(b"\n") == data.count(b"\r\n"):
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 
 
-def _name(line: bytes) -> str:
-    name, colon, _ = line.partition(b":")
-    return name.rstrip(b" \t").lower().decode("latin-1") if colon else ""
+def _field(match: re.Match[bytes]) -> Field:
+    return Field(match[1].decode("ascii").lower(), match[0].removesuffix(b"\r\n"))
 
 
 def _single_spaces(text: bytes) -> bytes:

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
+from postroom.mail.proof.canonical import SplitMail, split_mail
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -91,8 +93,8 @@ def public_record(pem: bytes) -> str:
 def sign(raw: bytes, *, domain: str, keys: "Sequence[tuple[str, PrivateKey]]", signed_at: int) -> bytes:
     """A DKIM-Signature field by each key, to put before `raw`. Domain and selectors are in their DNS form."""
     require_signable(raw, domain, [selector for selector, _ in keys])
-    head, _, body = raw.partition(b"\r\n\r\n")
-    signed, digest = signed_fields(head), body_hash(body)
+    mail = split_mail(raw)
+    signed, digest = signed_fields(mail), body_hash(mail.body)
     return b"".join(
         write_signature("DKIM-Signature: v=1", signed, digest, domain, selector, key, signed_at)
         for selector, key in keys
@@ -159,20 +161,19 @@ def name_list(names: list[bytes]) -> bytes:
     return b":\r\n ".join(b":".join(names[at : at + 3]) for at in range(0, len(names), 3))
 
 
-def signed_fields(head: bytes) -> list[tuple[bytes, bytes]]:
+def signed_fields(mail: SplitMail) -> list[tuple[bytes, bytes]]:
     """Each listed name with its canonical field, the lowest of a name first; an absent field is empty."""
-    fields = canonical_fields(head)
+    fields = canonical_fields(mail)
     if b"from" not in fields:
         raise ValueError("raw: no From field")
     sealed = [(name, field) for name in SEALED for field in (*reversed(fields[name]), b"")]
     return sealed + [(name, field) for name in SIGNED for field in reversed(fields[name])]
 
 
-def canonical_fields(head: bytes) -> dict[bytes, list[bytes]]:
+def canonical_fields(mail: SplitMail) -> dict[bytes, list[bytes]]:
     fields: dict[bytes, list[bytes]] = defaultdict(list)
-    for field in re.split(rb"\r\n(?![ \t])", head):
-        name = field.partition(b":")[0].strip(b" \t").lower()
-        fields[name].append(relaxed_field(field) + b"\r\n")
+    for field in mail.fields:
+        fields[field.name.encode()].append(relaxed_field(field.raw) + b"\r\n")
     return fields
 
 

@@ -25,6 +25,7 @@ from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -102,15 +103,17 @@ def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: i
 
 
 def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
-    """Removes Return-Path and fields that would control our relay, and makes all line ends CR LF."""
-    if not raw.count(b"\r\n") == raw.count(b"\r") == raw.count(b"\n"):
-        raw = _LINE_END.sub(b"\r\n", raw)
+    """Removes Return-Path and fields that would control our relay, and makes all line ends CR LF.
+
+    The header is split first, and a lone CR in a field is dropped as readers do: a line end in its place
+    would move text of the header into the body.
+    """
     mail = split_mail(raw)
     if not mail.is_whole:
         raise NotRedirectable("The header of this mail is too large to be redirected.")
     kept = [
-        field.raw
+        _LONE_RETURN.sub(b"", field.raw)
         for field in mail.fields
         if field.name != "return-path" and not is_steering(field.name, allowed_headers)
     ]
-    return b"\r\n".join((*kept, b"", mail.body))
+    return b"\r\n".join((*kept, b"", _LINE_END.sub(b"\r\n", mail.body)))
