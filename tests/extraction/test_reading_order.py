@@ -1,5 +1,7 @@
 """Words of PDF pages come as they are read: columns one after another, vertical lines from right to left."""
 
+from pathlib import Path
+
 from postroom.extraction.extract import extract
 from tests.extraction.pdf_files import at, cid_font, document, to_unicode
 from tests.samples import samples
@@ -112,3 +114,33 @@ def test_the_upper_row_of_vertical_lines_comes_before_the_lower() -> None:
 def test_letters_on_top_of_each_other_cost_no_more_than_their_number() -> None:
     heap = b"".join(at(40 + number % 7, 700 + number % 5, plain(f"word{number}")) for number in range(2_000))
     assert "word1999" in read(heap)
+
+
+@samples(
+    ("encoding", "ordering", "text"),
+    [
+        ("UniJIS-UCS2-V", "Japan1", UPPER[0]),
+        ("UniGB-UCS2-V", "GB1", "中文文章的内容很长"),
+        ("UniCNS-UCS2-V", "CNS1", "繁體中文文章"),
+        ("UniKS-UCS2-V", "Korea1", "한국어문장"),
+    ],
+)
+def test_vertical_lines_in_a_font_that_neither_file_nor_machine_has_are_read(
+    encoding: str, ordering: str, text: str
+) -> None:
+    shown = b"<%s>" % text.encode("utf-16-be").hex().encode()
+    assert read(at(500, 700, shown), font=cid_font(encoding, ordering)) == text
+
+
+def test_the_fonts_of_the_machine_change_nothing() -> None:
+    """The gaps between the cells are so narrow that wider letters close them."""
+    cells = ((40 + 70 * column, 700 - 14 * row) for row in range(4) for column in range(4))
+    drawing = b"".join(at(left, bottom, plain("Word 0 and more")) for left, bottom in cells)
+    installed = sorted(path.stem for path in Path("/usr/share/fonts").rglob("*.ttf"))[:40]
+    without = read(drawing, font=named("Never-Installed"))
+    assert {name: read(drawing, font=named(name)) for name in installed} == dict.fromkeys(installed, without)
+
+
+def named(font: str) -> bytes:
+    """A font that the file names and does not contain."""
+    return f"<< /Type /Font /Subtype /TrueType /BaseFont /{font} /Encoding /WinAnsiEncoding >>".encode()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from postroom.extraction.formats.outcome import Encrypted
+from postroom.extraction.formats.pdf.pdfium import load_pdfium
 from postroom.extraction.formats.pdf.reading_order import reordered
 from postroom.extraction.formats.pdf.signatures import signature_lines
 from postroom.mail.extraction import MAX_TEXT_CHARS
@@ -27,8 +28,7 @@ Fetch = Callable[[Any, int], int]
 
 
 def pdf_text(content: bytes) -> Iterator[str]:
-    import pypdfium2  # only the extraction child pays for it
-
+    pypdfium2 = load_pdfium()
     document = _opened(pypdfium2, content)
     try:
         document.init_forms()
@@ -53,8 +53,7 @@ def pdf_text(content: bytes) -> Iterator[str]:
 
 def signatures(content: bytes) -> Iterator[str]:
     """For a file whose pages are pictures."""
-    import pypdfium2
-
+    pypdfium2 = load_pdfium()
     document = _opened(pypdfium2, content)
     try:
         yield from signature_lines(pypdfium2.raw, document)
@@ -64,8 +63,7 @@ def signatures(content: bytes) -> Iterator[str]:
 
 def page_pictures(content: bytes) -> Iterator[bytes]:
     """The first pages rendered as portable pixmaps."""
-    import pypdfium2
-
+    pypdfium2 = load_pdfium()
     document = _opened(pypdfium2, content)
     try:
         for number in range(min(len(document), MAX_PICTURED_PAGES)):

@@ -4,6 +4,8 @@ import struct
 import zlib
 from typing import Any
 
+from postroom.extraction.formats.pdf.pdfium import load_pdfium
+
 MAX_SIDE = 800
 PNG_MARK = b"\x89PNG\r\n\x1a\n"
 
@@ -15,9 +17,7 @@ def drawn(document: bytes, largest_scale: float) -> bytes | None:
 
 
 def rendered(document: bytes, largest_scale: float, largest_side: int) -> Any:
-    import pypdfium2  # only the extraction child pays for it
-
-    opened = pypdfium2.PdfDocument(document)
+    opened = load_pdfium().PdfDocument(document)
     try:
         if not len(opened):
             return None
