@@ -156,6 +156,7 @@ async def serving(
             postroom_smtp_sessions=mail_server.sessions,
             postroom_journal_bytes=partial(places.count_bytes, config.data_dir),
             postroom_journal_set_aside=partial(places.count_aside, config.data_dir),
+            postroom_journal_damaged=partial(places.count_damaged, config.data_dir),
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
         run(stack, resources, "pauses", process_metrics.measure_pauses)

@@ -128,6 +128,7 @@ def test_doctor_finds_a_healthy_server(shell: Shell) -> None:
     for name in ("profile", "connection", "key", "clock", "storage", "DNS records", "SMTP port"):
         assert checks[name] == "pass", result.stdout
     assert checks.keys() >= {"disk", "queue"}
+    assert checks["journal"] == "pass"
     assert result.exit_code == 0
     assert "SMTP port" in shell.human("doctor")
 
@@ -177,6 +178,13 @@ def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
         found = findings(peer.url)
     assert found["disk"] == ("fail", "0.1 GB free")
     assert found["queue"] == ("warn", "The oldest delivery has waited 7200 s")
+    assert found["journal"][0] == "warn"
+
+
+def test_doctor_reports_emails_set_aside_and_damage_of_journals(shell: Shell) -> None:
+    with http_peer(Answer(200, b"postroom_journal_set_aside 2.0\npostroom_journal_damaged 1.0\n")) as peer:
+        found = findings(peer.url)
+    assert found["journal"] == ("fail", "2 emails could not be stored, 1 pieces of journals are damaged")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ from postroom.mailbox import documents, messages
 from postroom.storage import segments
 from postroom.storage.database import Tx
 from postroom.storage.segments import SegmentPlace, SegmentWriter
-from postroom.upkeep.verification import journals
-from postroom.upkeep.verification.verify import verify
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.letters import letter
@@ -147,30 +145,6 @@ async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
     async with running_journal(server.resources, again, READER) as journal:
         assert await journal.wait_until_deposited(None)
     assert await db.read(subjects, inbox_id) == ["one", "two", "three", "bad"]
-
-
-@pytest.mark.sqlite_alone
-@pytest.mark.usefixtures("no_others")
-async def test_a_damaged_segment_is_set_aside_and_the_next_one_is_deposited(server: Server) -> None:
-    db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
-    first, _ = put(folder, [arrival(inbox_id, "one"), arrival(inbox_id, "damaged")])
-    put(folder, [arrival(inbox_id, "two")], number=2)
-    path = folder / segments.NAME.format(1)
-    content = bytearray(path.read_bytes())
-    content[first.offset + 20] ^= 1
-    path.write_bytes(content)
-    left = await db.read(places.survey, server.resources.config.data_dir)
-    assert [(each.mails, each.damage) for each in left] == [
-        (2, f"segment {segments.NAME.format(1)} is damaged at {first.offset}")
-    ]
-    found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
-    assert [(each.id, each.what) for each in found] == [(folder.name, left[0].damage)]
-    async with running_journal(server.resources, folder, READER) as journal:
-        assert await journal.wait_until_deposited(None)
-    assert await db.read(subjects, inbox_id) == ["one", "two"]
-    assert places.count_aside(server.resources.config.data_dir) == 1
-    found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
-    assert [each.what for each in found] == ["1 could not be stored"]
 
 
 @pytest.mark.usefixtures("no_others")

@@ -1,72 +1,96 @@
-"""A small file of records that survives a stop or a crash: each is appended and synced by itself."""
+"""A small journal of records that survives a stop or a crash: each is appended and synced by itself."""
 
 import os
 import threading
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from postroom import log
-from postroom.storage.data_folder import sync_folder
+from postroom.storage import segments
+from postroom.storage.data_folder import make_folder, sync_folder
+from postroom.storage.records import FirstFraming, pieces
+from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader, SegmentWriter
 
-HEAD_BYTES = 8  # the length of a record and its checksum
+DAMAGED = "damaged"
 
 
 class Journal:
-    """For what is written rarely. A reader may find a record twice, and must tolerate that."""
+    """For what is written rarely. A reader may find a record twice, and must tolerate that.
+
+    The records are in a folder of segments; earlier versions had one file, which is still read.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._file = path
+        self._folder = path.with_suffix("")
         self._lock = threading.Lock()
+        self._writer: SegmentWriter | None = None
 
     def append(self, record: bytes) -> None:
         """Durable on return."""
         with self._lock:
-            is_new = not self._path.exists()
-            _write(self._path, os.O_APPEND, _framed(record))
-            if is_new:
-                sync_folder(self._path.parent)
+            if self._writer is None:
+                self._writer = self._new_writer()
+            self._writer.append([[record]])
 
     def read(self) -> list[bytes]:
-        try:
-            content = self._path.read_bytes()
-        except FileNotFoundError:
-            return []
-        return list(self._split(content))
+        """Return every whole record. What is damaged or torn is logged, and kept."""
+        return [*self._read_file(), *self._read_segments()]
 
     def rewrite(self, records: Sequence[bytes]) -> None:
         """Replaces all records."""
         with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            behind = SegmentPlace(max(segments.numbers(self._folder), default=0) + 1)
             if records:
-                beside = self._path.with_suffix(".new")
-                _write(beside, os.O_TRUNC, b"".join(map(_framed, records)))
-                beside.replace(self._path)
-                sync_folder(self._path.parent)
-            else:
-                self._path.unlink(missing_ok=True)
+                self._writer = self._new_writer()
+                self._writer.append([[record] for record in records])
+            segments.remove_before(self._folder, behind)
+            self._file.unlink(missing_ok=True)
 
-    def _split(self, content: bytes) -> Iterator[bytes]:
-        """Stops at an incomplete record, left by a crash: nothing behind it can be read."""
-        at = 0
-        while at < len(content):
-            length = int.from_bytes(content[at : at + 4], "big")
-            record = content[at + HEAD_BYTES : at + HEAD_BYTES + length]
-            if content[at : at + HEAD_BYTES + length] != _framed(record):
-                log.get().error("a journal is damaged", file=self._path.name, at=at, bytes=len(content))
+    def _new_writer(self) -> SegmentWriter:
+        if not self._folder.is_dir():
+            make_folder(self._folder)
+            sync_folder(self._folder.parent)
+        return SegmentWriter(self._folder, max(segments.numbers(self._folder), default=0) + 1)
+
+    def _read_segments(self) -> Iterator[bytes]:
+        last = max(segments.numbers(self._folder), default=0)
+        end = SegmentPlace(last, segments.size_of(self._folder, last))
+        reader = SegmentReader(self._folder, SegmentPlace())
+        while True:
+            try:
+                found = reader.next(end)
+            except DamagedSegment as error:
+                self._keep(error)
+                continue
+            if found is None:
+                reader.close()
                 return
-            yield record
-            at += HEAD_BYTES + length
+            yield found.record
 
+    def _keep(self, damage: DamagedSegment) -> None:
+        try:
+            kept = segments.keep_damage(
+                self._folder,
+                damage.start,
+                damage.end,
+                self._folder.with_name(f"{self._folder.name}.{DAMAGED}"),
+            )
+        except OSError as error:
+            log.get().error("a journal is damaged", reason=f"{damage}; its bytes cannot be kept: {error}")
+        else:
+            log.get().error("a journal is damaged", reason=str(damage), kept=str(kept))
 
-def _framed(record: bytes) -> bytes:
-    return len(record).to_bytes(4, "big") + zlib.crc32(record).to_bytes(4, "big") + record
-
-
-def _write(path: Path, how: int, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
-    try:
-        while content:
-            content = content[os.write(descriptor, content) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _read_file(self) -> Iterator[bytes]:
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for piece in pieces(FirstFraming(), file.fileno(), 0, size):
+                if piece.record is None:
+                    log.get().error("a journal is damaged", file=self._file.name, at=piece.start)
+                else:
+                    yield piece.record

@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 from msgspec import Struct
 
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.write_jobs import WriteSession
+from postroom.storage.writing.write_jobs import WriteSession
 
 FIRST = 100  # lower numbers are of versions before 1.0.0, with other tables
 

@@ -1,25 +1,42 @@
-"""Segments: a folder of files of records, appended and synced together, each with its length and checksum.
+"""Segments: a folder of files of records, appended and synced together.
 
-A process that begins to write starts a new segment, so that no record ever follows a torn one.
+A process that begins to write starts a new segment, so that no record ever follows a torn one. The name of a
+segment is its number and the marker of its records (see `records`): no byte inside the file is needed to read
+the others. A name without a marker is of the first format.
 """
 
+import hashlib
 import os
-import struct
-import zlib
-from collections.abc import Iterator, Sequence
+import re
+import secrets
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from postroom import log
 from postroom.storage.data_folder import make_folder, sync_folder
+from postroom.storage.records import (
+    HEAD,
+    MARKER_BYTES,
+    FirstFraming,
+    Framing,
+    MarkedFraming,
+    Record,
+    framed,
+    pieces,
+    read_at,
+)
 
-HEAD = struct.Struct(">II")  # the length of a record and its checksum
 SEGMENT_BYTES = 16 * 1024 * 1024
 PARTS_OF_A_WRITE = 1_000  # the kernel takes 1,024
 NAME = "{:016x}"
+NAME_PATTERN = r"[0-9a-f]{16}(?:-[0-9a-f]{32})?"
 
-Record = Sequence[bytes]  # in parts, so that a large mail is not copied
+_setting_aside = threading.Lock()
+_is_name = re.compile(NAME_PATTERN).fullmatch
 
 
 class SegmentPlace(NamedTuple):
@@ -38,7 +55,7 @@ class FoundRecord(NamedTuple):
 
 
 class DamagedSegment(Exception):
-    """There is no whole record at this position; the rest of its segment is unreadable."""
+    """There is no whole record between these positions."""
 
     def __init__(self, start: SegmentPlace, end: SegmentPlace) -> None:
         super().__init__(f"segment {NAME.format(start.segment)} is damaged at {start.offset}")
@@ -52,6 +69,8 @@ class SegmentWriter:
         self._folder = folder
         self._next = next_segment
         self._file: int | None = None
+        self._marker = b""
+        self._count = 0  # of records in this segment
         self.end = SegmentPlace(next_segment - 1)
 
     def append(self, records: Sequence[Record]) -> list[SegmentPlace]:
@@ -59,7 +78,12 @@ class SegmentWriter:
         if self._file is None or self.end.offset >= SEGMENT_BYTES:
             self._begin_segment()
         assert self._file is not None
-        places, parts = self.end, list(chain.from_iterable(map(_framed, records)))
+        places, marker = self.end, self._marker
+        parts = list(
+            chain.from_iterable(
+                framed(record, marker, number) for number, record in enumerate(records, self._count)
+            )
+        )
         try:
             for start in range(0, len(parts), PARTS_OF_A_WRITE):
                 _write_all(self._file, parts[start : start + PARTS_OF_A_WRITE])
@@ -71,7 +95,7 @@ class SegmentWriter:
         for record in records:
             places = SegmentPlace(places.segment, places.offset + HEAD.size + sum(map(len, record)))
             ends.append(places)
-        self.end = places
+        self.end, self._count = places, self._count + len(records)
         return ends
 
     def close(self) -> None:
@@ -82,7 +106,8 @@ class SegmentWriter:
 
     def _begin_segment(self) -> None:
         self.close()
-        path = self._folder / NAME.format(self._next)
+        self._marker, self._count = secrets.token_bytes(MARKER_BYTES), 0
+        path = self._folder / _name(self._next, self._marker)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.end, self._next = SegmentPlace(self._next), self._next + 1
         try:
@@ -106,6 +131,7 @@ class SegmentReader:
         self._folder = folder
         self._place = place
         self._file: int | None = None
+        self._framing: Framing = FirstFraming()
 
     def next(self, end: SegmentPlace) -> FoundRecord | None:
         """The next record before this end. Raises DamagedSegment, and continues after the damage."""
@@ -126,24 +152,28 @@ class SegmentReader:
     def _read(self, end: SegmentPlace) -> FoundRecord | None:
         """None at the end of the segment."""
         assert self._file is not None
-        start = self._place
-        head = os.pread(self._file, HEAD.size, start.offset)
-        if not head and start.segment < end.segment:
+        start, is_last = self._place, self._place.segment == end.segment
+        limit = os.fstat(self._file).st_size
+        limit = min(limit, end.offset) if is_last else limit
+        if start.offset >= limit and not is_last:
             return None
-        length, checksum = HEAD.unpack(head) if len(head) == HEAD.size else (0, -1)
-        record = os.pread(self._file, length, start.offset + HEAD.size)
-        if not _is_whole(record, length, checksum):
-            self._go_to(SegmentPlace(start.segment + 1))
-            raise DamagedSegment(start, self._place)
-        self._place = SegmentPlace(start.segment, start.offset + HEAD.size + length)
-        return FoundRecord(start, self._place, record)
+        piece = self._framing.step(self._file, start.offset, limit)
+        self._place = SegmentPlace(start.segment, piece.end)
+        if piece.record is not None:
+            return FoundRecord(start, self._place, piece.record)
+        if piece.end >= limit:
+            self._go_to(end if is_last else SegmentPlace(start.segment + 1))
+        raise DamagedSegment(start, self._place)
 
     def _open(self, end: SegmentPlace) -> bool:
         """Opens the segment of the position, or the next existing one."""
-        for number in numbers(self._folder):
+        for number, path in _paths(self._folder).items():
             if self._place.segment <= number <= end.segment:
                 self._place = max(self._place, SegmentPlace(number))
-                self._file = os.open(self._folder / NAME.format(number), os.O_RDONLY | os.O_CLOEXEC)
+                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self._framing = _framing(path)
+                for _ in pieces(self._framing, self._file, 0, self._place.offset):
+                    pass  # it must know the records before the place: a copy of one may follow
                 return True
         return False
 
@@ -154,20 +184,45 @@ class SegmentReader:
 
 def numbers(folder: Path) -> list[int]:
     """Numbers of existing segments, sorted."""
-    return sorted(int(path.name, 16) for path in folder.glob("[0-9a-f]" * 16))
+    return list(_paths(folder))
+
+
+def path_of(folder: Path, number: int) -> Path:
+    """Raises FileNotFoundError."""
+    try:
+        return _paths(folder)[number]
+    except KeyError:
+        raise FileNotFoundError(f"{folder} has no segment {NAME.format(number)}") from None
+
+
+def _paths(folder: Path) -> dict[int, Path]:
+    """By number, sorted."""
+    found = (path for path in folder.glob("*") if _is_name(path.name))
+    return {int(path.name[:16], 16): path for path in sorted(found)}
+
+
+def _name(number: int, marker: bytes) -> str:
+    return f"{NAME.format(number)}-{marker.hex()}"
+
+
+def _framing(path: Path) -> Framing:
+    marker = path.name[17:]
+    return MarkedFraming(bytes.fromhex(marker)) if marker else FirstFraming()
 
 
 def prepare(folder: Path, reached: SegmentPlace) -> SegmentPlace:
-    """Called before writing and reading: cuts off a torn end, and returns the place after the last record."""
+    """Called before writing and reading: cuts off a torn end, and returns the place after the last record.
+
+    Damage stays where it is, for the reader to report.
+    """
     _make_durably(folder)
     remove_before(folder, reached)
-    found = numbers(folder)
+    found = _paths(folder)
     if not found:
         return reached
-    last = found[-1]
+    last = max(found)
     start = max(reached, SegmentPlace(last))
-    size = _cut_torn_end(folder / NAME.format(last), start.offset)
-    return SegmentPlace(last, size)
+    return SegmentPlace(last, _cut_torn_end(found[last], start.offset))
 
 
 def _make_durably(folder: Path) -> None:
@@ -180,49 +235,47 @@ def _make_durably(folder: Path) -> None:
 
 
 def _cut_torn_end(path: Path, start: int) -> int:
-    """A crash left it, and it was never confirmed as stored. Returns the remaining size."""
+    """Cuts a beginning of a record that nobody confirmed, left by a crash. Returns the remaining size."""
+    framing = _framing(path)
     with path.open("rb+") as file:
         size = os.fstat(file.fileno()).st_size
-        end = max(_whole_records(file.fileno(), start), default=start)
-        if end < size:
-            file.truncate(end)
-            os.fsync(file.fileno())
-    return min(end, size)
-
-
-def _whole_records(file: int, offset: int) -> Iterator[int]:
-    """Where each record ends, up to the first incomplete one."""
-    while len(head := os.pread(file, HEAD.size, offset)) == HEAD.size:
-        length, checksum = HEAD.unpack(head)
-        record = os.pread(file, length, offset + HEAD.size)
-        if not _is_whole(record, length, checksum):
-            return
-        offset += HEAD.size + length
-        yield offset
-
-
-def _is_whole(record: bytes, length: int, checksum: int) -> bool:
-    """A file system may leave zeros where nothing was written: these are no empty record."""
-    return len(record) == length > 0 and zlib.crc32(record) == checksum
+        last = None
+        for piece in pieces(framing, file.fileno(), 0, size):
+            last = piece
+        if last is None or last.record is not None or last.start < start:
+            return size
+        if not framing.is_torn(read_at(file.fileno(), size - last.start, last.start)):
+            return size
+        file.truncate(last.start)
+        os.fsync(file.fileno())
+        log.get().info("a torn end of a journal was cut off", segment=path.name[:16], bytes=size - last.start)
+        return last.start
 
 
 def remove_before(folder: Path, place: SegmentPlace, *, with_own: bool = False) -> None:
     """Removes segments that end before the position; with `with_own` also its own, if nobody writes there."""
-    for number in numbers(folder):
+    for number, path in _paths(folder).items():
         if number < place.segment or (with_own and number == place.segment):
-            (folder / NAME.format(number)).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def bytes_between(folder: Path, start: SegmentPlace, end: SegmentPlace) -> int:
     """About how many bytes there are to read."""
-    sizes = {number: size_of(folder, number) for number in numbers(folder)}
+    sizes = {number: _size(path) for number, path in _paths(folder).items()}
     between = sum(size for number, size in sizes.items() if start.segment <= number <= end.segment)
     return max(0, between - (start.offset if start.segment in sizes else 0))
 
 
 def size_of(folder: Path, number: int) -> int:
-    path = folder / NAME.format(number)
-    return path.stat().st_size if path.exists() else 0
+    path = _paths(folder).get(number)
+    return 0 if path is None else _size(path)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # deposited and removed meanwhile
+        return 0
 
 
 def has_more(folder: Path, place: SegmentPlace) -> bool:
@@ -230,27 +283,56 @@ def has_more(folder: Path, place: SegmentPlace) -> bool:
     return bytes_between(folder, place, SegmentPlace(1 << 60)) > 0
 
 
-def copy_out(folder: Path, start: SegmentPlace, end: SegmentPlace, target: Path) -> None:
-    """Copies what is between two positions into another folder, as a segment. Durable on return."""
-    _make_durably(target)
-    content = (folder / NAME.format(start.segment)).read_bytes()
-    piece = content[start.offset : end.offset if end.segment == start.segment else None]
-    path = target / NAME.format(max(numbers(target), default=0) + 1)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def set_aside(folder: Path, start: SegmentPlace, target: Path) -> None:
+    """Copies the record at a position into another folder, as a segment. Durable on return.
+
+    A second call changes nothing: the marker of the copy tells where it is from.
+    """
+    path = path_of(folder, start.segment)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _write_all(file, [piece])
+        record = _framing(path).step(file, start.offset, os.fstat(file).st_size).record
+    finally:
+        os.close(file)
+    if record is None:
+        raise DamagedSegment(start, start)
+    origin = hashlib.blake2b(f"{folder.name}/{path.name}/{start.offset}/".encode(), digest_size=MARKER_BYTES)
+    origin.update(record)
+    marker = origin.digest()
+    with _setting_aside:
+        _make_durably(target)
+        there = _paths(target)
+        if not any(each.name.endswith(marker.hex()) for each in there.values()):
+            name = _name(max(there, default=0) + 1, marker)
+            _write_file(target / name, b"".join(framed([record], marker, 0)))
+
+
+def keep_damage(folder: Path, start: SegmentPlace, end: SegmentPlace, target: Path) -> Path:
+    """Copies the bytes between two positions into a file of another folder. Durable on return."""
+    path = path_of(folder, start.segment)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        until = end.offset if end.segment == start.segment else os.fstat(file).st_size
+        content = read_at(file, until - start.offset, start.offset)
+    finally:
+        os.close(file)
+    _make_durably(target)
+    kept = target / f"{folder.name}.{NAME.format(start.segment)}.{start.offset}"
+    _write_file(kept, content)
+    return kept
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Appears whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        _write_all(file, [content])
         os.fsync(file)
     finally:
         os.close(file)
-    sync_folder(target)
-
-
-def _framed(record: Record) -> Iterator[bytes]:
-    checksum = 0
-    for part in record:
-        checksum = zlib.crc32(part, checksum)
-    yield HEAD.pack(sum(map(len, record)), checksum)
-    yield from record
+    part.replace(path)
+    sync_folder(path.parent)
 
 
 def _write_all(file: int, parts: Sequence[bytes]) -> None:

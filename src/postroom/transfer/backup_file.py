@@ -22,13 +22,16 @@ from postroom.storage.blobs import Blobs, DamagedBlob
 from postroom.storage.data_folder import make_folder, sync_folder
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy
+from postroom.storage.segments import NAME_PATTERN
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, BLOBS, TLS, JOURNAL = "database/", "blobs/", "tls/", "journal/"
 TLS_FILES = ("certificate.pem", "key.pem")
 CHUNK_BYTES = 1 << 20
-_JOURNAL_NAME = re.compile(r"journal/[a-z0-9-]{1,64}/[0-9a-f]{16}")
+_JOURNAL_NAME = re.compile(
+    rf"journal/(?:[a-z0-9-]{{1,64}}/{NAME_PATTERN}|damaged/[a-z0-9-]{{1,64}}\.[0-9a-f]{{16}}\.[0-9]{{1,18}})"
+)
 Tell = Callable[[int], None]
 
 
@@ -97,6 +100,8 @@ def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
     """By folder and name of each segment. A segment that disappears meanwhile was deposited."""
     copies: dict[str, Path] = {}
     for segment in sorted(journal.glob("*/*")):
+        if not _is_known(f"{JOURNAL}{segment.parent.name}/{segment.name}"):
+            continue  # a file that is not complete yet
         copy = scratch / f"segment-{len(copies)}"
         with suppress(FileNotFoundError):
             shutil.copyfile(segment, copy)

@@ -235,6 +235,22 @@ def check_queue(client: Client, settings: Settings) -> Finding:
     return Finding("queue", verdict, f"The oldest delivery has waited {age:.0f} s", step)
 
 
+def check_journal(client: Client, settings: Settings) -> Finding:
+    """Email that was accepted, and is in no inbox."""
+    aside = _gauge(client, "postroom_journal_set_aside")
+    damaged = _gauge(client, "postroom_journal_damaged")
+    if aside is None or damaged is None:
+        return Finding("journal", "warn", "The server does not report the state of its journal.")
+    if not aside and not damaged:
+        return Finding("journal", "pass", "Every accepted email was stored.")
+    return Finding(
+        "journal",
+        "fail",
+        f"{aside:.0f} emails could not be stored, {damaged:.0f} pieces of journals are damaged",
+        "See which, on the server's machine: postroom verify",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """A port where a server greets (RFC 5321, section 3.1), or begins with TLS (RFC 8314)."""
@@ -319,5 +335,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     (WAYS, check_ways),
     ("disk", check_disk),
     ("queue", check_queue),
+    ("journal", check_journal),
     ("search", check_search),
 )

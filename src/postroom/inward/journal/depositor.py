@@ -20,7 +20,7 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage import segments
 from postroom.storage.database import Tx
-from postroom.storage.segments import SegmentPlace
+from postroom.storage.segments import DamagedSegment, SegmentPlace
 
 BATCH = 100
 # A commit writes the last page of every tree. So where more than a few came together, mails wait for others,
@@ -116,25 +116,40 @@ class Depositor:
 
     async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
         """Returns False if the place cannot be noted either: then the mail is not to blame."""
-        start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
-        aside = self.folder.parent / places.ASIDE
+        end = SegmentPlace(*mail.end)
         try:
-            await pools.FILES.run(segments.copy_out, self.folder, start, end, aside)
+            kept = await pools.FILES.run(keep_unstored, self.folder, mail)
             await self._resources.db.write(places.note, self.folder.name, end)
         except Exception as second:
             await self._hold(second)
             return False
-        log.get().error(
-            "a mail could not be stored and was set aside",
-            folder=str(aside),
-            reason=f"{type(error).__name__}: {error}"[:500],
-        )
+        if kept.name == places.ASIDE:
+            reason = f"{type(error).__name__}: {error}"[:500]
+            log.get().error("a mail could not be stored and was set aside", folder=str(kept), reason=reason)
+        else:
+            log.get().error(
+                "a journal is damaged: whole emails around it are stored", reason=mail.failure, kept=str(kept)
+            )
         return True
 
     def _reach(self, place: SegmentPlace) -> None:
         self.place = place
         self._resources.loops.works("journal")
         self.tell(Reached(place))
+
+
+def keep_unstored(folder: Path, mail: Journaled) -> Path:
+    """Return the folder of mails set aside, or the new file if the bytes are damaged."""
+    start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
+    if not mail.is_damage:
+        aside = folder.parent / places.ASIDE
+        try:
+            segments.set_aside(folder, start, aside)
+        except DamagedSegment:  # since it was read
+            pass
+        else:
+            return aside
+    return segments.keep_damage(folder, start, end, folder.parent / places.DAMAGED)
 
 
 def gather_seconds(last_batch: int) -> float:

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom.inward.mails import Arrival, Origin, ReadMail
-from postroom.storage.segments import Record
+from postroom.storage.records import Record
 
 LENGTH_BYTES = 4
 
@@ -12,12 +12,16 @@ _origin = msgspec.msgpack.Decoder(Origin)
 
 
 class Journaled(Struct, frozen=True, tag=True, array_like=True):
-    """A mail read from a journal, or why it could not be read; with its place and the next one's."""
+    """A mail read from a journal, or why it could not be read; with its place and the next one's.
+
+    `is_damage`: there is no whole record between the two, only damaged bytes.
+    """
 
     start: tuple[int, int]
     end: tuple[int, int]
     read: ReadMail | None
     failure: str = ""
+    is_damage: bool = False
 
 
 class Reached(Struct, frozen=True, tag=True, array_like=True):

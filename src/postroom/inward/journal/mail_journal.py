@@ -18,10 +18,10 @@ from postroom.inward.mails import Arrival
 from postroom.inward.receive import Reader
 from postroom.processes.pools import Pool
 from postroom.storage import segments
+from postroom.storage.records import Record
 from postroom.storage.segments import (
     DamagedSegment,
     FoundRecord,
-    Record,
     SegmentPlace,
     SegmentReader,
     SegmentWriter,
@@ -221,7 +221,7 @@ class MailJournal:
         try:
             return self._segments.next(self._end)
         except DamagedSegment as error:
-            return Journaled(error.start, error.end, None, str(error))
+            return Journaled(error.start, error.end, None, str(error), is_damage=True)
 
     async def _read(self, found: FoundRecord) -> Journaled:
         self._ahead.append((found.end, len(found.record)))

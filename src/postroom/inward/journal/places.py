@@ -12,6 +12,7 @@ from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReade
 
 FOLDER = "journal"
 ASIDE = "aside"  # mails that could not be stored, one segment each
+DAMAGED = "damaged"  # bytes of segments in which there is no whole mail, a file for each piece
 
 
 def find(tx: Tx, journal: str) -> SegmentPlace:
@@ -45,11 +46,15 @@ def others(data_dir: Path, used: Sequence[Path]) -> list[Path]:
     """Journals that nobody writes any more: there were more workers before, or mails are to be retried."""
     folder = data_dir / FOLDER
     found = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    return [path for path in found if path.name != ASIDE and path not in used]
+    return [path for path in found if path.name not in (ASIDE, DAMAGED) and path not in used]
 
 
 def count_aside(data_dir: Path) -> int:
     return len(segments.numbers(data_dir / FOLDER / ASIDE))
+
+
+def count_damaged(data_dir: Path) -> int:
+    return sum(path.suffix != ".part" for path in (data_dir / FOLDER / DAMAGED).glob("*"))
 
 
 def count_bytes(data_dir: Path) -> int:

@@ -1,10 +1,10 @@
-"""Checks the journals: whether segments can be read to their end, and whether mails were set aside."""
+"""Checks the journals: whether their records are whole, and whether mails or damaged bytes were set aside."""
 
 from postroom.inward.journal import places
 from postroom.resources import Resources, Tx
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, Page, StoredPart
 
-NAME, ASIDE = "journal", "mails set aside"
+NAME, ASIDE, DAMAGED = "journal", "mails set aside", "damaged journals"
 
 
 async def look(resources: Resources, after: str) -> Page:
@@ -14,6 +14,9 @@ async def look(resources: Resources, after: str) -> Page:
     found = [Finding(NAME, each.journal, each.damage) for each in left if each.damage]
     if count := places.count_aside(data_dir):
         found.append(Finding(ASIDE, places.ASIDE, f"{count} could not be stored"))
+    if count := places.count_damaged(data_dir):
+        what = f"{count} damaged pieces of journals are kept; mails in them are lost"
+        found.append(Finding(DAMAGED, places.DAMAGED, what))
     return Page(found, sum(each.mails for each in left), None)
 
 

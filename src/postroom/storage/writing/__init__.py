@@ -1,0 +1,1 @@
+"""Writes that share a commit, and those that wait for a lock."""
