@@ -4,7 +4,12 @@ import pytest
 
 from postroom.errors import BadRequest
 from postroom.mail.address import Address
-from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS, read_addresses, read_reply_to
+from postroom.web.interface.bodies.address_fields import (
+    LIST_LIMIT_CHARACTERS,
+    LIST_LIMIT_ENTRIES,
+    read_addresses,
+    read_reply_to,
+)
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
@@ -62,6 +67,8 @@ def test_what_cannot_be_read_is_refused_with_the_field_and_the_reason(
 
 
 def test_a_list_of_nothing_but_commas_names_nobody() -> None:
-    assert read_addresses("to", "," * LIST_LIMIT_CHARACTERS) == ()
+    assert read_addresses("to", "," * (LIST_LIMIT_ENTRIES - 1)) == ()
+    with pytest.raises(BadRequest, match="1000 entries"):
+        read_addresses("to", "," * LIST_LIMIT_CHARACTERS)
     with pytest.raises(BadRequest):
         read_reply_to(",,")

@@ -62,16 +62,17 @@ class PostIntake:
         except BrokenPost as error:
             await self._note_failure(connection, str(error))
             raise BadRequest(str(error)) from None
-        if await self._is_known(connection, posted, post):
+        content_hash = await pools.READING.run(post.content_hash)
+        if await self._is_known(connection, posted, content_hash):
             return
         await self._follow(connection, posted)
-        await self._resources.db.write(note_post, connection, posted.post_id, post.content_hash, post.now)
+        await self._resources.db.write(note_post, connection, posted.post_id, content_hash, post.now)
 
     async def _read(self, connection: Connection, post: Post) -> Posted:
         key = str(connection.hidden.get("signingKey", ""))
         if connection.provider != "ses":
             return await pools.READING.run(_READERS[connection.provider], post, key)
-        certificate = key.encode() or await self._certificate(certificate_url(post))
+        certificate = key.encode() or await self._certificate(await pools.READING.run(certificate_url, post))
         posted = await pools.READING.run(read_ses, post, certificate)
         if connection.settings.get("topic", posted.topic) != posted.topic:
             raise ForgedPost("The post is from another topic than the confirmed one.")
@@ -93,9 +94,9 @@ class PostIntake:
             raise Unavailable(f"The service answered {answer.status} when it was asked.", retry_after=60)
         return answer.body
 
-    async def _is_known(self, connection: Connection, posted: Posted, post: Post) -> bool:
+    async def _is_known(self, connection: Connection, posted: Posted, content_hash: str) -> bool:
         known = await self._resources.db.read(find_post, connection.id, posted.post_id)
-        if known not in (None, post.content_hash):
+        if known not in (None, content_hash):
             raise InvalidSignature("This post was already used with other content. Sign each post again.")
         return known is not None
 
@@ -118,7 +119,7 @@ class PostIntake:
         key = {"Authorization": f"Bearer {connection.hidden.get('apiKey', '')}"}
         answer = await self._fetch(f"{api_url}/emails/receiving/{email_id}", key, 8 * 1024 * 1024)
         try:
-            url = download_url(answer)
+            url = await pools.READING.run(download_url, answer)
         except BrokenPost as error:
             raise Unavailable(str(error), retry_after=60) from None
         return await self._fetch(url, {}, MAX_POST_BYTES)

@@ -28,7 +28,7 @@ from postroom.resources import Resources
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
 from postroom.web.requests.collected_use import ToolUse
-from postroom.web.requests.request_body import read_bytes
+from postroom.web.requests.request_body import read_bytes, require_bounded
 
 if TYPE_CHECKING:
     import httpx2
@@ -102,7 +102,7 @@ class McpDoor:
         require_post(request)
         require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
-        require_few_parts(body)
+        await require_readable(body)
         server = await self._load(caller, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
         self.tool_use.note(caller, body, bytes(response.body), self._resources.now())
@@ -187,10 +187,18 @@ def require_post(request: Request) -> None:
         )
 
 
+async def require_readable(body: bytes) -> None:
+    if len(body) > SMALL_BODY_BYTES:
+        await pools.COMPOSING.run(require_bounded, body)
+    else:
+        require_bounded(body)
+    require_few_parts(body)
+
+
 def require_few_parts(body: bytes) -> None:
     """The library parses it in the event loop: long texts and files cost little there, many values much.
 
-    Each value but the first has a separator before it, and counting those takes a millisecond at most.
+    It also decodes texts that look like JSON, so separators in texts count too.
     """
     if len(body) <= SMALL_BODY_BYTES:
         return

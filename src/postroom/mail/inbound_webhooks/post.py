@@ -10,6 +10,7 @@ from msgspec import Struct
 from postroom.clock import SECOND
 from postroom.mail.bounces.json_notices import read_notice
 from postroom.mail.bounces.report import Report
+from postroom.mail.reading_cost import find_json_excess
 
 UNKNOWN_PEER = "unknown"  # not "", which is mail that never left this server
 
@@ -30,7 +31,6 @@ class Post(Struct, frozen=True):
     body: bytes
     now: int
 
-    @property
     def content_hash(self) -> str:
         return hashlib.sha256(self.body).hexdigest()
 
@@ -83,8 +83,13 @@ def read_object(raw: bytes | str, what: str = "The body") -> dict[str, Any]:
 
 
 def read_document(raw: bytes | str, what: str = "The body") -> Any:
+    """`raw` in UTF-8: what counts its values reads nothing else."""
+    written = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
+    excess = find_json_excess(written)
+    if excess is not None:
+        raise BrokenPost(f"{what} {excess}. Have the service post fewer events at once.")
     try:
-        return json.loads(raw)
+        return json.loads(written.decode("utf-8-sig", "surrogatepass"))
     except (ValueError, RecursionError):
         raise BrokenPost(f"{what} is not JSON. Is the URL set at the right service?") from None
 

@@ -15,6 +15,7 @@ from postroom.events import event_log as log
 from postroom.events.event_log import Event
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import events, names, showing
+from postroom.web.requests.request_body import require_bounded
 from postroom.web.streams.hub import Hub, Retold
 from postroom.web.streams.stream import Stream
 from postroom.web.streams.websocket import FLOOD_REASON, TOO_MANY_MESSAGES, text_frame
@@ -111,6 +112,7 @@ def leave(hub: Hub, subscriber: Subscriber | None) -> None:
 
 async def hear(resources: Resources, stream: Stream, text: str | None) -> Listening | None:
     try:
+        require_bounded((text or "").encode())
         asked = msgspec.json.decode(text or "", type=Subscribe)
         wanted = await resources.db.read(subscribe, stream.caller, asked)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, ApiError) as error:

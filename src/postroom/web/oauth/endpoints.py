@@ -10,12 +10,12 @@ from starlette.responses import RedirectResponse, Response
 from postroom.accounts.people import device_codes
 from postroom.clock import SECOND
 from postroom.config import Config
-from postroom.errors import MethodNotAllowed, OauthError, UnsupportedMediaType
+from postroom.errors import BadRequest, MethodNotAllowed, OauthError, UnsupportedMediaType
 from postroom.operations.people import oauth_programs
 from postroom.operations.people.oauth_programs import Asked
 from postroom.resources import Resources
 from postroom.web.requests.authentication import client_address
-from postroom.web.requests.request_body import read_bytes
+from postroom.web.requests.request_body import read_bytes, require_bounded
 
 BODY_LIMIT_BYTES = 64 * 1024
 WELL_KNOWN = "/.well-known/oauth-authorization-server"
@@ -110,7 +110,11 @@ def describe_resource(resource: str, config: Config) -> dict[str, object]:
 
 async def register(resources: Resources, request: Request) -> Response:
     try:
-        body: Any = msgspec.json.decode(await read_bytes(request, BODY_LIMIT_BYTES))
+        raw = await read_bytes(request, BODY_LIMIT_BYTES)
+        require_bounded(raw)
+        body: Any = msgspec.json.decode(raw)
+    except BadRequest as error:
+        raise OauthError(error.message, oauth="invalid_client_metadata") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OauthError("The body must be JSON.", oauth="invalid_client_metadata") from None
     address, now = client_address(request), resources.now()

@@ -19,6 +19,7 @@ from postroom.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
+from postroom.mail.reading_cost import find_json_excess
 from postroom.processes import pools
 from postroom.web import boundaries
 
@@ -124,6 +125,7 @@ async def read_optional(request: Request, kind: type[Struct]) -> Any:
 
 
 def decode(raw: bytes, kind: type[Struct]) -> Any:
+    require_bounded(raw)
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
@@ -132,6 +134,13 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
         raise BadRequest("The body is not valid JSON.") from None
     except RecursionError:
         raise BadRequest("The JSON is nested too deeply.") from None
+
+
+def require_bounded(raw: bytes) -> None:
+    """Raise BadRequest if the JSON has too many values or nests too deeply."""
+    excess = find_json_excess(raw)
+    if excess is not None:
+        raise BadRequest(f"The JSON {excess}.")
 
 
 def is_small(request: Request) -> bool:

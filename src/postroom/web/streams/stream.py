@@ -22,7 +22,7 @@ from postroom.mailbox import inboxes
 from postroom.operations.audit_log import note_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
-from postroom.web.requests.request_body import check_boundaries, require_short_query
+from postroom.web.requests.request_body import check_boundaries, require_bounded, require_short_query
 from postroom.web.streams.hub import Hub, Hubs, Retold
 from postroom.web.streams.websocket import (
     BROKEN,
@@ -217,8 +217,9 @@ class Streams:
             await stream.say_error("Send JSON as text, not as a binary frame.")
             return
         try:
+            require_bounded(text.encode())
             message = msgspec.json.decode(text, type=ClientMessage)
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        except (BadRequest, msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
             await stream.say_error(f"This message could not be read: {str(error)[:200]}")
             return
         if message.type == "ping":

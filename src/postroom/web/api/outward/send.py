@@ -10,7 +10,7 @@ from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.web.api.outward.templates import order_from_template
 from postroom.web.call import Call
-from postroom.web.interface.bodies.address_fields import read_addresses
+from postroom.web.interface.bodies.address_fields import read_long_list
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
 from postroom.web.interface.shapes import answer_shapes
@@ -32,7 +32,7 @@ async def respond_to_invitation(
 
 async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> answer_shapes.RawReceipt:
     """Redirect a mail unchanged, still from its author"""
-    key, to = require_idempotency_key(call.request), read_addresses("to", body.to)
+    key, to = require_idempotency_key(call.request), await read_long_list("to", body.to)
     if not to:
         raise BadRequest("to has no recipient.", field="to")
     return to_response(await redirect_mail(call.resources, call.caller, message_id, to, key))

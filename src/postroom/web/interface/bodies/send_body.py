@@ -19,6 +19,8 @@ from postroom.queue import idempotency
 from postroom.web.interface.bodies.address_fields import (
     LIST_LIMIT_CHARACTERS,
     LIST_LIMIT_ENTRIES,
+    SMALL_LISTS_CHARACTERS,
+    characters,
     read_addresses,
     read_reply_to,
 )
@@ -36,7 +38,6 @@ UNDO_SECONDS_LIMIT = 120
 FIELDS_LIMIT = 50
 FIELD_LIMIT = 10_000
 SMALL_TEXT_CHARACTERS = 64 * 1024
-SMALL_LISTS_CHARACTERS = 500
 
 AddressList = Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]
 Addresses = Annotated[
@@ -210,9 +211,9 @@ def is_small(body: SendBody) -> bool:
     """Whether it is read in less than a millisecond, whatever it contains."""
     if body.attachments or len(body.body or "") + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
         return False
-    lists = (body.to, body.cc, body.bcc, body.reply_to or "")
-    texts = [each if isinstance(each, str) else ",".join(each) for each in lists]
-    return sum(map(len, texts)) <= SMALL_LISTS_CHARACTERS
+    invited = body.calendar.attendees if body.calendar is not None else ""
+    lists = (body.to, body.cc, body.bcc, body.reply_to or "", invited)
+    return sum(map(characters, lists)) <= SMALL_LISTS_CHARACTERS
 
 
 def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:

@@ -14,7 +14,8 @@ from starlette.types import Message, Receive
 
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout, UnsupportedMediaType
 from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
-from postroom.web.requests.request_body import explain, header, read_json
+from postroom.processes import pools
+from postroom.web.requests.request_body import explain, header, read_json, require_bounded
 
 T = TypeVar("T", bound=Struct)
 
@@ -65,7 +66,7 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
         ) as form:
             files = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
             require_files_fit(file.size or 0 for file in files)
-            return to_body(form, [await read_file(file) for file in files], kind)
+            return await pools.COMPOSING.run(to_body, form, [await read_file(file) for file in files], kind)
     except MultiPartException as error:
         raise BadRequest(f"The form could not be read: {error.message}") from None
 
@@ -121,6 +122,8 @@ def read_values(name: str, values: list[str]) -> Any:
     if name not in OBJECTS:
         return values[-1]
     try:
-        return msgspec.json.decode(values[-1], type=OBJECTS[name])
+        raw = values[-1].encode()
+        require_bounded(raw)
+        return msgspec.json.decode(raw, type=OBJECTS[name])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         raise BadRequest(f"{name} must be a JSON object.", field=name) from None
