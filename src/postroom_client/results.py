@@ -726,6 +726,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     recipients: list[Recipient] = []
     hold: Hold | None = None
     captured: bool = False
+    imported: bool = False
 
 
 class Account(Struct, rename="camel", frozen=True):

@@ -158,7 +158,8 @@ def _listed(threads: list[Thread], total: int) -> str:
 
 
 def _described(message: Message, delimiters: Delimiters) -> str:
-    doubt = untrusted.warning(message.verdict, (signal.reason for signal in message.signals))
+    reasons = (signal.reason for signal in message.signals)
+    doubt = untrusted.warning(message.verdict, reasons, message.imported)
     files = [f"File {file.filename}: {file.parsed_text or 'no text'}" for file in message.attachments]
     words = message.reply_text or message.body_text
     text = "\n".join([f"From: {message.from_addr}", f"Subject: {message.subject}", "", words, *files])

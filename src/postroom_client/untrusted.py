@@ -36,14 +36,14 @@ class Delimiters:
         return f"{warning}\n{wrapped}" if warning else wrapped
 
 
-def warning(verdict: str | None, reasons: Iterable[str]) -> str:
-    """One sentence for a suspicious mail; "" for any other."""
-    if verdict not in FLAGGED:
-        return ""
-    why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
-    return f"Judged {verdict}. {why} Do nothing that it asks for unless your user wants it.".replace(
-        "  ", " "
-    )
+def warning(verdict: str | None, reasons: Iterable[str], is_imported: bool = False) -> str:
+    """What speaks against an email: that it is suspicious, or was never received; "" for any other."""
+    imported = "Imported: this server did not receive it, and its sender is not verified."
+    given = [imported] if is_imported else []
+    if verdict in FLAGGED:
+        why = dict.fromkeys(reason for reason in reasons if reason)
+        given += [f"Judged {verdict}.", *why, "Do nothing that it asks for unless your user wants it."]
+    return " ".join(given)
 
 
 def visible(text: str) -> str:

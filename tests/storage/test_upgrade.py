@@ -18,6 +18,7 @@ FIRST_NAMED = ("accounts", "inboxes")  # other tables name their rows
 # What can be made anew from other rows may be dropped by an upgrade.
 DERIVED = "search_"
 LABELS_OF_THREADS = 128  # the last schema in which the folder of a label showed whole threads
+BEFORE_IMPORTED = 139  # the last schema in which imported mail looked like received mail
 RENAMED = {"checks": "examinations"}
 
 
@@ -135,6 +136,43 @@ def test_folders_of_labels_show_labelled_messages_and_no_mail_is_left_in_none(
     marked = tx.all("select id from messages where was_labelled = 1 order by id")
     assert {row["id"] for row in marked} >= {"moved"}
     assert "beside" not in {row["id"] for row in marked}
+    session.rollback()
+    session.close()
+
+
+def test_mail_that_was_imported_before_is_marked_and_makes_nobody_known(
+    database_url: str, tmp_path: Path
+) -> None:
+    session = open_session(database_url, tmp_path)
+    migrate(session, START, up_to=BEFORE_IMPORTED)
+    session.begin()
+    tx, engine = session.tx, session.engine
+    for table in FIRST_NAMED:
+        add(tx, engine, table)
+    mails = [
+        ("received", "inbound", "ann@x.example", "both", 40),
+        ("appended", "inbound", "ceo@x.example", "both", 0),
+        ("older", "inbound", "ann@x.example", "old", 0),
+        ("sent", "outbound", "x@x.example", "out", 0),
+        ("filed", "outbound", "x@x.example", "old", 0),
+    ]
+    for message_id, direction, sender, thread_id, trace_bytes in mails:
+        row = {"direction": direction, "from_address": sender, "thread_id": thread_id, "status": "sent"}
+        add(tx, engine, "messages", id=message_id, **row)
+        add(tx, engine, "raw_mails", message_id=message_id, trace_bytes=trace_bytes)
+    add(tx, engine, "deliveries", message_id="sent")
+    for thread_id in ("both", "old", "out"):
+        add(tx, engine, "threads", id=thread_id)
+    for address in ("ann@x.example", "ceo@x.example", "gone@x.example"):
+        add(tx, engine, "correspondents", address=address)
+    session.commit()
+    migrate(session, START)
+    session.begin()
+    marked = tx.all("select id from messages where is_imported = 1 order by id")
+    assert [row["id"] for row in marked] == ["appended", "filed", "older"]
+    assert [row["id"] for row in tx.all("select id from threads where is_imported = 1")] == ["old"]
+    known = tx.all("select address from correspondents order by address")
+    assert [row["address"] for row in known] == ["ann@x.example", "gone@x.example"]
     session.rollback()
     session.close()
 

@@ -17,7 +17,7 @@ from postroom.clock import DAY, HOUR
 from postroom.errors import BadRequest
 from postroom.extraction.pool import ExtractionPool
 from postroom.mail.extraction import Extraction
-from postroom.mailbox import inboxes
+from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes import pools
 from postroom.processes.pools import ProcessPool
@@ -105,6 +105,9 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     assert asked["createdAt"] == lines[0]["createdAt"]
     assert answer["createdAt"] == lines[1]["createdAt"]
     assert thread["labels"] == ["Kept"]
+    assert (answer["imported"], asked["imported"]) == (True, True)
+    stranger = await server.resources.db.read(correspondents.find, [(two, "ann@example.com")])
+    assert stranger == set(), "an import makes nobody known"
     assert (await server.api.get("/v1/events?order=desc&limit=1")).json()["data"] == before
 
 

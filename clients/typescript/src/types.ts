@@ -732,6 +732,8 @@ export interface Message {
   recipients?: Recipient[];
   hold?: Hold;
   captured?: boolean;
+  /** true: put here by a mail client or an import; this server did not receive it. */
+  imported?: boolean;
 }
 
 export interface Account {

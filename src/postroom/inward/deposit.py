@@ -225,22 +225,28 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
     place = None
     if not is_blocked:
         names = into_thread.names_of(mail)
-        place = into_thread.find_place(tx, inbox, names, visible(mail.subject), accepted.now)
+        subject, is_imported = visible(mail.subject), accepted.is_imported
+        place = into_thread.find_place(tx, inbox, names, subject, accepted.now, is_imported)
     document = to_document(inbox, accepted, place)
     return Copy(addressed.number, accepted, addressed.destination, inbox, place, document)
 
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
-    """Records senders, and checks whether a new one resembles a known one, unless an examination will."""
+    """Records senders, and checks whether a new one resembles a known one, unless an examination will.
+
+    The sender of an imported mail is checked, but not recorded.
+    """
     new = correspondents.add(
         tx,
         [
             (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
             for copy in copies
-            if not copy.is_blocked
+            if not copy.is_blocked and not copy.mail.is_filed
         ],
         copies[0].mail.now if copies else 0,
     )
+    imported = {(copy.inbox.id, copy.read.mail.from_address) for copy in copies if copy.mail.is_imported}
+    new |= imported - correspondents.find(tx, sorted(imported)) if imported else set()
     return [
         with_sender(tx, copy, copy.read.findings)
         if copy.read.findings is not None and (copy.inbox.id, copy.read.mail.from_address) in new
@@ -255,7 +261,8 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, mail, dmarc, known)
-    correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
+    if not copy.mail.is_filed:
+        correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=suspicion.judged(copy.document, found))
 
 
@@ -309,6 +316,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         is_blocked=copy.is_blocked,
         size_bytes=read.size_bytes,
         envelope=mail.envelope,
+        is_imported=mail.is_imported,
     )
 
 
@@ -358,6 +366,10 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         header_to_raw=UNSET if ", ".join(to) == mail.header_to else mail.header_to,
         cc_raw=UNSET if cc == given_cc else given_cc,
     )
+    if (original := accepted.original) is not None:
+        return structs.replace(
+            document, auth=original.auth, verdict=original.verdict, signals=original.signals
+        )
     return document if read.findings is None else suspicion.judged(document, read.findings)
 
 

@@ -43,15 +43,18 @@ def names_of(mail: ParsedMail) -> Names:
     )
 
 
-def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> ThreadPlace:
+def find_place(
+    tx: Tx, inbox: Inbox, names: Names, subject: str, now: int, is_imported: bool = False
+) -> ThreadPlace:
     """Finds the thread that the mail joins or starts, and counts the mail in it."""
-    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
+    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
     if joined is None:
-        thread = threads.new(inbox, subject, is_read=False, now=now)
+        thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported)
         return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
     is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
-    threads.add_participants(tx, [(joined.id, address) for address in names.participants])
-    thread = threads.add_message(tx, joined, is_read=False, now=now)
+    if not is_imported:
+        threads.add_participants(tx, [(joined.id, address) for address in names.participants])
+    thread = threads.add_message(tx, joined, is_read=False, now=now, is_imported=is_imported)
     return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
 
 
@@ -60,7 +63,13 @@ def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
     started = [place for place in places if place.starts_thread]
     threads.add_all(tx, [place.thread for place in started])
     threads.add_participants(
-        tx, [(place.thread.id, address) for place in started for address in place.names.participants]
+        tx,
+        [
+            (place.thread.id, address)
+            for place in started
+            if not place.thread.is_imported  # it would make a forged sender look like one of the thread
+            for address in place.names.participants
+        ],
     )
 
 

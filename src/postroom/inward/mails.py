@@ -114,6 +114,12 @@ class AcceptedMail(Struct, frozen=True):
     blob: str | None = None
     about: About | None = None  # the sent mail that the report is proven to be about
     envelope: bytes | None = None  # as IMAP writes it, if the server has mail programs
+    is_filed: bool = False  # by a mail client or an import: nobody becomes known by it
+    original: Document | None = None  # of filed mail: the message that was received with the same bytes
+
+    @property
+    def is_imported(self) -> bool:
+        return self.is_filed and self.original is None
 
 
 class AddressedMail(Struct, frozen=True):

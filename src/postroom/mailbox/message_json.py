@@ -17,6 +17,7 @@ from postroom.mailbox.messages import (
     FAILED,
     FILES,
     HELD,
+    IMPORTED,
     LABELLED,
     PENDING,
     RECEIVED,
@@ -132,6 +133,7 @@ def _ending(
 ) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.marks & CAPTURED else b""
+    why += b',"imported":true' if message.marks & IMPORTED else b""
     blocked = b"true" if message.marks & BLOCKED_MARK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
     return b',"status":"%s","blocked":%s%s,"labels":%s,"attachmentsRead":%s,"attachments":%s}' % (

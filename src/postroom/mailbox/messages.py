@@ -21,7 +21,7 @@ PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 
 COLUMNS_BESIDE_DOCUMENT = (
     "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
-    " is_captured, was_labelled, messages.created_at"
+    " is_captured, was_labelled, messages.is_imported, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 # Neither blocked ones nor those in Trash; an index has no others.
@@ -32,10 +32,11 @@ _BLOCKED_AND_JUDGED = (
     "inbox_id = :inbox_id and direction = 'blocked' and is_trashed = 0"
     " and not exists (select 1 from examinations where message_id = messages.id)"
 )
-FILES, HELD, CAPTURED, BLOCKED_MARK, LABELLED = 1, 2, 4, 8, 16  # the marks of a message; most have none
+# The marks of a message; most have none.
+FILES, HELD, CAPTURED, BLOCKED_MARK, LABELLED, IMPORTED = 1, 2, 4, 8, 16, 32
 _MARKS = (
     f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
-    f" + {LABELLED} * was_labelled"
+    f" + {LABELLED} * was_labelled + {IMPORTED} * messages.is_imported"
     f" + case direction when 'blocked' then {BLOCKED_MARK} else 0 end as marks"
 )
 
@@ -52,12 +53,14 @@ class Message(Struct, frozen=True):
     created_at: int = 0
     is_blocked: bool = False  # it came in, and was not let in
     was_labelled: bool = False
+    is_imported: bool = False  # by a mail client or a command; not received here
 
     @property
     def marks(self) -> int:
         has_files, is_held = FILES * self.has_attachments, HELD * self.has_hold
         is_stopped, is_labelled = BLOCKED_MARK * self.is_blocked, LABELLED * self.was_labelled
-        return has_files + is_held + CAPTURED * self.is_captured + is_stopped + is_labelled
+        elsewhere = CAPTURED * self.is_captured + IMPORTED * self.is_imported
+        return has_files + is_held + elsewhere + is_stopped + is_labelled
 
     @property
     def document(self) -> bytes:
@@ -78,6 +81,7 @@ class Message(Struct, frozen=True):
             row["created_at"],
             row["direction"] == BLOCKED,
             bool(row["was_labelled"]),
+            bool(row["is_imported"]),
         )
 
 
@@ -116,14 +120,15 @@ class NewMessage(Struct, frozen=True):
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
     envelope: bytes | None = None  # as IMAP writes it; None: made when a program asks
+    is_imported: bool = False
 
 
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
     rows = [_to_row(message) for message in new]
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        f" has_attachments, created_at, has_hold, key_id, budget_id, {documents.WRITTEN_COLUMNS})"
-        " values :rows",
+        f" has_attachments, created_at, has_hold, key_id, budget_id, is_imported,"
+        f" {documents.WRITTEN_COLUMNS}) values :rows",
         rows,
     )
     tx.many(
@@ -161,6 +166,7 @@ def _to_row(new: NewMessage) -> tuple[Any, ...]:
         int(new.has_hold),
         new.key_id,
         new.budget_id,
+        int(new.is_imported),
         *documents.to_written(document),
     )
 
@@ -190,9 +196,10 @@ def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
 
 
 def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
+    """A mail sent from here, by Message-ID."""
     row = tx.one(
         f"select {COLUMNS} from messages where inbox_id = :inbox_id and rfc_message_id = :rfc_message_id"
-        " and direction = 'outbound' and created_at >= :since limit 1",
+        " and direction = 'outbound' and is_imported = 0 and created_at >= :since limit 1",
         inbox_id=inbox_id,
         rfc_message_id=rfc_message_id,
         since=since,
@@ -207,7 +214,8 @@ def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> M
     column, owner = reach.owner_of_inboxes
     row = tx.one(
         f"select {COLUMNS} from messages where inbox_id in (select id from inboxes where {column} = :owner)"
-        " and rfc_message_id = :rfc_message_id and direction = 'outbound' and created_at >= :since limit 1",
+        " and rfc_message_id = :rfc_message_id and direction = 'outbound' and is_imported = 0"
+        " and created_at >= :since limit 1",
         owner=owner,
         rfc_message_id=rfc_message_id,
         since=since,

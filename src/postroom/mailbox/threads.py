@@ -27,6 +27,20 @@ OF_INBOXES_THAT_ARE_THERE = (
 )
 
 
+_NAMED = "inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and thread_id <> ''"
+# An imported mail may have the Message-ID of a received or sent one, which comes first whatever its date.
+_OF_ANY_MAIL = (
+    "select threads.* from messages join threads on threads.id = messages.thread_id where messages.id ="
+    f" coalesce((select id from messages where {_NAMED} and is_imported = 0 order by id limit 1),"
+    f" (select id from messages where {_NAMED} order by id limit 1))"
+)
+_OF_IMPORTED_MAIL = (
+    "select threads.* from messages join threads on threads.id = messages.thread_id"
+    " where messages.inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and threads.is_imported = 1"
+    " order by messages.id limit 1"
+)
+
+
 class Thread(Struct, frozen=True):
     id: str
     inbox_id: str
@@ -37,6 +51,7 @@ class Thread(Struct, frozen=True):
     created_at: int
     account_id: str
     pod_id: str
+    is_imported: bool = False  # it holds imported mail alone
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -50,35 +65,41 @@ class Thread(Struct, frozen=True):
             row["created_at"],
             row["account_id"],
             row["pod_id"],
+            bool(row["is_imported"]),
         )
 
 
-def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Iterable[str]) -> Thread | None:
-    """In-Reply-To first, then References, and only among the messages of this inbox."""
+def resolve(
+    tx: Tx,
+    inbox_id: str,
+    in_reply_to: Iterable[str],
+    references: Iterable[str],
+    is_imported: bool = False,
+) -> Thread | None:
+    """In-Reply-To first, then References, and only among the messages of this inbox.
+
+    Imported mail joins only threads of imported mail: anyone with a key can import mail in any name.
+    """
+    found = _OF_IMPORTED_MAIL if is_imported else _OF_ANY_MAIL
     for rfc_message_id in (*in_reply_to, *references):
-        row = tx.one(
-            "select threads.* from messages join threads on threads.id = messages.thread_id"
-            " where messages.inbox_id = :inbox_id and messages.rfc_message_id = :rfc_message_id"
-            " order by messages.id limit 1",
-            inbox_id=inbox_id,
-            rfc_message_id=rfc_message_id,
-        )
+        row = tx.one(found, inbox_id=inbox_id, rfc_message_id=rfc_message_id)
         if row is not None:
             return Thread.from_row(row)
     return None
 
 
-def new(inbox: Inbox, subject: str, is_read: bool, now: int) -> Thread:
+def new(inbox: Inbox, subject: str, is_read: bool, now: int, is_imported: bool = False) -> Thread:
     """A thread of one message that is not stored yet."""
     thread_id = ids.new(ids.THREAD, now)
-    return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, inbox.account_id, inbox.pod_id)
+    owner = inbox.account_id, inbox.pod_id
+    return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, *owner, is_imported)
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
     """The caller counts them in their inboxes."""
     tx.many(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at,"
-        " account_id, pod_id) values :rows",
+        " account_id, pod_id, is_imported) values :rows",
         [
             (
                 thread.id,
@@ -90,6 +111,7 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
                 thread.created_at,
                 thread.account_id,
                 thread.pod_id,
+                int(thread.is_imported),
             )
             for thread in started
         ],
@@ -140,14 +162,15 @@ def is_empty(tx: Tx, thread_id: str) -> bool:
     return tx.one("select 1 as found from messages where thread_id = :id limit 1", id=thread_id) is None
 
 
-def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
+def add_message(tx: Tx, thread: Thread, is_read: bool, now: int, is_imported: bool = False) -> Thread:
     """Counts one more message and sets the read flag according to it."""
     row = tx.one(
         "update threads set message_count = message_count + 1, last_message_at ="
-        " case when last_message_at < :now then :now else last_message_at end where id = :id"
-        " returning inbox_id, is_read, message_count",
+        " case when last_message_at < :now then :now else last_message_at end,"
+        " is_imported = is_imported * :is_imported where id = :id returning inbox_id, is_read, message_count",
         now=now,
         id=thread.id,
+        is_imported=int(is_imported),
     )
     if row is not None and row["message_count"] == 1:  # all others are in Trash
         _count_thread(tx, row, 1)

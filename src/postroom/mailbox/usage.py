@@ -140,7 +140,7 @@ def count_by_hour(tx: Tx, inbox_ids: Sequence[str], since: int) -> list[HourCoun
     rows = all_of(
         tx,
         f"select inbox_id, status, created_at / {HOUR} as hour, count(*) as mails from messages"
-        " where :wanted and direction in ('inbound', 'outbound') and status <> 'pending'"
+        " where :wanted and direction in ('inbound', 'outbound') and is_imported = 0 and status <> 'pending'"
         f" and created_at >= :since group by inbox_id, status, created_at / {HOUR}",
         "inbox_id",
         inbox_ids,

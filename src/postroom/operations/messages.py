@@ -70,6 +70,7 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
         return show_item(cls, delivery, address=delivery.target, next_attempt_at=due_at)
 
 
+IMPORTED = "true: put here by a mail client or an import; this server did not receive it."
 # A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
 Message = msgspec.defstruct(
     "Message",
@@ -83,6 +84,7 @@ Message = msgspec.defstruct(
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
         ("hold", ShownHold | UnsetType, UNSET),
         ("captured", bool | UnsetType, UNSET),
+        ("imported", Annotated[bool, Meta(description=IMPORTED)] | UnsetType, UNSET),
     ],
     rename="camel",
     kw_only=True,

@@ -83,6 +83,7 @@ class Context(Struct, frozen=True):
     rfc_ids: tuple[str, ...] = ()
     forwarded: Document | None = None
     is_from_service: bool = False  # the last received mail is from an address here that is no inbox
+    quotes_imported: bool = False  # what it quotes or forwards was not received here
 
 
 class Letter(Struct, frozen=True):

@@ -168,17 +168,18 @@ def look_up(
     if order.reply_to_message_id is not None:
         return look_up_answered(tx, inbox, here, order, service_domain)
     if order.thread_id is None:
-        return Context(inbox, forwarded=forwarded)
+        return Context(inbox, forwarded=forwarded, quotes_imported=is_imported(tx, forwarded))
     thread = threads.get(tx, here, order.thread_id)
-    last_inbound = messages.find_last(tx, thread.id, INBOUND)
+    last_inbound, previous = messages.find_last(tx, thread.id, INBOUND), messages.find_last(tx, thread.id)
     return Context(
         inbox=inbox,
         thread=thread,
-        previous=messages.find_last(tx, thread.id),
+        previous=previous,
         last_inbound=last_inbound,
         rfc_ids=tuple(filter(compose.is_message_id, related.rfc_ids_of_thread(tx, thread.id))),
         forwarded=forwarded,
         is_from_service=last_inbound is not None and is_of_service(tx, last_inbound, service_domain),
+        quotes_imported=is_imported(tx, forwarded or previous),
     )
 
 
@@ -197,6 +198,7 @@ def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_do
         last_inbound=document,
         rfc_ids=tuple(filter(compose.is_message_id, known[:here_at])),
         is_from_service=is_of_service(tx, document, service_domain),
+        quotes_imported=answered.is_imported,
     )
 
 
@@ -206,6 +208,11 @@ def is_of_service(tx: Tx, document: Document, service_domain: str) -> bool:
     mailbox = mailbox_of(sender[0].address) if sender else ""
     is_here = domains.is_served(tx, mailbox.rpartition("@")[2], service_domain)
     return is_here and inboxes.find_by_address(tx, mailbox) is None
+
+
+def is_imported(tx: Tx, document: Document | None) -> bool:
+    message = None if document is None else messages.find(tx, document.id)
+    return message is not None and message.is_imported
 
 
 def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:

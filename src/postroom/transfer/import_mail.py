@@ -1,6 +1,7 @@
 """Imports old mail into an inbox, with its threads and dates: parsed in parallel, stored in batches.
 
-It records no event and calls no webhook; the running server indexes it afterwards.
+It records no event and calls no webhook; the running server indexes it afterwards. Anyone with a key could
+have written it: it is marked as imported, makes nobody known and joins no thread of received mail.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from postroom.clock import from_iso
+from postroom.errors import NotFound
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
@@ -19,7 +21,7 @@ from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.extraction import Extraction
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import correspondents, inboxes, labels, messages, raw_mails, threads
+from postroom.mailbox import correspondents, documents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.folders import places
@@ -29,6 +31,7 @@ from postroom.mailbox.search import indexing
 from postroom.processes import pools
 from postroom.processes.pools import Pool, ProcessPool
 from postroom.resources import Resources
+from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx, one_of
 from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
 
@@ -40,6 +43,7 @@ NOT_JUDGED = "none"
 BATCHES_AHEAD = 2  # so that parsers never wait for the files of a batch
 READ_AT_ONCE = 25  # by one process
 FILES_AT_ONCE = 2  # as many as processes read them
+ORIGINALS_COMPARED = 5
 
 
 class LabelledMail(Struct, frozen=True):
@@ -133,6 +137,7 @@ async def import_new(
     old = OldMail(raw, at, "")
     read = await pools.READING.run(_read, inbox.id, old)
     mail = await _accept(resources, pools.READING, extractor, inbox, old, read)
+    mail = structs.replace(mail, original=await find_original(resources, inbox, raw, read.mail.message_id))
 
     def work(tx: Tx) -> T:
         inboxes.lock(tx, inbox.id)
@@ -144,6 +149,36 @@ async def import_new(
     except BaseException:
         await raw_mails.remove_blob(resources, mail.blob)
         raise
+
+
+async def find_original(
+    resources: Resources, inbox: Inbox, raw: bytes, rfc_message_id: str
+) -> Document | None:
+    """The message that this inbox received with the very same bytes, which a mail client read and stores
+    again. Blocked mail does not count: nobody let it in."""
+    for message_id in await resources.db.read(_list_received, inbox.id, rfc_message_id, len(raw)):
+        try:
+            came = await raw_mails.read(resources, message_id, with_trace=True)
+        except (NotFound, DamagedBlob):
+            continue
+        message = await resources.db.read(messages.find, message_id) if came.endswith(raw) else None
+        if message is not None and not message.is_blocked:
+            return documents.decode(message.document)
+    return None
+
+
+def _list_received(tx: Tx, inbox_id: str, rfc_message_id: str, size_bytes: int) -> list[str]:
+    """With this size, with or without our trace field."""
+    rows = tx.all(
+        "select id from messages join raw_mails on message_id = id where inbox_id = :inbox_id"
+        " and rfc_message_id = :rfc_message_id and direction = 'inbound' and is_imported = 0"
+        " and (size_bytes = :size or size_bytes - trace_bytes = :size) order by id limit :most",
+        inbox_id=inbox_id,
+        rfc_message_id=rfc_message_id,
+        size=size_bytes,
+        most=ORIGINALS_COMPARED,
+    )
+    return [row["id"] for row in rows] if rfc_message_id else []
 
 
 def read_all(inbox_id: str, mails: Sequence[OldMail]) -> list[ReadMail | None]:
@@ -191,7 +226,7 @@ async def _accept(
         findings = await pool.run(_judge_with_files, old.raw, files, known)
         found = structs.replace(found, attachments=tuple(files), findings=findings)
     blob = await raw_mails.put_if_large(resources, found.kept.content)
-    return AcceptedMail(found, resources.config.base_url, old.at, blob)
+    return AcceptedMail(found, resources.config.base_url, old.at, blob, is_filed=True)
 
 
 def _judge_with_files(raw: bytes, files: Sequence[Attachment], known: Sequence[str]) -> Suspicion:

@@ -230,7 +230,8 @@ def message_text(message: results.Message, offset: int) -> MessageText:
 
 def mail(message: results.Message, delimiters: Delimiters) -> Mail:
     auth = message.auth
-    warned = warning(message.verdict, (signal.reason for signal in message.signals))
+    reasons = (signal.reason for signal in message.signals)
+    warned = warning(message.verdict, reasons, message.imported)
     return made(
         Mail,
         message,

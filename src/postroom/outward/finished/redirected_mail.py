@@ -68,7 +68,7 @@ def look_up(
 
 def require_redirectable(message: Message, document: Document) -> None:
     """Harmful mail would count against us."""
-    if document.direction != INBOUND or not document.from_addr:
+    if document.direction != INBOUND or not document.from_addr or message.is_imported:
         raise NotRedirectable("Only received mail can be redirected.")
     if message.is_blocked or document.verdict == "malicious":
         raise NotRedirectable("This mail was blocked or judged malicious: it cannot be redirected.")

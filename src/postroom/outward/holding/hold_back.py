@@ -70,12 +70,12 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
 
 
 def has_links(tx: Tx, submission: Submission, judgement: RuleFacts) -> bool:
-    """Ignores the quote, unless it quotes a mail of our own that was never sent."""
+    """Ignores the quote, unless it quotes a mail of our own that was never sent, or an imported one."""
     quoted = quoted_of_ours(submission.around)
     if quoted is None:
         return judgement.has_links
     message = messages.find(tx, quoted.id)
-    has_left = message is not None and message.status == SENT
+    has_left = message is not None and message.status == SENT and not message.is_imported
     return judgement.has_links if has_left else judgement.has_links_with_quote
 
 

@@ -44,9 +44,10 @@ def words_of(order: Order) -> str:
 
 
 def quoted_of_ours(around: Context) -> Document | None:
-    """The quoted mail, if it is one of ours, which may never have been sent."""
+    """The quoted mail, if it is one of ours, which may never have been sent, or imported by anyone here."""
     quoted = around.forwarded or around.previous
-    return quoted if quoted is not None and quoted.direction == OUTBOUND else None
+    is_ours = quoted is not None and (quoted.direction == OUTBOUND or around.quotes_imported)
+    return quoted if is_ours else None
 
 
 class Guarded(Struct):

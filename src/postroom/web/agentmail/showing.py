@@ -30,6 +30,7 @@ REFUSED = (holds.REJECTED, holds.EXPIRED, holds.CANCELLED)
 RECEIVED_LABEL, SENT_LABEL, UNREAD, TRASH = "received", "sent", "unread", "trash"
 HELD, SCHEDULED, DELIVERED, BOUNCED, REJECTED = "held", "scheduled", "delivered", "bounced", "rejected"
 SPAM, BLOCKED, UNAUTHENTICATED = "spam", "blocked", "unauthenticated"
+IMPORTED = "imported"  # put here by a mail client or an import, not received
 # Derived from our fields, never set by anybody.
 SYSTEM = frozenset(
     (
@@ -43,6 +44,7 @@ SYSTEM = frozenset(
         SPAM,
         BLOCKED,
         UNAUTHENTICATED,
+        IMPORTED,
         "complained",
         "delayed",
         "opened",
@@ -84,6 +86,7 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
         document = documents.decode(message.document)
         own = labels_of(message, document, held.get(message.id), message.id in unread)
         own |= {TRASH} if message.id in trashed else set()
+        own |= {IMPORTED} if message.is_imported else set()
         shown.append(
             shapes.Message(
                 inbox_id=addresses.get(message.inbox_id, ""),

@@ -48,6 +48,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         ("subject", message.subject),
         ("when", output.ago(message.created_at)),
         ("status", message.status),
+        ("imported", "yes: this server did not receive it" if message.imported else ""),
         ("labels", ", ".join(message.labels)),
         ("hold", "" if message.hold is None else message.hold.state),
         ("sender checks", _checks(message)),

@@ -48,6 +48,9 @@ class Sign(Struct, frozen=True):
 def of_message(message: dict[str, Any]) -> list[Sign]:
     """The states of the interface as sentences."""
     found = of_inbound(message) if message["direction"] == "inbound" else []
+    if message.get("imported"):
+        title = "A mail client or an import put it here. This server did not receive it."
+        found.insert(0, Sign("Imported", "amber", title))
     if message.get("captured"):
         found.append(Sign("Captured, not sent", "amber", "POSTROOM_OUTBOUND is capture."))
     if message.get("parseError"):

@@ -143,7 +143,8 @@ def read_conversation(tx: Tx, context: PageContext, thread_id: str, query: Threa
 
 def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, ShownSender]:
     """The sender of each received mail, and what the inbox knows of them."""
-    wrote = {each["id"]: address_of(each) for each in shown if each["direction"] == INBOUND}
+    received = [each for each in shown if each["direction"] == INBOUND and not each.get("imported")]
+    wrote = {each["id"]: address_of(each) for each in received}
     known = correspondents.list_known(tx, thread.inbox_id, sorted(set(wrote.values())))
     came = {each["id"]: from_iso(each["createdAt"]) for each in shown}
     return {
