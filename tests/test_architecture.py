@@ -40,6 +40,7 @@ ROOMS: dict[str, list[str]] = {
     "accounts/people": [
         "users",
         "mail_links",
+        "own_letters",
         "challenges",
         "passkeys",
         "oauth_clients",
@@ -118,7 +119,16 @@ ROOMS: dict[str, list[str]] = {
         "journal",
     ],
     "connections": [
-        *("connections", "fetching", "posts", "imap_wire", "imap_client", "mailbox_access", "follow_mailbox"),
+        *(
+            "connections",
+            "address_uses",
+            "fetching",
+            "posts",
+            "imap_wire",
+            "imap_client",
+            "mailbox_access",
+            "follow_mailbox",
+        ),
         *("follow_all", "sending_through"),
     ],
     "inward/journal": ["entries", "places", "depositor", "mail_journal", "running"],

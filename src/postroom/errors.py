@@ -184,6 +184,12 @@ class LastKey(ApiError):
     status, code = 409, "last_key"
 
 
+class AddressIsAnInbox(ApiError):
+    """A person's address that an inbox of this server receives or pulls, or the other way round."""
+
+    status, code = 409, "address_is_an_inbox"
+
+
 class UserExists(ApiError):
     """A user of the account has this address."""
 

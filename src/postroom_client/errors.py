@@ -87,6 +87,12 @@ class RequestTimeout(PostroomError):
     code, status = "request_timeout", 408
 
 
+class AddressIsAnInbox(PostroomError):
+    """A person's address that an inbox of this server receives or pulls, or the other way round."""
+
+    code, status = "address_is_an_inbox", 409
+
+
 class AddressTaken(PostroomError):
     """The address is in use, or the name is reserved."""
 

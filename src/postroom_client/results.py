@@ -382,7 +382,10 @@ class UsageGroup(Struct, rename="camel", frozen=True):
 
 
 class User(Struct, rename="camel", frozen=True):
-    """`invitation_url` is shown only where the server captures mail instead of sending it."""
+    """`invitation_url` is shown only where the server captures email instead of sending it.
+    `address_is_an_inbox` is shown only where an inbox of this server receives or pulls the user's
+    email.
+    """
 
     id: str
     email: str = ""
@@ -394,6 +397,7 @@ class User(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     last_seen_at: datetime | None = None
     invitation_url: str | None = None
+    address_is_an_inbox: bool = False
 
 
 class Webhook(Struct, rename="camel", frozen=True):

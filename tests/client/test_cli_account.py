@@ -92,6 +92,17 @@ def test_doctor_names_the_records_that_are_missing(name: str, verdict: str) -> N
     assert "postroom domains health dom_1" in found.next_step
 
 
+def test_doctor_names_users_with_the_address_of_an_inbox() -> None:
+    me = {"accountId": "acc_1", "scope": "account", "permissions": ["manage"], "limits": {}}
+    people = [{"id": "usr_1", "email": "ann@x.example", "addressIsAnInbox": True}, {"id": "usr_2"}]
+    answers = (me, {"data": people, "total": 2}, me, {"data": people[1:], "total": 1})
+    with http_peer(*(Answer(200, answer) for answer in answers)) as peer, Client("pr_1", peer.url) as client:
+        asked = Settings("local", peer.url, "pr_1", None)
+        found = [doctor_checks.check_people(client, asked) for _ in range(2)]
+    assert [each.verdict for each in found] == ["fail", "pass"]
+    assert "ann@x.example" in found[0].detail
+
+
 def test_status_shows_connection_inbox_and_bridge(shell: Shell, inbox: Inbox) -> None:
     assert "none: postroom inbox use" in shell.human("status")
     shell.json("inbox", "use", inbox.id)

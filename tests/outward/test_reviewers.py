@@ -6,7 +6,6 @@ import smtplib
 from collections.abc import Callable
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles_dns import ZoneLookup
 from tests.mail.test_authenticity import RECORDS, signed
-from tests.outbound import message_of, message_when, send, settled, until
+from tests.outbound import message_of, send, settled, until
 from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone
@@ -228,67 +227,14 @@ async def test_a_note_on_the_page_is_kept_without_what_cannot_be_stored(
     assert (await message_of(sender, message_id))["hold"]["note"] == "too dear"
 
 
-async def test_a_reviewer_inside_answers_by_mail(sender: Server, peer: SmtpPeer) -> None:
-    inbox_id, boss = await sender.new_inbox("bob"), await sender.new_inbox("boss")
-    await sender.resources.db.write(
-        set_reviewers, inbox_id, "boss@postroom.localhost", "bob@postroom.localhost"
-    )
-    made = await sender.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "agent"})
-    async with sender.client(made.json()["token"]) as agent:
-        answer = await agent.post(
-            f"/v1/inboxes/{inbox_id}/send",
-            json={"to": "carol@elsewhere.example", "subject": "Hello", "body": "Hi"},
-            headers={"Idempotency-Key": "1"},
-        )
-    message_id = answer.json()["id"]
-    event = await sender.next_event()
-    while event["event"] != "message.received":
-        event = await sender.next_event(event["event_id"])
-    assert event["inbox_id"] == boss
-    raw = (await sender.api.get(f"/v1/messages/{event['message']['id']}/raw")).content
-    notice = message_from_bytes(raw, policy=policy.default)
-    date = str(notice["Received"]).rpartition(";")[2].strip()
-    assert parsedate_to_datetime(date).timestamp() * 1000 == sender.clock.now()
-    await send(sender, boss, str(notice["Reply-To"]), body="Approve")
-    done = await message_when(sender, message_id, lambda found: found["hold"]["state"] == "approved")
-    assert done["hold"]["decidedBy"]["id"] == "boss@postroom.localhost"
-
-
-async def test_a_reviewer_inside_answers_in_the_thread_as_often_as_asked(sender: Server) -> None:
-    inbox_id, boss = await sender.new_inbox("bob"), await sender.new_inbox("boss")
-    await sender.resources.db.write(set_reviewers, inbox_id, "boss@postroom.localhost")
-    made = await sender.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "agent"})
-    for number in range(3):
-        async with sender.client(made.json()["token"]) as agent:
-            held = await agent.post(
-                f"/v1/inboxes/{inbox_id}/send",
-                json={"to": "carol@elsewhere.example", "subject": f"Offer {number}", "body": "Hi"},
-                headers={"Idempotency-Key": str(number)},
-            )
-        notice = await notice_about(sender, boss, f"Offer {number}")
-        answer = {"to": notice["replyTo"], "threadId": notice["threadId"], "body": "approve"}
-        sent = await sender.api.post(
-            f"/v1/inboxes/{boss}/send", json=answer, headers={"Idempotency-Key": f"answer-{number}"}
-        )
-        assert sent.status_code == 200, sent.text
-        answered = await settled(sender, sent.json()["id"])
-        assert (answered["status"], answered["cc"]) == ("sent", [])
-        decided = held.json()["id"]
-        await message_when(sender, decided, lambda found: found["hold"]["state"] == "approved")
-    assert (await sender.api.get("/v1/suppressions")).json()["total"] == 0
-
-
-async def notice_about(sender: Server, boss: str, subject: str) -> dict[str, str]:
-    """The newest of the reviewer's inbox, once it has come."""
-    async with asyncio.timeout(120):
-        while True:
-            page = (await sender.api.get(f"/v1/inboxes/{boss}/messages?direction=inbound")).json()
-            if page["data"] and subject in page["data"][0]["subject"]:
-                break
-            await asyncio.sleep(0.05)
-    raw = (await sender.api.get(f"/v1/messages/{page['data'][0]['id']}/raw")).content
-    reply_to = str(message_from_bytes(raw, policy=policy.default)["Reply-To"])
-    return {"replyTo": reply_to, "threadId": page["data"][0]["threadId"]}
+async def test_an_answer_from_an_inbox_here_never_counts(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    """Not even if an earlier version took the inbox as reviewer: agents read there."""
+    message_id, _ = asked
+    given = {"reviewer": "boss@postroom.localhost", "from_address": "boss@postroom.localhost", "peer_ip": ""}
+    answer = answer_to(message_id, "approve", mail_from="boss@postroom.localhost", **given)
+    assert not await reviewers.is_from_reviewer(sender.resources, ZoneLookup({}), answer)
 
 
 async def test_mail_to_noreply_is_taken_and_dropped(sender: Server) -> None:

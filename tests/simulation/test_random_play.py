@@ -140,8 +140,7 @@ class WatchedReader(OwnReader):
 
     async def read(self, arrival: Arrival) -> ReadMail:
         for destination in arrival.origin.destinations:
-            if not destination.is_notice:
-                self._watch(f"{self._names[destination.inbox_id]}@{HERE}", arrival.raw)
+            self._watch(f"{self._names[destination.inbox_id]}@{HERE}", arrival.raw)
         return await super().read(arrival)
 
 

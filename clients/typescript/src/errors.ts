@@ -41,6 +41,9 @@ export class MethodNotAllowed extends PostroomError {}
 /** The body did not arrive in time (60 s; 600 s for a send). */
 export class RequestTimeout extends PostroomError {}
 
+/** A person's address that an inbox of this server receives or pulls, or the other way round. */
+export class AddressIsAnInbox extends PostroomError {}
+
 /** The address is in use, or the name is reserved. */
 export class AddressTaken extends PostroomError {}
 
@@ -175,6 +178,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   not_found: NotFound,
   method_not_allowed: MethodNotAllowed,
   request_timeout: RequestTimeout,
+  address_is_an_inbox: AddressIsAnInbox,
   address_taken: AddressTaken,
   client_id_taken: ClientIdTaken,
   content_changed: ContentChanged,

@@ -376,7 +376,7 @@ export interface UsageGroup {
   storedBytes: number;
 }
 
-/** `invitationUrl` is shown only where the server captures mail instead of sending it. */
+/** `invitationUrl` is shown only where the server captures email instead of sending it. `addressIsAnInbox` is shown only where an inbox of this server receives or pulls the user's email. */
 export interface User {
   id: string;
   email: string;
@@ -389,6 +389,8 @@ export interface User {
   createdAt: string;
   lastSeenAt: string | null;
   invitationUrl?: string;
+  /** No link is sent there. */
+  addressIsAnInbox?: boolean;
 }
 
 /** `secret` is shown only when it was just created. */

@@ -4,6 +4,7 @@ import secrets
 
 from postroom.storage.database import Tx, insert_new
 
+LETTER = "letter"  # signs the mark of the server's own letters
 RETURN_PATH = "return-path"  # signs the envelope senders of outgoing mail
 
 

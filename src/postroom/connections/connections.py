@@ -82,6 +82,17 @@ class Connection(Struct, frozen=True):
         return str(self.settings.get("address", ""))
 
     @property
+    def pulled(self) -> list[str]:
+        """The addresses whose email it pulls; none if a mail service posts to it."""
+        named = (self.address, str(self.settings.get("username", ""))) if self.kind == IMAP else ()
+        return [each for each in named if "@" in each]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a login has worked and its folder was opened: until then its address is only a claim."""
+        return self.uid_validity is not None
+
+    @property
     def has_smtp(self) -> bool:
         return bool(self.settings.get("smtp"))
 
@@ -196,6 +207,7 @@ def remove(tx: Tx, connection: Connection) -> None:
             inboxes.connect(tx, inbox_id, None, None)
     for table in ("taken_mails", "posts"):
         tx.run(f"delete from {table} where connection_id = :id", id=connection.id)
+    tx.run("delete from address_uses where owner_id = :id", id=connection.id)
     tx.run("delete from connections where id = :id", id=connection.id)
 
 

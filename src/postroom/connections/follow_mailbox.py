@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from postroom import log
+from postroom.accounts.people import own_letters
 from postroom.clock import DAY
 from postroom.connections import connections
 from postroom.connections.connections import Connection
@@ -153,8 +154,11 @@ async def take_mails(
 
 
 async def take_mail(follower: Follower, connection: Connection, uid: int, raw: bytes) -> bool:
-    """Durable on return. A mail in a loop is left there."""
+    """Durable on return. A mail in a loop is left there, and so is a letter of this server to a person."""
     resources = follower.resources
+    if await resources.db.read(own_letters.is_own, own_letters.find_marks(raw)):
+        log.get().info("a letter of this server was left", connection=connection.id, uid=uid)
+        return False
     named = await pools.READING.run(named_addresses, raw) if connection.tagged else []
     destination = await resources.db.read(find_destination, connection, named)
     arrival = Arrival(

@@ -78,7 +78,7 @@ def finish(tx: Tx, received: ReceivedReport, sender: str, answer: str, service: 
     owner = domains.find_owner(tx, received.domain) if received.domain != service else None
     account_id = owner or (first.id if first else None)
     if account_id is not None:
-        letters.add(tx, account_id, None, sender, SUBJECT, answer, now)
+        letters.add(tx, account_id, None, sender, SUBJECT, answer, now, is_personal=False)
 
 
 def is_in_turn(tx: Tx, sender: str, now: int) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, structs
 
-from postroom import ids
+from postroom import ids, log
+from postroom.accounts.people import own_letters
 from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
@@ -39,7 +40,7 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     """Returns for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     addressed = set_reports_aside(tx, set_answers_aside(tx, mails, bells), bells)
-    new = without_taken(tx, without_known(tx, addressed))
+    new = without_taken(tx, without_known(tx, without_letters(tx, addressed)))
     under_policy = inboxes.find_under_policy(tx, {each.inbox_id for each in new})
     owners = count_mails(tx, new, under_policy)
     for part in in_parts(new):
@@ -47,6 +48,18 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
         for number, rung in tell(tx, copies):
             bells[number] += rung
     return bells
+
+
+def without_letters(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
+    """Leaves out the server's own letters: their links sign a person in, or decide for one.
+
+    A person's mailbox may be pulled or forward its email to an inbox.
+    """
+    own = {id(each) for each in addressed if own_letters.is_own(tx, each.read.letter_marks)}
+    for each in addressed:
+        if id(each) in own:
+            log.get().error("a letter of this server was kept out of an inbox", inbox=each.inbox_id)
+    return [each for each in addressed if id(each) not in own]
 
 
 def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:

@@ -27,7 +27,6 @@ class Destination(Struct, frozen=True):
     inbox_id: str
     bounce_path: BouncePath | None = None
     review: Reviewed | None = None  # the answer of a reviewer, which goes into no inbox
-    is_notice: bool = False  # of the server itself, not subject to policy
     is_dropped: bool = False  # nobody reads this address, and nobody is notified
     report_domain: str = ""  # the domain of a report by mail, which goes into no inbox
     is_check: bool = False  # the sender wants to know what was seen of the letter
@@ -38,7 +37,7 @@ class Destination(Struct, frozen=True):
 
     def is_blocked(self, under_policy: frozenset[str]) -> bool:
         """Whether it waits until the policy has judged its sender."""
-        return self.inbox_id in under_policy and not self.is_notice
+        return self.inbox_id in under_policy
 
 
 NOBODY = Destination("", is_dropped=True)
@@ -99,6 +98,7 @@ class ReadMail(Struct, frozen=True):
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
+    letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
 
     @property
     def reply_text(self) -> str:

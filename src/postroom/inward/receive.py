@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from postroom.accounts.people import own_letters
 from postroom.inward import suspicion
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
@@ -171,6 +172,7 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         calendar=calendar,
         kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
         size_bytes=len(origin.trace) + len(arrival.raw),
+        letter_marks=own_letters.find_marks(arrival.raw),
     )
 
 

@@ -13,7 +13,7 @@ from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.config import HOME_DOMAIN, Config
-from postroom.connections import connections
+from postroom.connections import address_uses, connections
 from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
@@ -144,8 +144,11 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         allowed.inboxes_per_day,
         allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
     )
+    address_uses.require_no_person(tx, [added.address], "mailboxName")
     inbox = bind(added, body, allowed)
     inboxes.put(tx, inbox)
+    if body.approval is not UNSET:
+        address_uses.note_reviewers(tx, inbox.account_id, inbox.id, inbox.approval)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not None:
         inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
@@ -188,6 +191,8 @@ def change_inbox(
         changed = replace(changed, display_name=body.display_name)
     changed = bind(changed, body, limits.in_force(config, caller.account_limits))
     inboxes.put(tx, changed)
+    if body.approval is not UNSET:
+        address_uses.note_reviewers(tx, changed.account_id, changed.id, changed.approval)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not UNSET:
         changed, secret = change_webhook(tx, changed, body.webhook_url, now)

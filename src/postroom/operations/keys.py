@@ -14,6 +14,7 @@ from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.config import Config, Plan
+from postroom.connections import address_uses
 from postroom.errors import BadRequest
 from postroom.fields import Moment, PageQuery, Timestamp, show_item, to_moment
 from postroom.operations.threads import find_canary
@@ -209,6 +210,8 @@ def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, config:
     if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
         key_rules.require_another_manager(tx, key, now)
     keys.put(tx, changed)
+    if body.approval is not UNSET:
+        address_uses.note_reviewers(tx, key.account_id, key.id, changed.approval)
     if permissions.SEND in key.permissions and permissions.SEND not in changed.permissions:
         stop.look_at_what_waits(tx, key, now)
     before, after = ApiKey.of(key), ApiKey.of(changed)
@@ -258,6 +261,8 @@ def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, 
         allowed = limits.in_force(config, caller.account_limits)
         key = key_rules.bind(key, body.approval, body.limits, allowed)
         keys.put(tx, key)
+    if key.approval is not None:  # inherited, or its own
+        address_uses.note_reviewers(tx, key.account_id, key.id, key.approval)
     audit.record_by(tx, caller, "key.created", key.id, now, within=within, after=ApiKey.of(key))
     return created_key(key, token)
 

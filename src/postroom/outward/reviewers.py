@@ -1,7 +1,6 @@
 """Reviewers: people without an account who decide about one held mail, by mail or by a link."""
 
 import re
-import secrets
 
 from msgspec import Struct
 
@@ -9,15 +8,14 @@ from postroom import log
 from postroom.accounts import actors, domains, secret_values
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
+from postroom.accounts.people import own_letters
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
-from postroom.inward import destinations, examine, review_answers
+from postroom.inward import examine, review_answers
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.examine import Examination
-from postroom.inward.mails import Arrival, Destination, Origin, trace_inside
-from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
-from postroom.mail.address import mailbox_of, normalize
+from postroom.mail.address import normalize
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.lookup import Lookup
 from postroom.mail.writing import compose, content_view, review_path
@@ -29,7 +27,6 @@ from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
@@ -118,10 +115,9 @@ def read_note(text: str) -> str | None:
 
 
 class NoticeJob(Struct, frozen=True):
-    delivery_id: str
     review: Review
-    inbox: Inbox
     token: str
+    mark: str
     is_local: bool
     keys: tuple[DkimKey, ...]
 
@@ -157,12 +153,9 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
     review = None if path is None else _look_up(tx, path)
     if review is None:
         return None
-    inbox = inboxes.find(tx, review.message.inbox_id)
-    if inbox is None:
-        return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
     keys = () if is_local else domains.signing_keys(tx, service_domain, service_domain)
-    return NoticeJob(delivery.id, review, inbox, token, is_local, keys)
+    return NoticeJob(review, token, own_letters.new_mark(tx), is_local, keys)
 
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
@@ -177,9 +170,10 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
             subject=f"To approve: {subject}"[:200],
             text=notice_text(review, view(raw, review.hold.bcc), f"{base_url}{REVIEW_PATH}{job.token}"),
             attachments=(DraftAttachment("mail.eml", "application/octet-stream", raw),),
-            message_id=compose.new_message_id(domain, secrets.token_bytes(16)),
+            message_id=own_letters.message_id(job.mark, domain),
             date_at=now,
             automated=True,
+            headers={own_letters.FIELD: job.mark},
         )
     )
 
@@ -199,33 +193,14 @@ def notice_text(review: Review, shown: ContentView, link: str) -> str:
 
 async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
     if job.is_local:
-        return await deliver_inside(resources, outbound, job, notice)
+        reason = "5.7.1 Reviewers cannot have an address of this server, where agents read."
+        raise DeliveryError(reason, permanent=True, code=550)
     if job.keys:
         domain, now = resources.config.domain, resources.now()
         unsigned = Unsigned(f"notice {job.token}", notice, domain, job.keys, now)
         notice = await outbound.signers.sign(unsigned) + notice
     reviewer = job.review.reviewer
     return await outbound.courier.deliver(OutgoingMail("", reviewer, notice, domain_of(reviewer)))
-
-
-async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
-    """Never to the sending inbox: its readers could decide about their own sends."""
-    secret, now = outbound.return_path_secret, resources.now()
-    found = await resources.db.read(destinations.find, job.review.reviewer, secret, now)
-    if found is None or not found.is_inbox or found.destination.inbox_id == job.inbox.id:
-        raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
-    arrival = Arrival(
-        origin=Origin(
-            destinations=(Destination(found.destination.inbox_id, is_notice=True),),
-            trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", now),
-            peer_ip="",
-            helo="",
-            mail_from="",
-        ),
-        raw=notice,
-    )
-    await receive_mail(resources, outbound.reader, arrival)
-    return Receipt(250, "2.0.0 Told.")
 
 
 def _give_up(tx: Tx, delivery: Delivery, now: int) -> None:
@@ -246,8 +221,8 @@ async def weigh_answer(resources: Resources, lookup: Lookup, answer: ReviewAnswe
 async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewAnswer) -> bool:
     if answer.is_automated or normalize(answer.from_address) != answer.reviewer:
         return False
-    if answer.peer_ip == "":  # it never left this server, where From is the inbox that sent it
-        return mailbox_of(answer.mail_from) == mailbox_of(answer.reviewer)
+    if answer.peer_ip == "":  # it never left this server, and no inbox here is a reviewer
+        return False
     mail = await pools.READING.run(parse_mail, answer.content)
     if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
         return False

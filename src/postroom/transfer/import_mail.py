@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from postroom.accounts.people import own_letters
 from postroom.clock import from_iso
 from postroom.errors import NotFound
 from postroom.inward import deposit, suspicion
@@ -286,14 +287,17 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMa
 
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
-    """By Message-ID; without one, by date and size. Of duplicates in the batch only the first is new."""
+    """By Message-ID; without one, by date and size. Of duplicates in the batch only the first is new.
+
+    The server's own letters never are: agents must not read them.
+    """
     known = known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
     found = []
     for mail in mails:
         name = mail.read.mail.message_id or f"{mail.now} {mail.read.size_bytes}"
         is_new = name not in known and (bool(mail.read.mail.message_id) or not _has(tx, inbox, mail))
         known.add(name)
-        found.append(is_new)
+        found.append(is_new and not own_letters.is_own(tx, mail.read.letter_marks))
     return found
 
 

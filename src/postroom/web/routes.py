@@ -59,10 +59,12 @@ NEW_INBOX = (
     errors.InvalidMailboxName,
     errors.InvalidDomain,
     errors.AddressTaken,
+    errors.AddressIsAnInbox,
     errors.InvalidWebhookUrl,
 )
-NEW_KEY = (errors.ApiKeyLimitReached,)
-OLD_KEY = (errors.LastKey,)
+NEW_KEY = (errors.ApiKeyLimitReached, errors.AddressIsAnInbox)
+OLD_KEY = (errors.LastKey, errors.AddressIsAnInbox)
+RULES = (errors.AddressIsAnInbox,)  # reviewers in `approval`
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
 LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached, errors.ClientIdTaken)
 URL = (errors.InvalidWebhookUrl,)
@@ -95,17 +97,17 @@ APPROVE = (errors.NotHeld, errors.ContentChanged)
 REJECT = (errors.NotHeld,)
 NEW_DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
-NEW_USER = (errors.UserExists,)
+NEW_USER = (errors.UserExists, errors.AddressIsAnInbox)
 OLD_USER = (errors.LastOwner,)
 TARGET = (errors.InvalidTarget,)
-NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached)
+NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached, errors.AddressIsAnInbox)
 
 ROUTES = (
     get("/v1/me", keys.who_am_i, SCOPED, NOTHING),
     post("/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX, **CHECKED),
     get("/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     get(INBOX, inboxes.get_inbox, SCOPED, READING),
-    patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, URL, **CHECKED),
+    patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, (*URL, *RULES), **CHECKED),
     delete(INBOX, inboxes.delete_inbox, POD, MANAGING, 204),
     post(f"{INBOX}/webhook/test", webhook_posts.test_inbox_webhook, POD, MANAGING, 200, TEST),
     post(f"{INBOX}/webhook/rotate-secret", webhooks.rotate_inbox_secret, POD, MANAGING, 200, NO_WEBHOOK),
@@ -113,16 +115,16 @@ ROUTES = (
     get(f"{INBOX}/api-keys", keys.list_inbox_keys, ACCOUNT, READING),
     delete(f"{INBOX}/api-keys/{{key_id}}", keys.delete_inbox_key, ACCOUNT, MANAGING, 204),
     get("/v1/account", pods.get_account, ACCOUNT, READING),
-    patch("/v1/account", pods.change_account, ACCOUNT, MANAGING),
+    patch("/v1/account", pods.change_account, ACCOUNT, MANAGING, 200, RULES),
     post("/v1/api-keys", keys.create_api_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     get("/v1/api-keys", keys.list_api_keys, ACCOUNT, READING),
     get("/v1/api-keys/{key_id}", keys.get_api_key, ACCOUNT, READING),
     patch("/v1/api-keys/{key_id}", keys.change_api_key, ACCOUNT, MANAGING, 200, OLD_KEY),
     delete("/v1/api-keys/{key_id}", keys.delete_api_key, ACCOUNT, MANAGING, 204, OLD_KEY),
-    post("/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken,)),
+    post("/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken, *RULES)),
     get("/v1/pods", pods.list_pods, POD, READING),
     get("/v1/pods/{pod_id}", pods.get_pod, POD, READING),
-    patch("/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, (errors.ClientIdTaken,)),
+    patch("/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, (errors.ClientIdTaken, *RULES)),
     delete("/v1/pods/{pod_id}", pods.delete_pod, ACCOUNT, MANAGING, 204, OLD_POD),
     post("/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     get("/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
@@ -132,9 +134,17 @@ ROUTES = (
     get("/v1/users/{user_id}", users.get_user, ACCOUNT, MANAGING),
     patch("/v1/users/{user_id}", users.change_user, ACCOUNT, MANAGING, 200, OLD_USER),
     delete("/v1/users/{user_id}", users.delete_user, ACCOUNT, MANAGING, 204, OLD_USER),
-    post("/v1/users/{user_id}/invite", users.invite_user, ACCOUNT, MANAGING, 202),
+    post("/v1/users/{user_id}/invite", users.invite_user, ACCOUNT, MANAGING, 202, RULES),
     get("/v1/notifications", notifications.get_notifications, ACCOUNT, MANAGING),
-    put("/v1/notifications", notifications.put_notifications, ACCOUNT, MANAGING, 200, URL, **CHECKED),
+    put(
+        "/v1/notifications",
+        notifications.put_notifications,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (*URL, *RULES),
+        **CHECKED,
+    ),
     post("/v1/feedback", feedback.give_feedback, SCOPED, NOTHING, 201),
     get(f"{INBOX}/threads", threads.list_threads, SCOPED, READING, is_kept=True),
     get(f"{INBOX}/messages", messages.list_inbox_messages, SCOPED, READING, is_kept=True),

@@ -15,7 +15,7 @@ import msgspec
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
-from postroom_client.results import Connection, Domain
+from postroom_client.results import Connection, Domain, User
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Call, Patience, Reply, content
 
@@ -30,6 +30,7 @@ GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
 WAYS = "ways in"
+PEOPLE = "people"
 PAGE = 100
 NAMED = 5  # of many connections with the same fault
 
@@ -71,7 +72,7 @@ def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
     key = check_key(client, settings)
     yield key
     for name, check in CHECKS:
-        if name not in (DNS, WAYS) or key.verdict == "pass":
+        if name not in (DNS, WAYS, PEOPLE) or key.verdict == "pass":
             yield _guarded(name, check, client, settings)
 
 
@@ -199,6 +200,23 @@ def check_ways(client: Client, settings: Settings) -> Finding:
         step = "Connect a mailbox or a mail service: postroom connect --help"
         return Finding(WAYS, "warn", "No mail from outside reaches this machine.", step)
     return Finding(WAYS, "pass", "Only port 25.")
+
+
+def check_people(client: Client, settings: Settings) -> Finding:
+    """Users from earlier versions may have the address of an inbox, where agents read."""
+    me = client.me()
+    if me.scope != "account" or "manage" not in me.permissions:
+        return Finding(PEOPLE, "pass", "Not visible to this key.")
+    found: list[User] = []
+    while True:
+        page = client.list_users(limit=PAGE, offset=len(found))
+        found += page.data
+        if len(page.data) < PAGE:
+            break
+    if shared := [each.email for each in found if each.address_is_an_inbox]:
+        step = "Invite them with another address: postroom users invite"
+        return Finding(PEOPLE, "fail", f"Inboxes of this server receive: {in_short(shared, ', ')}", step)
+    return Finding(PEOPLE, "pass", f"{len(found)} users, none with the address of an inbox.")
 
 
 def list_ways(client: Client) -> list[Connection]:
@@ -333,6 +351,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("storage", check_storage),
     (DNS, check_dns),
     (WAYS, check_ways),
+    (PEOPLE, check_people),
     ("disk", check_disk),
     ("queue", check_queue),
     ("journal", check_journal),

@@ -11,7 +11,7 @@ from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.config import Config
-from postroom.connections import connections
+from postroom.connections import address_uses, connections
 from postroom.connections.connections import Connection
 from postroom.errors import BadRequest, ConnectionLimitReached
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
@@ -194,7 +194,9 @@ def create_connection(
             oauth=None if body.oauth is None else msgspec.to_builtins(body.oauth),
         ),
     )
+    address_uses.require_no_person(tx, connection.pulled, "address")
     connections.add(tx, connection, token)
+    address_uses.note(tx, connection.account_id, connection.id, connection.pulled)
     if body.kind == connections.IMAP:
         connect_inboxes(tx, caller.reach, connection)
     record(tx, caller, "connection.created", connection, now)

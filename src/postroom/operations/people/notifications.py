@@ -9,6 +9,7 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.config import Config
+from postroom.connections import address_uses
 from postroom.events import notifications
 from postroom.events.notifications import EMAIL, NotificationTarget
 from postroom.fields import Timestamp, show_item
@@ -61,18 +62,19 @@ def put_notifications(
             ids.new(ids.NOTIFICATION, now),
             caller.account_id,
             each.kind,
-            address_of(tx, each, config),
+            address_of(tx, caller.account_id, each, config),
             tuple(dict.fromkeys(each.on)),
         )
         for each in body.targets
     ]
     notifications.put_targets(tx, caller.account_id, targets)
+    address_uses.note_targets(tx, caller.account_id)
     after = get_notifications(tx, caller)
     audit.record_by(tx, caller, "notifications.set", caller.account_id, now, before=before, after=after)
     return after
 
 
-def address_of(tx: Tx, body: TargetBody, config: Config) -> str:
+def address_of(tx: Tx, account_id: str, body: TargetBody, config: Config) -> str:
     if body.kind != EMAIL:
         return body.target
-    return require_elsewhere(tx, users.require_email(body.target), config)
+    return require_elsewhere(tx, account_id, users.require_email(body.target), config, "targets")

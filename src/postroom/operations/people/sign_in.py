@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroom import log
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.actors import USER, Actor
 from postroom.accounts.keys import Caller
@@ -15,6 +16,7 @@ from postroom.accounts.people.users import ACTIVE, OWNER, User
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
+from postroom.connections import address_uses
 from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
@@ -78,12 +80,23 @@ def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
 def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Config, now: int) -> Proved:
     """Authenticates the person: whose session it is, and a name for it."""
     if shown.invitation:
-        return accept(tx, mail_links.take(tx, shown.invitation, "", now), shown.name.strip(), visitor, now)
+        invited = require_own_mailbox(tx, mail_links.take(tx, shown.invitation, "", now))
+        return accept(tx, invited, shown.name.strip(), visitor, now)
     if shown.mail:
-        return of_user(mail_links.take(tx, shown.mail, browser, now))
+        return of_user(require_own_mailbox(tx, mail_links.take(tx, shown.mail, browser, now)))
     if shown.link:
         return prove_by_link(tx, shown, visitor, config, now)
     return prove_by_key(tx, shown, now)
+
+
+def require_own_mailbox(tx: Tx, user: User) -> User:
+    """A link sent by email proves nothing where agents read: such users may be left from earlier versions."""
+    if address_uses.is_of_inbox(tx, user.account_id, user.email):
+        raise Unauthorized(
+            f"{user.email} is the address of an inbox of this server, where agents read. Sign in with a"
+            " passkey, or have an owner invite you with another address."
+        )
+    return user
 
 
 def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Proved:
@@ -121,13 +134,14 @@ def prove_by_link(tx: Tx, shown: Proof, visitor: SignInOrigin, config: Config, n
 def make_first_owner(
     tx: Tx, link: SignInProof, shown: Proof, visitor: SignInOrigin, config: Config, now: int
 ) -> Proved:
-    email = require_elsewhere(tx, users.require_email(shown.email.strip()), config)
+    email = require_elsewhere(tx, link.account_id, users.require_email(shown.email.strip()), config)
     invited = users.find_by_email(tx, link.account_id, email)
     if invited is None:
         user = users.add(tx, link.account_id, email, shown.name.strip(), OWNER, (), ACTIVE, now)
     else:
         user = replace(invited, role=OWNER, pod_ids=(), state=ACTIVE, name=shown.name.strip() or invited.name)
         users.put(tx, user)
+    address_uses.note(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
     audit.record(tx, actor, "user.joined", user.id, Reach(user.account_id), now, address=visitor.address)
     return of_user(user, link.is_operator)
@@ -189,6 +203,9 @@ def end_other_sessions(tx: Tx, caller: Caller, now: int) -> int:
 def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:
     """Only the mailbox learns whether a user has this address. `wanted` is the page to open after sign-in."""
     for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
+        if address_uses.is_of_inbox(tx, user.account_id, user.email):
+            log.get().seldom("no sign-in link goes to the address of an inbox", user=user.id)
+            continue
         token = sessions.new_token()
         if mail_links.ask(tx, user, browser, token, now):
             account = accounts.get(tx, user.account_id)

@@ -13,6 +13,7 @@ from postroom.accounts.people.users import ACTIVE, User
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInOrigin
 from postroom.config import Config
+from postroom.connections import address_uses
 from postroom.errors import Unauthorized
 from postroom.operations.people.sign_in import NewSession, Proved, accept, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
@@ -71,10 +72,11 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
             "No user here has the address that you signed in with. Ask an owner to invite you."
         )
     accounts.lock(tx, account.id)
-    found = users.find_by_email(tx, account.id, require_elsewhere(tx, email, config))
+    found = users.find_by_email(tx, account.id, require_elsewhere(tx, account.id, email, config))
     if found is not None:
         return found  # created by another node a moment ago
     user = users.add(tx, account.id, email, clean(name), config.oidc_role, (), ACTIVE, now)
+    address_uses.note(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
     audit.record(tx, actor, "user.joined", user.id, Reach(account.id), now)
     return user

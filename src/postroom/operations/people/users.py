@@ -11,6 +11,7 @@ from postroom.accounts.names import Name
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.users import ACTIVE, INVITED
 from postroom.config import Config
+from postroom.connections import address_uses
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mail.address import split
@@ -45,7 +46,10 @@ class UserChange(Struct, rename="camel", frozen=True):
 
 
 class User(Struct, rename="camel", frozen=True):
-    """`invitationUrl` is shown only where the server captures mail instead of sending it."""
+    """`invitationUrl` is shown only where the server captures email instead of sending it.
+
+    `addressIsAnInbox` is shown only where an inbox of this server receives or pulls the user's email.
+    """
 
     id: str
     email: str
@@ -57,10 +61,16 @@ class User(Struct, rename="camel", frozen=True):
     created_at: Timestamp
     last_seen_at: Timestamp | None
     invitation_url: str | UnsetType = UNSET
+    address_is_an_inbox: Annotated[bool, Meta(description="No link is sent there.")] | UnsetType = UNSET
 
     @classmethod
     def of(cls, user: users.User, invitation_url: str | UnsetType = UNSET) -> "User":
-        return show_item(cls, user, invitation_url=invitation_url)
+        return show_item(cls, user, invitation_url=invitation_url, address_is_an_inbox=UNSET)
+
+    @classmethod
+    def seen(cls, tx: Tx, user: users.User) -> "User":
+        is_inbox = address_uses.is_of_inbox(tx, user.account_id, user.email)
+        return replace(cls.of(user), address_is_an_inbox=is_inbox or UNSET)
 
 
 class UserPage(Struct, frozen=True):
@@ -72,17 +82,19 @@ def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int)
     """Invite a person: a mail with a link that works once, for 72 hours"""
     accounts.lock(tx, caller.account_id)  # concurrent requests wait for each other
     users.require_may_give(tx, caller, body.role)
-    email = require_elsewhere(tx, users.require_email(body.email), config)
+    email = require_elsewhere(tx, caller.account_id, users.require_email(body.email), config)
     pod_ids = users.require_pods(tx, caller.account_id, body.role, body.pod_ids)
     user = users.add(tx, caller.account_id, email, body.name, body.role, pod_ids, INVITED, now)
+    address_uses.note(tx, user.account_id, user.id, [email])
     audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
     return User.of(user, send_invitation(tx, caller, user, config, now))
 
 
-def require_elsewhere(tx: Tx, email: str, config: Config) -> str:
-    """An agent that reads an inbox of this server could use its mail to sign in as the person."""
+def require_elsewhere(tx: Tx, account_id: str, email: str, config: Config, field: str = "email") -> str:
+    """An agent that reads an inbox of this server could use its email to sign in as the person."""
+    address_uses.require_no_inbox(tx, account_id, email, field)
     if domains.is_served(tx, split(email)[1], config.domain):
-        raise BadRequest("A person needs an address elsewhere: agents read the inboxes here.", field="email")
+        raise BadRequest("A person needs an address elsewhere: agents read the inboxes here.", field=field)
     return email
 
 
@@ -104,12 +116,12 @@ def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, no
 def list_users(tx: Tx, caller: Caller, query: PageQuery) -> UserPage:
     """List the people of the account, oldest first"""
     found = users.list_of_account(tx, caller.account_id, query.limit, query.offset)
-    return UserPage([User.of(user) for user in found], users.count(tx, caller.account_id))
+    return UserPage([User.seen(tx, user) for user in found], users.count(tx, caller.account_id))
 
 
 def get_user(tx: Tx, caller: Caller, user_id: str) -> User:
     """Get a user"""
-    return User.of(users.get(tx, caller.account_id, user_id))
+    return User.seen(tx, users.get(tx, caller.account_id, user_id))
 
 
 def change_user(tx: Tx, caller: Caller, user_id: str, body: UserChange, now: int) -> User:
@@ -145,6 +157,7 @@ def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
     users.require_may_give(tx, caller, user.role)
     users.require_another_owner(tx, user)
     users.remove(tx, user)
+    address_uses.note(tx, user.account_id, user.id, [])
     audit.record_by(tx, caller, "user.removed", user.id, now, before=User.of(user))
 
 
@@ -154,5 +167,6 @@ def invite_user(tx: Tx, caller: Caller, user_id: str, config: Config, now: int) 
     users.require_may_give(tx, caller, user.role)
     if user.state == ACTIVE:
         raise BadRequest("This user has already signed in and can ask for a link on the sign-in page.")
+    require_elsewhere(tx, user.account_id, user.email, config)
     audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
     return User.of(user, send_invitation(tx, caller, user, config, now))

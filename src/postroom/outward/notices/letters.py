@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts import domains
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.accounts.people import mail_links
+from postroom.accounts.people import mail_links, own_letters
 from postroom.config import CAPTURE, Config
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.mail.writing import compose
@@ -20,7 +20,7 @@ from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
-from postroom.storage.database import Tx, insert_item, item_from_row
+from postroom.storage.database import Row, Tx, insert_item, item_from_row
 
 PENDING = "pending"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has expired
@@ -36,15 +36,27 @@ class ServerLetter(Struct, frozen=True):
     content: str
     state: str
     created_at: int
+    is_personal: bool = True  # for this person only: it is marked, and never stored in an inbox
+
+    @classmethod
+    def from_row(cls, row: Row) -> "ServerLetter":
+        return item_from_row(cls, row, is_personal=bool(row["is_personal"]))
 
 
 def add(
-    tx: Tx, account_id: str, user_id: str | None, recipient: str, subject: str, content: str, now: int
+    tx: Tx,
+    account_id: str,
+    user_id: str | None,
+    recipient: str,
+    subject: str,
+    content: str,
+    now: int,
+    is_personal: bool = True,
 ) -> ServerLetter:
     letter = ServerLetter(
-        ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now
+        ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now, is_personal
     )
-    insert_item(tx, "letters", letter)
+    insert_item(tx, "letters", letter, is_personal=int(is_personal))
     enqueue(tx, account_id, letter.id, recipient, domain_of(recipient), now)
     return letter
 
@@ -67,7 +79,7 @@ def enqueue(tx: Tx, account_id: str, letter_id: str, target: str, lane: str, now
 
 def find(tx: Tx, letter_id: str) -> ServerLetter | None:
     row = tx.one("select * from letters where id = :id", id=letter_id)
-    return None if row is None else item_from_row(ServerLetter, row)
+    return None if row is None else ServerLetter.from_row(row)
 
 
 def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
@@ -78,7 +90,7 @@ def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
         id=account_id,
         limit=SHOWN,
     )
-    return [item_from_row(ServerLetter, row) for row in rows]
+    return [ServerLetter.from_row(row) for row in rows]
 
 
 def is_captured(config: Config) -> bool:
@@ -90,6 +102,7 @@ def is_captured(config: Config) -> bool:
 
 class LetterJob(Struct, frozen=True):
     letter: ServerLetter
+    mark: str  # "" for a letter that any inbox may get
     keys: tuple[DkimKey, ...]
 
 
@@ -122,7 +135,11 @@ def look_up(tx: Tx, letter_id: str, service_domain: str) -> LetterJob | None:
     letter = find(tx, letter_id)
     if letter is None:
         return None
-    return LetterJob(letter, domains.signing_keys(tx, service_domain, service_domain))
+    return LetterJob(
+        letter,
+        own_letters.new_mark(tx) if letter.is_personal else "",
+        domains.signing_keys(tx, service_domain, service_domain),
+    )
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
@@ -132,7 +149,7 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 
 async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, now: int) -> Receipt:
     letter, domain = job.letter, resources.config.domain
-    raw = await pools.READING.run(write_letter, letter, domain, now)
+    raw = await pools.READING.run(write_letter, letter, domain, now, job.mark)
     if job.keys:
         unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.keys, now)
         raw = await outbound.signers.sign(unsigned) + raw
@@ -140,7 +157,7 @@ async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, no
     return await outbound.courier.deliver(mail)
 
 
-def write_letter(letter: ServerLetter, domain: str, now: int) -> bytes:
+def write_letter(letter: ServerLetter, domain: str, now: int, mark: str) -> bytes:
     return compose.compose(
         Draft(
             from_name="Postroom",
@@ -148,8 +165,11 @@ def write_letter(letter: ServerLetter, domain: str, now: int) -> bytes:
             to=(letter.recipient,),
             subject=letter.subject,
             text=letter.content,
-            message_id=compose.new_message_id(domain, secrets.token_bytes(16)),
+            message_id=own_letters.message_id(mark, domain)
+            if mark
+            else compose.new_message_id(domain, secrets.token_bytes(16)),
             date_at=now,
             automated=True,
+            headers={own_letters.FIELD: mark} if mark else {},
         )
     )

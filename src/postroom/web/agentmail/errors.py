@@ -24,6 +24,7 @@ IN_OTHER_WORDS: dict[type[ApiError], tuple[int, str, str]] = {
     errors.Unauthorized: (401, "UnauthorizedError", "unauthorized"),
     errors.Forbidden: (403, "ForbiddenError", "missing_permission"),
     errors.AddressTaken: (403, "IsTakenError", "resource_taken"),
+    errors.AddressIsAnInbox: (403, "IsTakenError", "resource_taken"),
     errors.DomainTaken: (403, "AlreadyExistsError", "already_exists"),
     errors.ClientIdTaken: (403, "AlreadyExistsError", "already_exists"),
     errors.RecipientNotAllowed: REJECTED,

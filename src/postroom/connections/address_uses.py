@@ -1,0 +1,106 @@
+"""Keeps the addresses of people apart from those of inboxes, in whichever order they are made.
+
+The server sends links to people that sign them in or decide for them. An agent that reads such an email could
+use them: no inbox receives or pulls the email of a user, a reviewer or a notification target.
+"""
+
+from collections.abc import Iterable
+
+from postroom import ids
+from postroom.accounts.people import users
+from postroom.accounts.rules import approval
+from postroom.connections import connections
+from postroom.errors import AddressIsAnInbox
+from postroom.events import notifications
+from postroom.mail.address import mailbox_of
+from postroom.mailbox import inboxes
+from postroom.storage.database import Tx, insert_new
+
+_RULES = {ids.ACCOUNT: "accounts", ids.POD: "pods", ids.INBOX: "inboxes", ids.KEY: "keys"}
+
+
+def note(tx: Tx, account_id: str, owner_id: str, addresses: Iterable[str]) -> None:
+    """Replace what is known of this owner. Owners that are gone are recognized when they are asked for."""
+    tx.run("delete from address_uses where owner_id = :id", id=owner_id)
+    for address in sorted({mailbox_of(each) for each in addresses}):
+        insert_new(tx, "address_uses", address=address, owner_id=owner_id, account_id=account_id)
+
+
+def note_reviewers(tx: Tx, account_id: str, owner_id: str, stored: str | None) -> None:
+    """Raise AddressIsAnInbox if an approval rule of account, pod, inbox or key names an inbox as reviewer."""
+    named = approval.add_up([stored]).reviewers
+    for address in sorted(named):
+        require_no_inbox(tx, account_id, address, "approval")
+    note(tx, account_id, owner_id, [*named, *_targets(tx, owner_id)])
+
+
+def note_targets(tx: Tx, account_id: str) -> None:
+    """Call after the notification targets of an account were stored."""
+    note(tx, account_id, account_id, _addresses_of(tx, account_id))
+
+
+def require_no_inbox(tx: Tx, account_id: str, address: str, field: str) -> None:
+    """Raise AddressIsAnInbox if an inbox of this server receives or pulls the email of this address."""
+    _lock(tx, mailbox_of(address))
+    if is_of_inbox(tx, account_id, address):
+        raise AddressIsAnInbox(
+            f"{address} belongs to an inbox of this server, where agents read. People need another one.",
+            field=field,
+        )
+
+
+def require_no_person(tx: Tx, addresses: Iterable[str], field: str) -> None:
+    """Raise AddressIsAnInbox if a user, reviewer or notification target of any account has one of these."""
+    for mailbox in sorted({mailbox_of(each) for each in addresses}):
+        _lock(tx, mailbox)
+        if any(mailbox in map(mailbox_of, _addresses_of(tx, each)) for each in _owners(tx, mailbox)):
+            raise AddressIsAnInbox(
+                f"{mailbox} belongs to a person who uses this server. Agents must not read that email.",
+                field=field,
+            )
+
+
+def is_of_inbox(tx: Tx, account_id: str, address: str) -> bool:
+    """Whether an inbox receives or pulls it.
+
+    A connection of another account counts once its login has worked: anybody can name an address.
+    """
+    mailbox = mailbox_of(address)
+    if inboxes.find_by_address(tx, mailbox) is not None:
+        return True
+    pulled = [connections.find(tx, each) for each in _owners(tx, mailbox) if ids.is_id(ids.CONNECTION, each)]
+    return any(each is not None and (each.is_proven or each.account_id == account_id) for each in pulled)
+
+
+def _lock(tx: Tx, mailbox: str) -> None:
+    """Until this transaction ends, no other one decides about the same address.
+
+    PostgreSQL makes a second insert of the same key wait, also when the first one was deleted again.
+    """
+    key = {"address": mailbox, "owner_id": ""}
+    insert_new(tx, "address_uses", **key, account_id="")
+    tx.run("delete from address_uses where address = :address and owner_id = :owner_id", **key)
+
+
+def _owners(tx: Tx, mailbox: str) -> list[str]:
+    rows = tx.all("select owner_id from address_uses where address = :address", address=mailbox)
+    return [row["owner_id"] for row in rows]
+
+
+def _addresses_of(tx: Tx, owner_id: str) -> list[str]:
+    """The addresses of people that an owner uses now."""
+    kind = owner_id.partition("_")[0]
+    if kind == ids.USER:
+        user = users.find(tx, owner_id)
+        return [] if user is None else [user.email]
+    if kind not in _RULES:
+        return []
+    rows = tx.all(f"select approval from {_RULES[kind]} where id = :id", id=owner_id)
+    return [*approval.add_up([row["approval"] for row in rows]).reviewers, *_targets(tx, owner_id)]
+
+
+def _targets(tx: Tx, owner_id: str) -> list[str]:
+    if not ids.is_id(ids.ACCOUNT, owner_id):
+        return []
+    found = notifications.list_targets(tx, owner_id)
+    return [each.target for each in found if each.kind == notifications.EMAIL]
