@@ -40,6 +40,7 @@ from postroom.upkeep import integrity
 from postroom.web.api.mailbox import messages, search
 from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
+from tests.doubles_dns import DnsServer
 from tests.mail.keys import give_every_domain_this_key
 from tests.mail.keys import signing_key as signing_key
 from tests.migrated import migrated_sqlite, put_migrated_sqlite
@@ -320,7 +321,11 @@ async def until_somebody_listens(server: Server) -> None:
 async def running_server(
     config: Config, clock: FakeClock, resolver: Resolver | None = None
 ) -> AsyncIterator[Server]:
-    async with serving(config, clock, resolver, signing_key) as postroom:
+    """Names are asked of `resolver`, else of a server on this machine that knows none."""
+    async with (
+        DnsServer() as names,
+        serving(config, clock, resolver or Resolver([names.address]), signing_key) as postroom,
+    ):
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(

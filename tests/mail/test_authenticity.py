@@ -173,8 +173,28 @@ def test_what_the_deadline_cuts_off_is_a_temporary_error() -> None:
         deadline_seconds=8.0,
         monotonic=monotonic,
     )
-    assert found == Judgement("pass", "pass", "temperror", "sender.test")
+    assert found == Judgement("pass", "temperror", "pass", "sender.test", "reject")
     assert len(zone.asked) == 3
+
+
+def test_name_servers_of_the_senders_choice_do_not_hide_a_policy() -> None:
+    zone = ZoneLookup(RECORDS, dead={"s1._domainkey.slow.test"})
+    forged = SIGNED.replace(b"d=sender.test", b"d=slow.test").replace(b"i=@sender.test", b"i=@slow.test")
+
+    def monotonic() -> float:
+        """The name server of the signature never answers."""
+        return 100.0 if any("slow.test" in str(each) for each in zone.asked) else 0.0
+
+    found = check(
+        forged,
+        peer_ip="unknown",
+        helo="",
+        mail_from="",
+        from_address="ann@sender.test",
+        lookup=zone,
+        monotonic=monotonic,
+    )
+    assert (found.dkim, found.dmarc, found.policy) == ("temperror", "fail", "reject")
 
 
 async def test_the_whole_check_runs_in_a_thread_against_a_real_dns_server() -> None:

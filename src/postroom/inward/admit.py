@@ -19,7 +19,9 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing, removals
 from postroom.storage.database import Tx
 
-FORGED = "fail"  # the DMARC result of a forged mail
+# DMARC results of mail that its author may have sent: proven, or of a domain without a policy. An error is
+# neither: its sender can cause one, with a header too large to be judged or a name server that never answers.
+GENUINE = ("pass", "none")
 
 
 def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
@@ -40,7 +42,7 @@ def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -
 
 
 def is_genuine(document: Document) -> bool:
-    return document.auth is None or document.auth.dmarc != FORGED
+    return document.auth is None or document.auth.dmarc in GENUINE
 
 
 def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url: str, now: int) -> list[str]:

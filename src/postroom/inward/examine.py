@@ -15,14 +15,17 @@ from postroom.inward.suspicion import Suspicion
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.html.page import read_page
+from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof.lookup import Lookup
+from postroom.mail.proof.lookup import DnsTemporary, Lookup
+from postroom.mail.proof.organization import domain_of, walk
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.net import public_addresses
+from postroom.net.dns import Resolver
 from postroom.processes import pools
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
@@ -32,6 +35,7 @@ from postroom.storage.database import Tx, item_from_row
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
 BELL = "examinations"
+RESERVED = frozenset(("localhost", "invalid", "test", "example", "example.com", "example.net", "example.org"))
 EXAMINATIONS = WorkTable("examinations", key="message_id")
 
 
@@ -109,7 +113,7 @@ async def examine_message(
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
     try:
-        found = await find_out(resources, extractor, lookup, examination, message.inbox_id, files)
+        found = await find_out(resources, extractor, lookup, examination, message, files)
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
         found = Examined(
@@ -126,17 +130,18 @@ async def find_out(
     extractor: Extractor,
     lookup: Lookup,
     examination: Examination,
-    inbox_id: str,
+    message: Message,
     files: list[Attachment],
 ) -> Examined:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
+    is_judged = message.is_blocked or has_to_be_judged(mail, examination.peer_ip)
     verdicts, texts = await asyncio.gather(
-        judge(raw, mail, examination, lookup, trusted_sealers=resources.config.trusted_sealers),
+        judge(raw, mail, examination, lookup, (), resources.config.trusted_sealers, is_judged),
         read_files(extractor, mail, files),
     )
     name = suspicion.name_of(mail.from_addr)
-    known = await resources.db.read(correspondents.list_trusted, inbox_id, name)
+    known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
     dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
     return Examined(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
 
@@ -149,8 +154,46 @@ def look_for_signals(
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
-    """SPF is only checked for public addresses; a signature can be verified wherever the mail came from."""
-    return mail.has_dkim_signature or (peer_ip != "" and public_addresses.is_public(peer_ip))
+    """SPF needs a public peer. A signature or a policy counts for any peer."""
+    return mail.has_dkim_signature or public_addresses.is_public(peer_ip) or awaits_policy(mail, peer_ip)
+
+
+def awaits_policy(mail: ParsedMail, peer_ip: str) -> bool:
+    """Whether it fails if its author's domain has a DMARC policy, and is judged by nothing else.
+
+    Mail that never left this server ("") has no peer that could have forged it.
+    """
+    is_judged_otherwise = mail.has_dkim_signature or public_addresses.is_public(peer_ip)
+    if peer_ip == "" or is_judged_otherwise:
+        return False
+    domains = [domain for sender in mail.senders if (domain := domain_of(sender))]
+    return bool(domains) if peer_ip == UNKNOWN_PEER else not all(map(is_reserved, domains))
+
+
+def is_reserved(domain: str) -> bool:
+    """Whether nobody can own it (RFC 2606, 6761): such mail of a private peer is a trial, and asks no DNS."""
+    return domain.rpartition(".")[2] in RESERVED or ".".join(domain.split(".")[-2:]) in RESERVED
+
+
+def is_known_without_policy(resolver: Resolver, address: str) -> bool:
+    """Whether earlier answers of the DNS, still valid, say that this author's domain has no DMARC policy."""
+    domain = domain_of(address)
+    try:
+        return domain is not None and walk(domain, CachedTexts(resolver)) == ()
+    except DnsTemporary:
+        return False
+
+
+class CachedTexts(Struct, frozen=True):
+    """Texts from the cache of the resolver alone."""
+
+    resolver: Resolver
+
+    def txt(self, name: str) -> tuple[bytes, ...]:
+        found = self.resolver.cached_txt(name)
+        if found is None:
+            raise DnsTemporary("not cached")
+        return found
 
 
 def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
@@ -165,8 +208,10 @@ async def judge(
     lookup: Lookup,
     covered: tuple[str, ...] = (),
     trusted_sealers: tuple[str, ...] = (),
+    is_judged: bool = True,
 ) -> Verdicts:
-    if not has_to_be_judged(mail, examination.peer_ip):
+    """Also of a private or unknown peer: without SPF and a signature, a DMARC policy makes it `fail`."""
+    if not is_judged or (examination.peer_ip == "" and not mail.has_dkim_signature):
         return unjudged(mail, examination.peer_ip)
     from postroom.mail.proof import authenticity
 
@@ -217,7 +262,7 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
         return admit.decide(tx, inbox, message, document, base_url, now)
-    if document.auth is not None and document.auth.dmarc != "fail":
+    if document.auth is not None and admit.is_genuine(document):
         correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
         if document.auth.dmarc == "pass":
             correspondents.note_verified(tx, inbox.id, sender_of(document), now)

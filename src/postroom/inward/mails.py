@@ -99,6 +99,7 @@ class ReadMail(Struct, frozen=True):
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
     letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
+    awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
 
     @property
     def reply_text(self) -> str:

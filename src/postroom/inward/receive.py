@@ -13,7 +13,7 @@ from postroom.inward import suspicion
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
-from postroom.inward.examine import has_to_be_judged, unjudged
+from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
 from postroom.inward.mails import AcceptedMail, Arrival, Origin, ReadMail
 from postroom.mail import headers, reading_cost
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
@@ -106,6 +106,8 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
 
     Those of a reviewer's answer and of a report stay in memory too: to verify its author, and to read it.
     """
+    if read.awaits_policy:
+        read = with_known_policy(resources, read)
     about = await find_subject(resources, read.report)
     envelope = None if resources.config.imap is None else envelope_of(read.kept)
     blob = await raw_mails.put_if_large(resources, read.kept.content)
@@ -113,6 +115,15 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     if blob and not is_read_later:
         read = replace(read, kept=raw_mails.Cut(b""))
     return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about, envelope)
+
+
+def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:
+    """Skips the examination if the author's domain is already known to have no DMARC policy."""
+    senders = read.mail.senders
+    if len(senders) == 1 and is_known_without_policy(resources.resolver, senders[0]):
+        none = replace(read.verdicts, spf="none", dkim="none", dmarc="none")
+        return replace(read, needs_examination=False, verdicts=none)
+    return replace(read, findings=None)
 
 
 def envelope_of(kept: raw_mails.Cut) -> bytes | None:
@@ -135,7 +146,9 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     is_doubtful = is_judged and has_to_be_judged(mail, origin.peer_ip)
-    needs_examination = is_doubtful or any(map(is_unread, files))
+    has_unread = any(map(is_unread, files))
+    needs_examination = is_doubtful or has_unread
+    is_left_to_policy = is_doubtful and not has_unread and awaits_policy(mail, origin.peer_ip)
     said = suspicion.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = _report(arrival, mail)
@@ -167,12 +180,13 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         returned=returned,
         kind=kind,
         findings=None
-        if needs_examination
+        if needs_examination and not is_left_to_policy
         else suspicion.of_text(mail, shown, page, suspicion.INSIDE if origin.peer_ip == "" else "none", said),
         calendar=calendar,
         kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
         size_bytes=len(origin.trace) + len(arrival.raw),
         letter_marks=own_letters.find_marks(arrival.raw),
+        awaits_policy=is_left_to_policy,
     )
 
 

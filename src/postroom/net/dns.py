@@ -124,6 +124,13 @@ class Resolver:
         answer = await self._ask(name, "TXT")
         return tuple(b"".join(record.strings) for record in answer.records)
 
+    def cached_txt(self, name: str) -> tuple[bytes, ...] | None:
+        """The TXT records that are cached, () also for a name without any; None if nothing is known."""
+        answer = self._cache.find((name.lower(), "TXT"), self._monotonic())
+        if answer is None or answer.failure is not None:
+            return None
+        return tuple(b"".join(record.strings) for record in answer.records)
+
     async def mx(self, name: str) -> tuple[tuple[int, str], ...]:
         """Preference and host, the preferred first. The null MX of RFC 7505 has the host ""."""
         answer = await self._ask(name, "MX")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class DnsTemporary(Exception):
@@ -25,14 +25,17 @@ class Lookup(Protocol):
 
 
 class TimedLookup(Struct, frozen=True):
-    """A Lookup that fails as temporary after the time `ends_at`."""
+    """A Lookup that fails as temporary after the time `ends_at`. It asks for the texts of a name once."""
 
     lookup: Lookup
     ends_at: float
     monotonic: Callable[[], float]
+    texts: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
 
     def txt(self, name: str) -> tuple[bytes, ...]:
-        return self.lookup.txt(name, self._remaining_seconds())
+        if name not in self.texts:
+            self.texts[name] = self.lookup.txt(name, self._remaining_seconds())
+        return self.texts[name]
 
     def mx(self, name: str) -> tuple[tuple[int, str], ...]:
         return self.lookup.mx(name, self._remaining_seconds())

@@ -1,11 +1,11 @@
 """Domain names as the DNS writes them, and their organizational domain (RFC 9989 section 4.10)."""
 
 import re
+from typing import Protocol
 
 import idna
 from msgspec import Struct
 
-from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.tags import readable_tags
 
 _MAX_QUERIES = 8
@@ -54,7 +54,13 @@ def domain_of(address: str) -> str | None:
     return ascii_domain(address.rpartition("@")[2]) if "@" in address else None
 
 
-def walk(domain: str, lookup: TimedLookup) -> tuple[DmarcRecord, ...]:
+class TextLookup(Protocol):
+    """Answers with the TXT records of a name, or raises DnsTemporary."""
+
+    def txt(self, name: str) -> tuple[bytes, ...]: ...
+
+
+def walk(domain: str, lookup: TextLookup) -> tuple[DmarcRecord, ...]:
     """Every DMARC record on the way from a domain up to its root, longest name first."""
     found: list[DmarcRecord] = []
     for name in _steps(domain):
@@ -83,7 +89,7 @@ def _steps(domain: str) -> list[str]:
     return [domain, *(".".join(labels[-count:]) for count in range(longest_parent, 0, -1))]
 
 
-def _record_at(domain: str, lookup: TimedLookup) -> DmarcRecord | None:
+def _record_at(domain: str, lookup: TextLookup) -> DmarcRecord | None:
     """The only DMARC record of a name: several at one name count as none (section 4.10)."""
     texts = [text for text in lookup.txt(f"_dmarc.{domain}") if _VERSION.match(text)]
     if len(texts) != 1 or len(texts[0]) > _MAX_RECORD_BYTES:
