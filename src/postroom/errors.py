@@ -356,3 +356,17 @@ class QuotaExceeded(ApiError):
     """The account's storage is full: delete mail, or ask the operator for more."""
 
     status, code = 507, "quota_exceeded"
+
+
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether disk or database is the cause, not the mail."""
+    return isinstance(error, Unavailable | OSError) or is_out_of_space(error)
+
+
+def is_out_of_space(error: BaseException) -> bool:
+    """Judged by the text of the error and of its cause: each storage has its own type."""
+    reasons = f"{error} {error.__cause__}".lower()
+    return any(words in reasons for words in OUT_OF_SPACE)

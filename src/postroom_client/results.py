@@ -713,6 +713,7 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     signals: list[Signal] = []
     calendar: Appointment | None = None
     parse_error: str | None = None
+    analysis: str | None = None
     metadata: dict[str, str] = {}
     bcc: list[str] = []
     reply_to: str | None = None
@@ -818,6 +819,7 @@ class EventMessage(Struct, frozen=True):
     metadata: dict[str, str] = {}
     codes: list[str] = []
     calendar: EventCalendar | None = None
+    analysis: str | None = None
 
 
 class Deliverability(Struct, rename="camel", frozen=True):

@@ -139,7 +139,7 @@ def test_doctor_finds_a_healthy_server(shell: Shell) -> None:
     for name in ("profile", "connection", "key", "clock", "storage", "DNS records", "SMTP port"):
         assert checks[name] == "pass", result.stdout
     assert checks.keys() >= {"disk", "queue"}
-    assert checks["journal"] == "pass"
+    assert checks["incoming"] == "pass"
     assert result.exit_code == 0
     assert "SMTP port" in shell.human("doctor")
 
@@ -189,13 +189,26 @@ def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
         found = findings(peer.url)
     assert found["disk"] == ("fail", "0.1 GB free")
     assert found["queue"] == ("warn", "The oldest delivery has waited 7200 s")
-    assert found["journal"][0] == "warn"
+    assert found["incoming"][0] == "pass"
 
 
-def test_doctor_reports_emails_set_aside_and_damage_of_journals(shell: Shell) -> None:
-    with http_peer(Answer(200, b"postroom_journal_set_aside 2.0\npostroom_journal_damaged 1.0\n")) as peer:
-        found = findings(peer.url)
-    assert found["journal"] == ("fail", "2 emails could not be stored, 1 pieces of journals are damaged")
+@pytest.mark.parametrize(
+    ("metrics", "found"),
+    [
+        (b"postroom_journal_set_aside 2.0\n", ("fail", "2 accepted emails could not be stored")),
+        (b"postroom_journal_damaged 1.0\n", ("fail", "1 pieces of journals are damaged")),
+        (
+            b'postroom_analysis_failures_total{reader="reply"} 2.0\n'
+            b'postroom_analysis_failures_total{reader="codes"} 1.0\n',
+            ("warn", "3 times a reader of email failed"),
+        ),
+    ],
+)
+def test_doctor_names_email_that_is_aside_or_was_not_analyzed(
+    shell: Shell, metrics: bytes, found: tuple[str, str]
+) -> None:
+    with http_peer(Answer(200, metrics)) as peer:
+        assert findings(peer.url)["incoming"] == found
 
 
 @pytest.mark.parametrize(

@@ -712,6 +712,8 @@ export interface Message {
   signals: Signal[];
   calendar?: Appointment;
   parseError?: string;
+  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
+  analysis?: "failed" | (string & {});
   metadata?: Record<string, string>;
   bcc?: string[];
   replyTo?: string | null;
@@ -822,6 +824,8 @@ export interface EventMessage {
   metadata?: Record<string, string>;
   codes: string[];
   calendar: EventCalendar | null;
+  /** `failed`: a reader of its meaning failed. The message holds what could be read. */
+  analysis?: "failed" | (string & {});
 }
 
 export interface Deliverability {

@@ -4,16 +4,25 @@ A stub has everything but the texts, built once as bytes; each read inserts the 
 """
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.mail.kinds.category import Category
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Appointment, Document, Signal, Texts, Verdict, Verdicts
+from postroom.mailbox.documents import (
+    NOT_ANALYZED,
+    Appointment,
+    Document,
+    Signal,
+    Texts,
+    Verdict,
+    Verdicts,
+)
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 
@@ -93,6 +102,7 @@ class EventMessage(Struct, frozen=True):
     metadata: dict[str, str] | UnsetType = UNSET
     codes: list[str] = []
     calendar: EventCalendar | None = None
+    analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
 
 
 class EventHold(Struct, frozen=True):
@@ -262,6 +272,7 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         metadata=document.metadata,
         codes=document.codes,
         calendar=_calendar(document.calendar) if document.calendar is not UNSET else None,
+        analysis=document.analysis,
     )
 
 

@@ -28,6 +28,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
+from postroom.processes.analysis import Analysis
 from postroom.queue import idempotency, received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.storage.database import Tx
@@ -273,7 +274,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     name = suspicion.name_of(mail.from_addr)
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else suspicion.INSIDE
-    found = suspicion.with_sender(before, mail, dmarc, known)
+    found = Analysis().run("sender", before, lambda: suspicion.with_sender(before, mail, dmarc, known))
     if not copy.mail.is_filed:
         correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=suspicion.judged(copy.document, found))
@@ -374,6 +375,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         auto_replyable=read.kind.auto_replyable and not is_calendar_answer(read),
         calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
+        analysis="failed" if read.failed else UNSET,
         subject_raw=UNSET if subject == mail.subject else mail.subject,
         from_addr_raw=UNSET if sender == mail.from_addr else mail.from_addr,
         header_to_raw=UNSET if ", ".join(to) == mail.header_to else mail.header_to,

@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import UNSET, Struct, structs
 
 from postroom import log
+from postroom.errors import is_passing
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
@@ -14,9 +15,9 @@ from postroom.inward import admit, suspicion
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
-from postroom.mail.html.page import read_page
+from postroom.mail.html.page import NO_PAGE, read_page
 from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
-from postroom.mail.parse import ParsedMail, parse_mail
+from postroom.mail.parse import UNREAD, ParsedMail, parse_mail
 from postroom.mail.proof.lookup import DnsTemporary, Lookup
 from postroom.mail.proof.organization import domain_of, walk
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
@@ -26,7 +27,8 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.net import public_addresses
 from postroom.net.dns import Resolver
-from postroom.processes import pools
+from postroom.processes import analysis, pools
+from postroom.processes.analysis import Analysis
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
@@ -102,6 +104,7 @@ class Examined(Struct, frozen=True):
     verdicts: Verdicts | None  # None: could not be found out
     attachments: list[Attachment]
     findings: Suspicion
+    failed: Sequence[str] = ()  # the readers that raised
 
 
 async def examine_message(
@@ -112,16 +115,27 @@ async def examine_message(
         await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
+    nothing = Examined(None, [_unreadable(file) for file in files], suspicion.NOT_EXAMINED, ["examination"])
+    is_unread = documents.decode(message.document).parse_error == UNREAD
     try:
-        found = await find_out(resources, extractor, lookup, examination, message, files)
+        found = (
+            nothing
+            if is_unread
+            else await find_out(resources, extractor, lookup, examination, message, files)
+        )
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
-        found = Examined(
-            None,
-            [structs.replace(file, extraction_method="failed") for file in files],
-            suspicion.NOT_EXAMINED,
-        )
-    bells = await resources.db.write(finish, message, found, resources.config.base_url, resources.now())
+        found = nothing
+    base_url, now = resources.config.base_url, resources.now()
+    try:
+        bells = await resources.db.write(finish, message, found, base_url, now)
+    except Exception as error:
+        if is_passing(error):
+            raise
+        log.get().exception("an examination could not be stored", message=message.id)
+        found = nothing  # else the message would wait for its event forever
+        bells = await resources.db.write(finish, message, found, base_url, now)
+    analysis.count(found.failed)
     resources.db.ring(*bells)
 
 
@@ -134,23 +148,34 @@ async def find_out(
     files: list[Attachment],
 ) -> Examined:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
-    mail = await pools.READING.run(parse_mail, raw)
-    is_judged = message.is_blocked or has_to_be_judged(mail, examination.peer_ip)
+    mail, readers = await pools.READING.run(parse_mail, raw), Analysis()
+    trusted = resources.config.trusted_sealers
+    is_doubtful = readers.run("peer", True, lambda: has_to_be_judged(mail, examination.peer_ip))
+    is_judged = message.is_blocked or is_doubtful
     verdicts, texts = await asyncio.gather(
-        judge(raw, mail, examination, lookup, (), resources.config.trusted_sealers, is_judged),
-        read_files(extractor, mail, files),
+        readers.wait_for(
+            "authentication", None, judge(raw, mail, examination, lookup, (), trusted, is_judged)
+        ),
+        read_files(extractor, mail, files, readers),
     )
     name = suspicion.name_of(mail.from_addr)
     known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
-    dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
-    return Examined(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
+    dmarc = "temperror" if verdicts is None else verdicts.dmarc
+    dmarc = dmarc if examination.peer_ip else suspicion.INSIDE
+    findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers)
+    return Examined(verdicts, texts, findings, readers.failed)
 
 
 def look_for_signals(
-    mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
+    mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str], readers: Analysis
 ) -> Suspicion:
-    page = read_page(mail.body_html)
-    return suspicion.of_mail(mail, mail.body_text or page.text, page, files, dmarc, known)
+    page = readers.run("html", NO_PAGE, lambda: read_page(mail.body_html))
+    shown = mail.body_text or page.text
+    return readers.run(
+        "signals",
+        suspicion.NOT_EXAMINED,
+        lambda: suspicion.of_mail(mail, shown, page, files, dmarc, known),
+    )
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
@@ -239,8 +264,17 @@ def sender_of(document: Document) -> str:
     return normalize(senders[0].address) if senders else ""
 
 
-async def read_files(extractor: Extractor, mail: ParsedMail, files: list[Attachment]) -> list[Attachment]:
-    return list(await asyncio.gather(*(_read_file(extractor, mail, file) for file in files)))
+async def read_files(
+    extractor: Extractor, mail: ParsedMail, files: list[Attachment], readers: Analysis
+) -> list[Attachment]:
+    reading = (
+        readers.wait_for("file", _unreadable(file), _read_file(extractor, mail, file)) for file in files
+    )
+    return list(await asyncio.gather(*reading))
+
+
+def _unreadable(file: Attachment) -> Attachment:
+    return structs.replace(file, extraction_method=file.extraction_method or "failed")
 
 
 async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -> Attachment:
@@ -273,7 +307,11 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
 
 def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
     document = documents.decode(message.document)
-    proven = structs.replace(document, auth=found.verdicts or document.auth)
+    proven = structs.replace(
+        document,
+        auth=found.verdicts or document.auth,
+        analysis="failed" if found.failed else document.analysis,
+    )
     judged = suspicion.judged(proven, found.findings)
     messages.set_document(tx, judged)
     threads.note_verdict(tx, message.thread_id, judged.verdict)

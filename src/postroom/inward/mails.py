@@ -100,6 +100,7 @@ class ReadMail(Struct, frozen=True):
     size_bytes: int  # as it came, with our trace
     letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
+    failed: tuple[str, ...] = ()  # the readers of meaning that raised
 
     @property
     def reply_text(self) -> str:

@@ -2,13 +2,15 @@
 
 import hashlib
 import re
+from collections.abc import Iterator, Sequence
 from email.utils import parsedate
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
 from postroom.accounts.people import own_letters
+from postroom.errors import is_passing
 from postroom.inward import suspicion
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
@@ -21,21 +23,28 @@ from postroom.mail.bounces.report import Report
 from postroom.mail.codes import find as codes
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.html import text
-from postroom.mail.html.page import read_page
+from postroom.mail.html.page import NO_PAGE, HtmlPage, read_page
 from postroom.mail.imap import written
-from postroom.mail.kinds.category import categorize
+from postroom.mail.kinds.body_signs import NO_BODY_SIGNS, BodySigns
+from postroom.mail.kinds.category import Kind, categorize
 from postroom.mail.meaning import links, reply
-from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mail.parse import UNREAD, ParsedAttachment, ParsedMail, parse_mail, unread
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
-from postroom.processes import pools
+from postroom.mailbox.documents import Verdicts
+from postroom.processes import analysis, pools
+from postroom.processes.analysis import Analysis
 from postroom.resources import Resources
+
+if TYPE_CHECKING:
+    from postroom.mail.signals.passage import Passage
 
 AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
 AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
 PATIENCE_SECONDS = 0.01  # for other mails to share a commit
 FAILURES = ("bounce", "delay")
+NOT_JUDGED = Verdicts("temperror", "temperror", "temperror", "")
 HASH_DIGITS = 38
 DATE = re.compile(rb"\n[dD][aA][tT][eE]:([^\r\n]{1,60})")
 USUAL_DATE = re.compile(
@@ -93,11 +102,32 @@ async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -
 
 
 async def store_mail(resources: Resources, read: ReadMail) -> None:
-    """Durable on return."""
+    """Durable on return. An email that cannot be stored as it was read is stored with less of it read."""
+    try:
+        await _store(resources, read)
+    except Exception as error:
+        if is_passing(error):
+            raise
+        Analysis().note("storing", error)
+        await _store_simpler(resources, read)
+
+
+async def _store_simpler(resources: Resources, read: ReadMail) -> None:
+    simply, bytes_alone = await pools.READING.run(list, simpler(read))
+    try:
+        await _store(resources, simply)
+    except Exception as error:
+        if is_passing(error):
+            raise
+        await _store(resources, bytes_alone)
+
+
+async def _store(resources: Resources, read: ReadMail) -> None:
     accepted = await accept(resources, read)
     bells = await resources.db.write_together(deposit, accepted, PATIENCE_SECONDS)
     if not bells:  # all its inboxes have it already: a stored mail always rings
         await raw_mails.remove_blob(resources, accepted.blob)
+    analysis.count(read.failed)
     resources.db.ring(*bells)
 
 
@@ -109,7 +139,8 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
     if read.awaits_policy:
         read = with_known_policy(resources, read)
     about = await find_subject(resources, read.report)
-    envelope = None if resources.config.imap is None else envelope_of(read.kept)
+    has_imap = resources.config.imap is not None
+    envelope = Analysis().run("envelope", None, lambda: envelope_of(read.kept)) if has_imap else None
     blob = await raw_mails.put_if_large(resources, read.kept.content)
     is_read_later = any(each.review is not None or each.report_domain for each in read.origin.destinations)
     if blob and not is_read_later:
@@ -133,38 +164,62 @@ def envelope_of(kept: raw_mails.Cut) -> bytes | None:
 
 
 def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
-    """Parses a mail; raises TooManyHops.
+    """Reads an email; raises TooManyHops and nothing else.
 
+    A reader of meaning runs inside `analysis.run`: if it raises, the email goes on without its answer and
+    `failed` names it. If anything else raises, the email is read with fewer readers, at last with none.
     `is_judged` is False for old mail: its sender is not judged, and it cannot be handed over twice.
     """
-    mail, origin = parse_mail(arrival.raw), arrival.origin
+    readers = Analysis()
+    try:
+        return _read(arrival, is_judged, readers)
+    except TooManyHops:
+        raise
+    except Exception as error:
+        readers.note("email", error)
+    return read_simply(arrival, parse_mail(arrival.raw), readers.failed)
+
+
+def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
+    mail, origin, run = parse_mail(arrival.raw), arrival.origin, readers.run
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
-    page = read_page(mail.body_html)
+    page = run("html", NO_PAGE, lambda: read_page(mail.body_html))
     shown = mail.body_text or page.text
-    body_text = text.visible(shown)[:BODY_MAX_CHARACTERS]
+    body_text = run("text", shown, lambda: text.visible(shown))[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
-    is_doubtful = is_judged and has_to_be_judged(mail, origin.peer_ip)
+    is_doubtful = is_judged and run("peer", True, lambda: has_to_be_judged(mail, origin.peer_ip))
     has_unread = any(map(is_unread, files))
     needs_examination = is_doubtful or has_unread
-    is_left_to_policy = is_doubtful and not has_unread and awaits_policy(mail, origin.peer_ip)
+    is_left_to_policy = (
+        is_doubtful and not has_unread and run("policy", False, lambda: awaits_policy(mail, origin.peer_ip))
+    )
     said = suspicion.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
-    report = _report(arrival, mail)
-    returned = read_returned(arrival.raw) if _is_returned(arrival) else None
-    found_codes = list(codes.codes(subject_and_text, suspicion.cues(said, subject_and_text)))
-    link_details = links.link_details(body_text, page, links.unsubscribe_targets(mail.list_unsubscribe))
-    new_words = reply.reply_text(body_text, mail.subject)
-    kind = categorize(
-        mail.signs,
-        from_address=mail.from_address,
-        mail_from=origin.mail_from,
-        report_type=mail.report_type,
-        is_bounce=any(each is not None and each.kind in FAILURES for each in (report, returned)),
-        body=suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
+    report = run("report", None, lambda: _report(arrival, mail))
+    returned = run("bounce", None, lambda: read_returned(arrival.raw) if _is_returned(arrival) else None)
+    no_codes: list[str] = []
+    no_links: list[links.LinkDetail] = []
+    found_codes = run("codes", no_codes, lambda: _codes(said, subject_and_text))
+    link_details = run("links", no_links, lambda: _links(mail, body_text, page))
+    new_words = run("reply", body_text, lambda: reply.reply_text(body_text, mail.subject))
+    body = run(
+        "body signs",
+        NO_BODY_SIGNS,
+        lambda: suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
     )
-    calendar = read_appointment(mail)
+    is_bounce = any(each is not None and each.kind in FAILURES for each in (report, returned))
+    kind = run("category", _unknown_kind(mail), lambda: _kind(mail, origin, body, is_bounce=is_bounce))
+    inside = suspicion.INSIDE if origin.peer_ip == "" else "none"
+    findings = (
+        None
+        if needs_examination and not is_left_to_policy
+        else run(
+            "signals", suspicion.NOT_EXAMINED, lambda: suspicion.of_text(mail, shown, page, inside, said)
+        )
+    )
+    calendar = run("calendar", None, lambda: read_appointment(mail))
     counts_once = is_judged and (mail.message_id != "" or arrival.counts_once)
     return ReadMail(
         origin=origin,
@@ -173,21 +228,85 @@ def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:
         codes=found_codes,
         link_details=link_details,
         attachments=files,
-        verdicts=unjudged(mail, origin.peer_ip),
+        verdicts=run("peer", NOT_JUDGED, lambda: unjudged(mail, origin.peer_ip)),
         content_hash=content_hash(arrival) if counts_once else "",
         needs_examination=needs_examination,
         report=report,
         returned=returned,
         kind=kind,
-        findings=None
-        if needs_examination and not is_left_to_policy
-        else suspicion.of_text(mail, shown, page, suspicion.INSIDE if origin.peer_ip == "" else "none", said),
+        findings=findings,
         calendar=calendar,
         kept=raw_mails.cut(origin.trace + arrival.raw, body_text, html),
         size_bytes=len(origin.trace) + len(arrival.raw),
-        letter_marks=own_letters.find_marks(arrival.raw),
+        letter_marks=run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
         awaits_policy=is_left_to_policy,
+        failed=tuple(readers.failed),
     )
+
+
+def read_simply(arrival: Arrival, mail: ParsedMail, failed: Sequence[str]) -> ReadMail:
+    """Returns an email with what the parser found, without any reader of meaning.
+
+    The verdict is `suspicious`, since no rule has looked at it, and nobody answers it automatically.
+    """
+    body_text = mail.body_text[:BODY_MAX_CHARACTERS]
+    return ReadMail(
+        origin=arrival.origin,
+        mail=replace(mail, body_text=body_text, attachments=()),
+        reply=len(body_text),
+        codes=[],
+        link_details=[],
+        attachments=tuple(_describe(position, file) for position, file in enumerate(mail.attachments)),
+        verdicts=Analysis().run("peer", NOT_JUDGED, lambda: unjudged(mail, arrival.origin.peer_ip)),
+        content_hash=content_hash(arrival) if mail.message_id or arrival.counts_once else "",
+        needs_examination=True,
+        report=None,
+        returned=None,
+        kind=_unknown_kind(mail),
+        findings=None,
+        calendar=None,
+        kept=raw_mails.Cut(arrival.origin.trace + arrival.raw),
+        size_bytes=len(arrival.origin.trace) + len(arrival.raw),
+        failed=tuple(failed),
+    )
+
+
+def read_bytes_alone(arrival: Arrival, failed: Sequence[str]) -> ReadMail:
+    """Returns an email that no reader may look at: its header is unknown, its text is its body as it came."""
+    read = read_simply(arrival, unread(arrival.raw, UNREAD), failed)
+    return replace(read, needs_examination=False, findings=suspicion.NOT_EXAMINED)
+
+
+def simpler(read: ReadMail) -> Iterator[ReadMail]:
+    """Yields the email with less and less of it read, for one that cannot be stored as it was read."""
+    content = raw_mails.restore(read.kept, read.mail.body_text, read.mail.body_html)
+    arrival = Arrival(read.origin, content[len(read.origin.trace) :], bool(read.content_hash))
+    failed = (*read.failed, "storing")
+    yield read_simply(arrival, parse_mail(arrival.raw), failed)
+    yield read_bytes_alone(arrival, failed)
+
+
+def _unknown_kind(mail: ParsedMail) -> Kind:
+    return Kind("automated" if mail.automated else "personal", auto_replyable=False)
+
+
+def _kind(mail: ParsedMail, origin: Origin, body: BodySigns, *, is_bounce: bool) -> Kind:
+    return categorize(
+        mail.signs,
+        from_address=mail.from_address,
+        mail_from=origin.mail_from,
+        report_type=mail.report_type,
+        is_bounce=is_bounce,
+        body=body,
+    )
+
+
+def _codes(said: "Passage", subject_and_text: str) -> list[str]:
+    return list(codes.codes(subject_and_text, suspicion.cues(said, subject_and_text)))
+
+
+def _links(mail: ParsedMail, body_text: str, page: HtmlPage) -> list[links.LinkDetail]:
+    return links.link_details(body_text, page, links.unsubscribe_targets(mail.list_unsubscribe))
 
 
 def content_hash(arrival: Arrival) -> str:
@@ -215,7 +334,10 @@ def _parts_of_date(written: str) -> tuple[int, int, int, int, int, int] | None:
     """From year to second."""
     usual = USUAL_DATE.fullmatch(written)
     if usual is None or usual[2] not in MONTHS:
-        parts = parsedate(written)
+        try:
+            parts = parsedate(written)
+        except Exception:  # it promises None, and raises on some dates
+            return None
         return None if parts is None else parts[:6]
     day, _, year, hour, minute, second = usual.groups()
     return int(year), MONTHS[usual[2]], int(day), int(hour), int(minute), int(second)

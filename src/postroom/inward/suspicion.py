@@ -17,6 +17,7 @@ from postroom.mail.parse import ParsedMail
 from postroom.mailbox import correspondents
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Signal, Verdict
+from postroom.processes.analysis import Analysis
 from postroom.storage.database import Tx
 
 if TYPE_CHECKING:
@@ -141,10 +142,10 @@ def prepare() -> Iterator[bool]:
 
 
 def name_of(from_addr: str) -> str:
-    """The name in the form in which correspondents' names are compared."""
+    """The name in the form in which correspondents' names are compared; "" if it cannot be read."""
     from postroom.mail.signals import senders
 
-    return senders.name_of(from_addr)
+    return Analysis().run("sender", "", lambda: senders.name_of(from_addr))
 
 
 def note_name(tx: Tx, address: str, document: Document) -> None:

@@ -20,6 +20,8 @@ MAX_CONTENT_ID_LENGTH = 500
 MAX_RAW_NAME_LENGTH = 1_000
 MAX_UNSUBSCRIBE_LENGTH = 4_000
 
+UNREAD = "the email could not be read"  # in `parse_error`: no reader may look at it again
+
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
 _OF_MACHINES = frozenset(("auto-submitted", "precedence", "list-id"))
 _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
@@ -75,7 +77,40 @@ class _Content(Struct, frozen=True):
 
 def parse_mail(raw: bytes) -> ParsedMail:
     """Never raises: `parse_error` says what was left out or could not be read."""
-    raw = headers.with_line_feeds(raw)
+    try:
+        return _parsed(headers.with_line_feeds(raw))
+    except Exception as error:
+        return unread(raw, f"the header could not be read ({type(error).__name__})")
+
+
+def unread(raw: bytes, parse_error: str) -> ParsedMail:
+    """Return an email whose header is unknown, with its whole body as text. Runs no reader that may fail."""
+    head, _, body = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").partition(b"\n\n")
+    return ParsedMail(
+        message_id="",
+        in_reply_to=(),
+        references=(),
+        subject="",
+        from_addr="",
+        from_address="",
+        senders=(),
+        to=(),
+        cc=(),
+        header_to="",
+        body_text=(body or head).replace(b"\0", b"").decode("utf-8", "replace"),
+        body_html="",
+        attachments=(),
+        automated=False,
+        signs=category.NO_SIGNS,
+        received_count=0,
+        has_dkim_signature=False,
+        report_type="",
+        list_unsubscribe="",
+        parse_error=parse_error,
+    )
+
+
+def _parsed(raw: bytes) -> ParsedMail:
     block = headers.split(raw, 0)
     try:
         content = _read_content(raw, block)

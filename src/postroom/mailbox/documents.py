@@ -17,6 +17,7 @@ from postroom.storage.packed import packing
 
 AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
 AS_IT_CAME = "The message that this one redirects unchanged, still from its author."
+NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
 COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
 SIZE = "coalesce(document_bytes, length(document))"  # of the document as JSON, in SQL
@@ -108,6 +109,7 @@ class Document(Struct, rename="camel", frozen=True):
     signals: list[Signal] = []
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
+    analysis: Annotated[Literal["failed"], Meta(description=NOT_ANALYZED)] | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # the sender's own, never sent
     bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
     reply_to: str | UnsetType | None = UNSET

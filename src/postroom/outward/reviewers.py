@@ -34,6 +34,7 @@ from postroom.outward.holding import decide, persons
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
+from postroom.processes.analysis import Analysis
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
@@ -227,8 +228,9 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
     if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
         return False
     asked = Examination(answer.message_id, answer.peer_ip, answer.helo, answer.mail_from, 0)
-    verdicts = await examine.judge(answer.content, mail, asked, lookup, covered=("to",))
-    return verdicts.dmarc == "pass"
+    judging = examine.judge(answer.content, mail, asked, lookup, covered=("to",))
+    verdicts = await Analysis().wait_for("authentication", None, judging)
+    return verdicts is not None and verdicts.dmarc == "pass"
 
 
 def token_of(tx: Tx, message_id: str, reviewer: str) -> str:

@@ -76,6 +76,9 @@ WEBHOOK_ATTEMPTS = LabelCounter(
 DAMAGED_READS = LabelCounter(
     "postroom_damaged_reads", "what", "Reads that found stored bytes damaged: none should ever be."
 )
+ANALYSIS_FAILURES = LabelCounter(
+    "postroom_analysis_failures", "reader", "Emails delivered although a reader of their meaning failed."
+)
 BATCHES = Histogram(
     "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
 )
@@ -86,7 +89,7 @@ PAUSES = Histogram(
     "postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up."
 )
 
-COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS)
+COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS, ANALYSIS_FAILURES)
 HISTOGRAMS = (BATCHES, WAITS, PAUSES)
 BLOB, DATABASE = "blob", "database"
 DONE, AGAIN, FAILED = "done", "again", "failed"

@@ -30,6 +30,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
 from postroom.processes import pools
+from postroom.processes.analysis import Analysis
 from postroom.processes.pools import Pool, ProcessPool
 from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
@@ -198,11 +199,12 @@ def _read(inbox_id: str, old: OldMail) -> ReadMail:
     mail_from = old.mail_from or UNKNOWN_SENDER
     arrival = Arrival(Origin((Destination(inbox_id),), b"", ANOTHER_SERVER, "", mail_from), old.raw)
     found = read_mail(arrival, is_judged=False)
-    findings = found.findings
+    findings, readers = found.findings, Analysis()
     if findings is None and not any(map(is_unread, found.attachments)):
-        findings = look_for_signals(parse_mail(old.raw), found.attachments, NOT_JUDGED, ())
+        findings = look_for_signals(parse_mail(old.raw), found.attachments, NOT_JUDGED, (), readers)
     return structs.replace(
         found,
+        failed=(*found.failed, *readers.failed),
         needs_examination=False,
         verdicts=Verdicts(NOT_JUDGED, NOT_JUDGED, NOT_JUDGED, found.verdicts.domain),
         findings=findings,
@@ -220,18 +222,24 @@ async def _accept(
     found: ReadMail,
 ) -> AcceptedMail:
     if any(map(is_unread, found.attachments)):
-        files = await read_files(extractor, parse_mail(old.raw), list(found.attachments))
+        readers = Analysis()
+        files = await read_files(extractor, parse_mail(old.raw), list(found.attachments), readers)
         known = await resources.db.read(
             correspondents.list_trusted, inbox.id, suspicion.name_of(found.mail.from_addr)
         )
-        findings = await pool.run(_judge_with_files, old.raw, files, known)
-        found = structs.replace(found, attachments=tuple(files), findings=findings)
+        findings, failed = await pool.run(_judge_with_files, old.raw, files, known)
+        failed = (*found.failed, *readers.failed, *failed)
+        found = structs.replace(found, attachments=tuple(files), findings=findings, failed=failed)
     blob = await raw_mails.put_if_large(resources, found.kept.content)
     return AcceptedMail(found, resources.config.base_url, old.at, blob, is_filed=True)
 
 
-def _judge_with_files(raw: bytes, files: Sequence[Attachment], known: Sequence[str]) -> Suspicion:
-    return look_for_signals(parse_mail(raw), files, NOT_JUDGED, known)
+def _judge_with_files(
+    raw: bytes, files: Sequence[Attachment], known: Sequence[str]
+) -> tuple[Suspicion, tuple[str, ...]]:
+    """With the readers that failed: it may run in another process."""
+    readers = Analysis()
+    return look_for_signals(parse_mail(raw), files, NOT_JUDGED, known, readers), tuple(readers.failed)
 
 
 def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]:

@@ -5,8 +5,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
-from postroom.errors import Unavailable
-from postroom.inward.journal.depositor import Depositor, is_out_of_space
+from postroom.errors import Unavailable, is_out_of_space
+from postroom.inward.journal.depositor import Depositor
 from postroom.inward.journal.entries import Journaled
 from postroom.inward.mails import Destination
 from postroom.inward.receive import store_mail

@@ -34,6 +34,8 @@ PEOPLE = "people"
 PAGE = 100
 NAMED = 5  # of many connections with the same fault
 
+ANALYSIS_FAILURES = re.compile(r"^postroom_analysis_failures_total\{[^}]*\} ([0-9.]+)$", re.MULTILINE)
+
 Verdict = Literal["pass", "warn", "fail"]
 
 
@@ -253,20 +255,22 @@ def check_queue(client: Client, settings: Settings) -> Finding:
     return Finding("queue", verdict, f"The oldest delivery has waited {age:.0f} s", step)
 
 
-def check_journal(client: Client, settings: Settings) -> Finding:
-    """Email that was accepted, and is in no inbox."""
+def check_incoming(client: Client, settings: Settings) -> Finding:
+    """Accepted email that is in no inbox, and email delivered although a reader failed."""
+    text = _get(client, "/metrics").content.decode(errors="replace")
     aside = _gauge(client, "postroom_journal_set_aside")
     damaged = _gauge(client, "postroom_journal_damaged")
-    if aside is None or damaged is None:
-        return Finding("journal", "warn", "The server does not report the state of its journal.")
-    if not aside and not damaged:
-        return Finding("journal", "pass", "Every accepted email was stored.")
-    return Finding(
-        "journal",
-        "fail",
-        f"{aside:.0f} emails could not be stored, {damaged:.0f} pieces of journals are damaged",
-        "See which, on the server's machine: postroom verify",
-    )
+    if damaged:
+        step = "See which, on the server's machine: postroom verify"
+        return Finding("incoming", "fail", f"{damaged:.0f} pieces of journals are damaged", step)
+    if aside:
+        step = "Upgrade and restart the server, which tries them again. The log says why they failed."
+        return Finding("incoming", "fail", f"{aside:.0f} accepted emails could not be stored", step)
+    failed = sum(float(found[1]) for found in ANALYSIS_FAILURES.finditer(text))
+    if failed:
+        step = "Report the traceback in the server's log. These messages have analysis: failed."
+        return Finding("incoming", "warn", f"{failed:.0f} times a reader of email failed", step)
+    return Finding("incoming", "pass", "All accepted email is in its inboxes.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +358,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     (PEOPLE, check_people),
     ("disk", check_disk),
     ("queue", check_queue),
-    ("journal", check_journal),
+    ("incoming", check_incoming),
     ("search", check_search),
 )

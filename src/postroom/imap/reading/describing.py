@@ -1,6 +1,7 @@
 """ENVELOPE and BODYSTRUCTURE: made from a mail on first request, and stored."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import flags
 from postroom.mailbox.folders.views import FolderMail
+from postroom.processes.analysis import Analysis
 from postroom.resources import Tx
 
 ENVELOPES_TOGETHER = 100
@@ -36,7 +38,11 @@ async def with_envelopes(client: ImapState, found: Sequence[FolderMail]) -> list
 def _envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
     made = raw_mails.envelopes(tx, message_ids)
     heads = raw_mails.heads(tx, [each for each in message_ids if each not in made])
-    return made | {each: written.envelope_of(head) for each, head in heads.items()}
+    for each, head in heads.items():
+        envelope = Analysis().run("envelope", None, partial(written.envelope_of, head))
+        if envelope is not None:
+            made[each] = envelope
+    return made
 
 
 async def with_structures(client: ImapState, found: Sequence[FolderMail]) -> list[FolderMail]:
@@ -56,7 +62,10 @@ async def _scan(
 ) -> None:
     try:
         root = await (await StoredContent.open(client, mail)).structure()
+        envelope, structure = written.envelope(root.headers), written.body_structure(root, is_extended=True)
     except ApiError:  # a damaged file: the rest of the answer is good
         return
-    envelopes[mail.message_id] = written.envelope(root.headers)
-    structures[mail.message_id] = written.body_structure(root, is_extended=True)
+    except Exception as error:  # so are the descriptions of the other mails
+        Analysis().note("structure", error)
+        return
+    envelopes[mail.message_id], structures[mail.message_id] = envelope, structure

@@ -9,14 +9,14 @@ from pathlib import Path
 from msgspec import structs
 
 from postroom import log
-from postroom.errors import STORE_AWAY, Unavailable
+from postroom.errors import is_out_of_space, is_passing
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import places
 from postroom.inward.journal.entries import Held, Journaled, Reached
 from postroom.inward.mails import AcceptedMail
-from postroom.inward.receive import accept
+from postroom.inward.receive import accept, simpler
 from postroom.mailbox import inboxes
-from postroom.processes import pools
+from postroom.processes import analysis, pools
 from postroom.resources import Resources
 from postroom.storage import segments
 from postroom.storage.database import Tx
@@ -29,7 +29,6 @@ FEW = 16
 GATHER_SECONDS_A_MAIL = 0.003
 LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
-OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
 
 Tell = Callable[[Reached | Held], None]
 
@@ -97,7 +96,7 @@ class Depositor:
                     await self._deposit(batch[:middle])
                     await self._deposit(batch[middle:])
                     return
-                elif await self._set_aside(batch[0], error):
+                elif await self._store_simpler(batch[0]) or await self._set_aside(batch[0], error):
                     break
         self._reach(SegmentPlace(*batch[-1].end))
 
@@ -107,7 +106,22 @@ class Depositor:
         if len(accepted) < len(batch):
             raise UnreadableMail("; ".join(each.failure for each in batch if each.read is None))
         bells = await resources.db.write(deposit_up_to, self.folder.name, end, accepted)
+        analysis.count(reader for mail in accepted for reader in mail.read.failed)
         resources.db.ring(*bells)
+
+    async def _store_simpler(self, mail: Journaled) -> bool:
+        """Returns False if it cannot be stored with less of it read either."""
+        for read in [] if mail.read is None else await pools.READING.run(list, simpler(mail.read)):
+            while True:
+                try:
+                    await self._store([structs.replace(mail, read=read)])
+                except Exception as error:
+                    if not is_passing(error):
+                        break
+                    await self._hold(error)
+                else:
+                    return True
+        return False
 
     async def _hold(self, error: Exception) -> None:
         self._resources.loops.failed("journal", error)
@@ -183,14 +197,3 @@ def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
         return mail
     read = structs.replace(mail.read, origin=structs.replace(origin, destinations=left))
     return structs.replace(mail, read=read)
-
-
-def is_passing(error: BaseException) -> bool:
-    """Whether disk or database is the cause, not the mail."""
-    return isinstance(error, Unavailable | OSError) or is_out_of_space(error)
-
-
-def is_out_of_space(error: BaseException) -> bool:
-    """Judged by the text of the error and of its cause: each storage has its own type."""
-    reasons = f"{error} {error.__cause__}".lower()
-    return any(words in reasons for words in OUT_OF_SPACE)

@@ -15,7 +15,7 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
 from postroom.inward.mails import Arrival
-from postroom.inward.receive import Reader
+from postroom.inward.receive import Reader, read_bytes_alone
 from postroom.processes.pools import Pool
 from postroom.storage import segments
 from postroom.storage.records import Record
@@ -50,7 +50,7 @@ TOGETHER = 50
 IDLE_SECONDS = 10.0  # after which a fully deposited segment is removed
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
-DEADLY = 5  # readers that died at the same mail; it is then set aside unread
+DEADLY = 5  # readers that died at the same mail; it is then delivered unread
 
 
 class Backlogged(Unavailable):
@@ -228,12 +228,20 @@ class MailJournal:
         self._ahead_bytes += len(found.record)
         if self._deaths >= DEADLY:
             self._deaths = 0
-            return Journaled(found.start, found.end, None, "its readers died")
+            return self._unread(found, "its readers died")
         try:
             return Journaled(found.start, found.end, await self._reader.read(decode(found.record)))
         except Exception as error:
             log.get().exception("a mail of the journal cannot be read")
-            return Journaled(found.start, found.end, None, repr(error)[:200])
+            return self._unread(found, repr(error)[:200])
+
+    def _unread(self, found: FoundRecord, failure: str) -> Journaled:
+        """Hands over the bytes alone: an email with its 250 is delivered, whatever became of its readers."""
+        try:
+            read = read_bytes_alone(decode(found.record), ["email"])
+        except Exception:  # no email: a record that this version does not know
+            return Journaled(found.start, found.end, None, failure)
+        return Journaled(found.start, found.end, read)
 
     def _hand_over_read(self) -> None:
         for mail in self._read_mails:

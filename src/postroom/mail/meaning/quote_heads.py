@@ -79,7 +79,7 @@ def _is_quote_head(joined: str) -> bool:
 
 
 def _begins_as_head(joined: str) -> bool:
-    return joined.startswith(reply_heads.HEAD_STARTS) or joined[0].isdigit()
+    return joined.startswith(reply_heads.HEAD_STARTS) or joined[:1].isdigit()
 
 
 def is_copied_head(lines: list[str], place: int) -> bool:

@@ -275,4 +275,4 @@ def _is_ruled(folded: str, words: tuple[str, ...]) -> bool:
 
 
 def _is_rule(folded: str) -> bool:
-    return folded[0] in "-_=—" and len(folded) >= 3 and not folded.strip("-_=—")
+    return folded[:1] in tuple("-_=—") and len(folded) >= 3 and not folded.strip("-_=—")

@@ -164,9 +164,14 @@ def _sum(counts: Counter[str], more: Counter[str]) -> Counter[str]:
     return larger
 
 
+def without_words(realm: str, scopes: Iterable[str]) -> IndexEntry:
+    """The entry of a mail whose words cannot be read: it is found by its scopes alone."""
+    return IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
+
+
 def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
     """The realm is what the mail belongs to, the scopes are what it is in; all of `a-z0-9`."""
-    entry = IndexEntry(realm, scopes=[realm + SCOPE + scope for scope in ("", *scopes)])
+    entry = without_words(realm, scopes)
     filling = _Filling(entry)
     filling.add(mail.subject, SUBJECT_PLACES, SUBJECT)
     filling.add(mail.subject, SUBJECT_PLACES, ANYWHERE)

@@ -6,12 +6,14 @@ import msgspec
 from msgspec import Struct
 
 from postroom.mail.kinds.category import Category
-from postroom.mail.search import days
-from postroom.mail.search.index_entry import Searchable
+from postroom.mail.search import days, index_entry
+from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import attachments
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
+from postroom.processes import analysis
+from postroom.processes.analysis import Analysis
 from postroom.storage.database import Row, Tx
 
 READ_TOGETHER = 8
@@ -60,6 +62,18 @@ def to_searchable(document: Document | _EntryParts, files: Sequence[Attachment])
         filenames=[file.filename for file in files],
         file_texts=[file.parsed_text for file in files if file.parsed_text],
     )
+
+
+def to_entry(mail: Searchable, realm: str, scopes: Sequence[str]) -> IndexEntry:
+    """Without words if they cannot be read: one message must not stop the index for all."""
+    readers = Analysis()
+    entry = readers.run(
+        "search",
+        index_entry.without_words(realm, scopes),
+        lambda: index_entry.of_mail(mail, realm, scopes),
+    )
+    analysis.count(readers.failed)
+    return entry
 
 
 def _files(tx: Tx, message: Message) -> list[Attachment]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from postroom import log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.mail.search import index_entry, tokens
+from postroom.mail.search import tokens
 from postroom.mail.search.index_entry import IndexEntry
 from postroom.mailbox import messages
 from postroom.mailbox.search import contents, latecomers, removals
@@ -208,7 +208,7 @@ def _make_entries(
         else:
             mail, scopes = contents.read_with_scopes(tx, row)
             size += len(mail.text) + sum(map(len, mail.file_texts))
-            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), scopes)
+            entries[message_id] = contents.to_entry(mail, realm_of(row["number"]), scopes)
             arrivals[message_id] = AccountMoment(row["account_id"], row["created_at"])
     return entries, new_pods, arrivals
 

@@ -16,6 +16,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import contents, filters, index_upkeep, indexing, latecomers
 from postroom.mailbox.search.latecomers import Latecomer
+from postroom.processes.analysis import Analysis
 from postroom.storage.database import Overdue, Row, Tx, one_of
 
 PAGE_MAX_BYTES = 4 * 1024 * 1024
@@ -309,7 +310,10 @@ def answers(tx: Tx, asked: Query, message: Message) -> bool:
         id=message.id,
         **params,
     )
-    return is_passing is not None and snippet.holds(asked, contents.read(tx, message))
+    if is_passing is None:
+        return False
+    mail = contents.read(tx, message)
+    return Analysis().run("search", False, lambda: snippet.holds(asked, mail))
 
 
 def _show(
@@ -324,8 +328,13 @@ def _show(
             size += len(document)
             if shown and (size > PAGE_MAX_BYTES or is_over()):
                 return shown
-            shown.append(_to_found(document, contents.read(tx, message), question.asked))
+            shown.append(_found_in(document, contents.read(tx, message), question.asked))
     return shown
+
+
+def _found_in(document: bytes, mail: Searchable, asked: Query) -> Found:
+    """Without the place where it matches, if that cannot be read."""
+    return Analysis().run("snippet", Found(document, [], ""), lambda: _to_found(document, mail, asked))
 
 
 def _to_found(document: bytes, mail: Searchable, asked: Query) -> Found:

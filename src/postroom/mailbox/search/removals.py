@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from postroom.mail.search import index_entry
 from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import messages
 from postroom.mailbox.search import contents
@@ -56,7 +55,7 @@ def make_entries(tx: Tx, changes: Sequence[tuple[str, int]]) -> dict[int, IndexE
     for number, packed in removals:
         if (realm := realms.get(message_ids[number])) is not None:
             removed = msgspec.msgpack.decode(packed, type=_Removed)
-            entries[number] = index_entry.of_mail(removed.mail, realm, removed.scopes)
+            entries[number] = contents.to_entry(removed.mail, realm, removed.scopes)
     return entries
 
 

@@ -10,6 +10,7 @@ import nh3
 from postroom.mail.html import nesting
 from postroom.mail.html.markup import VOID, Close
 from postroom.mail.parse import ParsedAttachment
+from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import colours
 
 HTML_CHARACTERS = 1_000_000
@@ -127,8 +128,13 @@ class Embedded:
 
 
 def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) -> str:
+    """HTML that cannot be read is shown as its source."""
     cleaner = _WITH_PICTURES if with_pictures else _WITHOUT_PICTURES
-    return f"{PAGE}{cleaner.clean(nested(html[:HTML_CHARACTERS], embedded or Embedded()))}</body></html>"
+    given = html[:HTML_CHARACTERS]
+    shown = Analysis().run(
+        "page", f"<pre>{escape(given)}</pre>", lambda: cleaner.clean(nested(given, embedded or Embedded()))
+    )
+    return f"{PAGE}{shown}</body></html>"
 
 
 def nested(html: str, embedded: Embedded) -> str:

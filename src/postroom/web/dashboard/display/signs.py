@@ -53,6 +53,10 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
         found.insert(0, Sign("Imported", "amber", title))
     if message.get("captured"):
         found.append(Sign("Captured, not sent", "amber", "POSTROOM_OUTBOUND is capture."))
+    if message.get("analysis"):
+        found.append(
+            Sign("Not analyzed", "amber", "Part of it could not be analyzed. Its texts are complete.")
+        )
     if message.get("parseError"):
         found.append(Sign("Damaged", "amber", message["parseError"]))
     return found

@@ -1,0 +1,45 @@
+"""Runs readers of meaning. A reader that raises loses its own answer, never the email that it reads."""
+
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from postroom import log
+from postroom.processes import process_metrics
+
+T = TypeVar("T")
+
+
+class Analysis:
+    """The readers of one email. `failed` names the ones that raised."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def run(self, reader: str, otherwise: T, read: Callable[[], T]) -> T:
+        """Return what `read` returns, or `otherwise` if it raises."""
+        try:
+            return read()
+        except Exception as error:
+            self.note(reader, error)
+            return otherwise
+
+    async def wait_for(self, reader: str, otherwise: T, reading: Awaitable[T]) -> T:
+        """Like `run`, for a reader that works elsewhere."""
+        try:
+            return await reading
+        except Exception as error:
+            self.note(reader, error)
+            return otherwise
+
+    def note(self, reader: str, error: Exception) -> None:
+        """Log the traceback, but not for every email: anyone may send many that fail."""
+        self.failed.append(reader)
+        told = "".join(traceback.format_exception(error))
+        log.get().seldom(f"an email could not be analyzed: {reader}", exception=told)
+
+
+def count(failed: Iterable[str]) -> None:
+    """Count failed readers for `/metrics`. Call it in the server: a worker's counters are not scraped."""
+    for reader in failed:
+        process_metrics.ANALYSIS_FAILURES.increment(reader)
