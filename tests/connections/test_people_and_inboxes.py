@@ -135,12 +135,14 @@ async def test_a_user_from_before_whose_address_is_an_inbox_gets_no_link(server:
 
 
 @asynccontextmanager
-async def servers(folder: Path, clock: FakeClock, database_url: str) -> AsyncIterator[tuple[Server, Server]]:
+async def servers(
+    folder: Path, clock: FakeClock, database_url: str, other: FakeClock | None = None
+) -> AsyncIterator[tuple[Server, Server]]:
     """The server, and the one where people have their mailboxes."""
     for name in ("here", "office"):
         (folder / name).mkdir()
     office_config = settings(folder / "office", DOMAIN=OFFICE, IMAP="127.0.0.1:0")
-    async with running_server(office_config, clock) as office:
+    async with running_server(office_config, other or clock) as office:
         config = settings(
             folder / "here", DATABASE_URL=database_url, OUTBOUND=f"smtp://127.0.0.1:{office.smtp_port}"
         )
@@ -153,13 +155,13 @@ async def subjects(server: Server, inbox_id: str) -> list[str]:
     return sorted(each["subject"] for each in page["data"])
 
 
-async def newest(server: Server, inbox_id: str, subject: str) -> bytes:
+async def coming(server: Server, inbox_id: str, subject: str) -> bytes:
     """The bytes of an email, once it has come."""
     async with asyncio.timeout(120):
         while True:
-            page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?limit=1")).json()
-            if page["data"] and subject in page["data"][0]["subject"]:
-                return (await server.api.get(f"/v1/messages/{page['data'][0]['id']}/raw")).content
+            page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?limit=100")).json()
+            if found := [each["id"] for each in page["data"] if subject in each["subject"]]:
+                return (await server.api.get(f"/v1/messages/{found[0]}/raw")).content
             await asyncio.sleep(0.05)
 
 
@@ -180,9 +182,9 @@ async def test_no_agent_reads_what_the_server_writes_to_people(
         assert (await here.api.post("/v1/connections", json=body)).status_code == 201
         await here.api.patch(f"/v1/inboxes/{agent}", json=with_reviewer(f"ann@{OFFICE}"))
         await invite(here, f"ann@{OFFICE}")
-        letters = [await newest(office, ann, "invited")]
+        letters = [await coming(office, ann, "invited")]
         await send(here, agent, "carol@elsewhere.example", body="Buy")
-        letters.append(await newest(office, ann, "To approve"))
+        letters.append(await coming(office, ann, "To approve"))
         ids = [message_from_bytes(raw, policy=policy.default)["Message-ID"] for raw in letters]
         forged = f"{ids[0][8:40]}{'a' * 16}"
         others = [
@@ -198,8 +200,8 @@ async def test_no_agent_reads_what_the_server_writes_to_people(
         for raw in (*letters, *others):
             await here.deliver(raw, "agent", sender="ann@office.example")
             await office.deliver_to(raw, f"desk@{OFFICE}")
-        await newest(here, agent, "last")
-        await newest(here, pulling, "last")
+        await coming(here, agent, "last")
+        await coming(here, pulling, "last")
         wanted = ["answer", "forged", "last", "nonsense", "quoting"]
         assert [each for each in await subjects(here, agent) if each != "Hello"] == wanted
         assert await subjects(here, pulling) == wanted

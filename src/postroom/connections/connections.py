@@ -62,6 +62,8 @@ class Connection(Struct, frozen=True):
     created_at: int
     settings: Json
     hidden: Json
+    start_uid: int = 0  # emails up to it were there when the reading began: their date decides
+    begins_at: int | None = None  # the newest of them, by the mailbox's own clock; None: not known
 
     @classmethod
     def from_row(cls, row: Row) -> "Connection":
@@ -252,6 +254,20 @@ def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
             live=LIVE,
             id=connection_id,
         )
+
+
+def set_start(
+    tx: Tx, connection: Connection, uid_validity: int, uid: int, start_uid: int, begins_at: int | None
+) -> Connection:
+    """Where the reading of the folder begins, the first time or after all UIDs have changed."""
+    tx.run(
+        "update connections set start_uid = :start_uid, begins_at = :begins_at where id = :id",
+        start_uid=start_uid,
+        begins_at=begins_at,
+        id=connection.id,
+    )
+    begun = replace(connection, start_uid=start_uid, begins_at=begins_at)
+    return set_position(tx, begun, uid_validity, uid)
 
 
 def set_position(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:

@@ -80,16 +80,23 @@ async def wait_for_more(client: ImapClient) -> None:
 async def find_start(
     resources: Resources, client: ImapClient, folder: OpenFolder, connection: Connection
 ) -> Connection:
-    """Where to continue: the stored position, or before the first mail if UIDVALIDITY changed.
+    """Where to continue: the stored position, or before the first email if UIDVALIDITY changed.
 
-    A new connection that starts now begins after the newest mail.
+    A new connection that starts now begins after the newest email. UIDs alone decide that: dates are whole
+    seconds of another clock.
     """
     if connection.uid_validity == folder.uid_validity:
         return connection
-    start = 0
-    if connection.uid_validity is None and connection.settings.get("since", NOW) == NOW:
-        start = (await client.newest_uid()) if folder.uid_next is None else folder.uid_next - 1
-    return await resources.db.write(connections.set_position, connection, folder.uid_validity, start)
+    newest = await client.find_newest()
+    top = (0 if newest is None else newest.uid) if folder.uid_next is None else folder.uid_next - 1
+    is_first, start, begins_at = connection.uid_validity is None, 0, connection.begins_at
+    if is_first:
+        # The lower of two clocks: at worst an email from before comes too, after all UIDs have changed.
+        begins_at = 0 if newest is None else min(newest.arrived_at, connection.created_at)
+        start = top if connection.settings.get("since", NOW) == NOW else 0
+    return await resources.db.write(
+        connections.set_start, connection, folder.uid_validity, start, top, begins_at
+    )
 
 
 async def take_new(follower: Follower, client: ImapClient, connection: Connection) -> Connection:
@@ -117,8 +124,8 @@ async def take_batch(
     follower: Follower, client: ImapClient, connection: Connection, batch: list[ListedMail]
 ) -> Connection:
     """If it fails before the position is stored, the mails are fetched again and recognised by content."""
-    db, floor = follower.resources.db, earliest(connection)
-    wanted = [mail for mail in batch if mail.arrived_at >= floor or not mail.arrived_at]
+    db = follower.resources.db
+    wanted = [mail for mail in batch if is_wanted(connection, mail)]
     if wanted:
         async with follower.room:
             taken = await take_mails(follower, client, connection, wanted)
@@ -128,12 +135,17 @@ async def take_batch(
     return await db.write(connections.set_position, connection, connection.uid_validity or 0, batch[-1].uid)
 
 
+def is_wanted(connection: Connection, mail: ListedMail) -> bool:
+    """Whether it came after the connection began to read, or is not too old."""
+    return mail.uid > connection.start_uid or not mail.arrived_at or mail.arrived_at >= earliest(connection)
+
+
 def earliest(connection: Connection) -> int:
-    """Older mail is never fetched, even if all UIDs change. 0: all of it."""
+    """Emails that were there before and are older are never fetched, even if all UIDs change."""
     since = connection.settings.get("since", NOW)
-    if since == NOW:
-        return connection.created_at - DAY if connection.last_uid else connection.created_at
-    return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp() * 1000)
+    if since != NOW:
+        return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp() * 1000)
+    return connection.created_at - DAY if connection.begins_at is None else connection.begins_at
 
 
 async def take_mails(

@@ -132,9 +132,11 @@ class ImapClient:
         self._has_grown = False
         yield await self._describe(start, None, with_ids)
 
-    async def newest_uid(self) -> int:
-        found = await self.run("UID FETCH * (UID)")
-        return max((each.uid for each in map(_listed, found) if each is not None), default=0)
+    async def find_newest(self) -> ListedMail | None:
+        """None if the folder is empty."""
+        found = await self.run("UID FETCH * (UID INTERNALDATE)") if self._size else []
+        listed = [each for each in map(_listed, found) if each is not None]
+        return max(listed, key=lambda each: each.uid, default=None)
 
     async def _describe(self, first: int, last: int | None, with_ids: bool) -> list[ListedMail]:
         """Ordered by UID; only those asked for, whatever else the server sends."""
