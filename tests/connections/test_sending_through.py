@@ -19,7 +19,7 @@ from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, find_relay
 from tests.conftest import Server, running_server, settings
 from tests.connections.dovecot import PASSWORD, running_dovecot
-from tests.connections.test_mailboxes import USER, connect
+from tests.connections.test_mailboxes import USER, connect, until_state
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import START, FakeClock
 
@@ -45,7 +45,8 @@ async def test_it_leaves_through_the_mailbox_and_a_copy_lies_in_sent(server: Ser
     async with running_dovecot() as dovecot, SmtpPeer(credentials=(USER, PASSWORD)) as peer:
         inbox_id = await server.new_inbox("agent")
         smtp = {"host": "127.0.0.1", "port": peer.port}
-        await connect(server, dovecot, inbox_id, smtp=smtp)
+        shown = await connect(server, dovecot, inbox_id, smtp=smtp)
+        await until_state(server, shown["id"], "live")  # its address counts after the login
         await send(server, inbox_id)
         await until_taken(peer)
         (mail,) = peer.mails

@@ -11,7 +11,7 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
-from postroom.errors import BadRequest, Forbidden, NotFound
+from postroom.errors import AddressIsAnInbox, BadRequest, Forbidden, NotFound
 from postroom.events import webhooks
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
@@ -232,7 +232,7 @@ async def test_who_is_told_is_recorded_and_is_no_inbox_of_the_server(
         return notifications.put_notifications(tx, caller, body, CONFIG, START)
 
     assert (await db.write(put, "Ann@elsewhere.example")).targets[0].on == ["held"]
-    with pytest.raises(BadRequest):
+    with pytest.raises(AddressIsAnInbox):
         await db.write(put, inbox.address)
     [(action, was, shown)] = await db.read(changes)
     assert (action, was["targets"], len(shown["targets"])) == ("notifications.set", [], 1)

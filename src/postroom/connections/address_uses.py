@@ -7,12 +7,14 @@ use them: no inbox receives or pulls the email of a user, a reviewer or a notifi
 from collections.abc import Iterable
 
 from postroom import ids
+from postroom.accounts import domains
 from postroom.accounts.people import users
 from postroom.accounts.rules import approval
 from postroom.connections import connections
-from postroom.errors import AddressIsAnInbox
+from postroom.connections.connections import Connection
+from postroom.errors import AddressIsAnInbox, BadRequest
 from postroom.events import notifications
-from postroom.mail.address import mailbox_of
+from postroom.mail.address import mailbox_of, split
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx, insert_new
 
@@ -58,6 +60,25 @@ def require_no_person(tx: Tx, addresses: Iterable[str], field: str) -> None:
                 f"{mailbox} belongs to a person who uses this server. Agents must not read that email.",
                 field=field,
             )
+
+
+def require_external(tx: Tx, connection: Connection, service_domain: str) -> None:
+    """Raise BadRequest if a mailbox elsewhere claims an address of this server, not its inbox's own."""
+    if connection.kind != connections.IMAP:
+        return
+    inbox = inboxes.find(tx, connection.inbox_id or "")
+    is_own = inbox is not None and mailbox_of(connection.address) == inbox.address and not connection.tagged
+    if not is_own and domains.is_served(tx, split(connection.address)[1], service_domain):
+        raise BadRequest(
+            f"{connection.address} is an address of this server. Use its inbox.", field="address"
+        )
+
+
+def prove(tx: Tx, connection: Connection, service_domain: str) -> None:
+    """After the first login that worked: the address of the mailbox becomes that of its inboxes."""
+    require_external(tx, connection, service_domain)
+    require_no_person(tx, connection.pulled, "address")
+    connections.connect_inboxes(tx, connection)
 
 
 def is_of_inbox(tx: Tx, account_id: str, address: str) -> bool:

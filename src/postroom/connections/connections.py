@@ -14,7 +14,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes
 from postroom.net.relay import OAUTH_SUFFIX
-from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row
+from postroom.storage.database import LOCK_ROWS, Row, Tx, insert, item_from_row, update_item
 
 IMAP, HTTP = "imap", "http"
 CONNECTING, LIVE, FAILING = "connecting", "live", "failing"
@@ -203,6 +203,14 @@ def has_posts(tx: Tx, account_id: str) -> bool:
     )
 
 
+def connect_inboxes(tx: Tx, connection: Connection) -> None:
+    """The mailbox's address becomes the inbox's; its tagged addresses become those of other inboxes."""
+    way_out = connection.id if connection.has_smtp else None
+    inboxes.connect(tx, str(connection.inbox_id), connection.address, way_out)
+    for address, inbox_id in connection.tagged.items():
+        inboxes.connect(tx, inbox_id, address, way_out)
+
+
 def remove(tx: Tx, connection: Connection) -> None:
     for inbox_id in filter(None, (connection.inbox_id, *connection.tagged.values())):
         if connection.kind == IMAP:
@@ -256,18 +264,10 @@ def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
         )
 
 
-def set_start(
-    tx: Tx, connection: Connection, uid_validity: int, uid: int, start_uid: int, begins_at: int | None
-) -> Connection:
+def set_start(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:
     """Where the reading of the folder begins, the first time or after all UIDs have changed."""
-    tx.run(
-        "update connections set start_uid = :start_uid, begins_at = :begins_at where id = :id",
-        start_uid=start_uid,
-        begins_at=begins_at,
-        id=connection.id,
-    )
-    begun = replace(connection, start_uid=start_uid, begins_at=begins_at)
-    return set_position(tx, begun, uid_validity, uid)
+    update_item(tx, "connections", connection, ("start_uid", "begins_at"))
+    return set_position(tx, connection, uid_validity, uid)
 
 
 def set_position(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import log
 from postroom.accounts.people import own_letters
 from postroom.clock import DAY
-from postroom.connections import connections
+from postroom.connections import address_uses, connections
 from postroom.connections.connections import Connection
 from postroom.connections.imap_client import ImapClient, ListedMail, OpenFolder
 from postroom.connections.imap_wire import ImapError
@@ -94,9 +95,15 @@ async def find_start(
         # The lower of two clocks: at worst an email from before comes too, after all UIDs have changed.
         begins_at = 0 if newest is None else min(newest.arrived_at, connection.created_at)
         start = top if connection.settings.get("since", NOW) == NOW else 0
-    return await resources.db.write(
-        connections.set_start, connection, folder.uid_validity, start, top, begins_at
-    )
+    begun = replace(connection, start_uid=top, begins_at=begins_at)
+    return await resources.db.write(begin, begun, folder.uid_validity, start, resources.config.domain)
+
+
+def begin(tx: Tx, connection: Connection, uid_validity: int, uid: int, service_domain: str) -> Connection:
+    """The login has worked: the first time, the address of the mailbox counts from now on."""
+    if not connection.is_proven:
+        address_uses.prove(tx, connection, service_domain)
+    return connections.set_start(tx, connection, uid_validity, uid)
 
 
 async def take_new(follower: Follower, client: ImapClient, connection: Connection) -> Connection:

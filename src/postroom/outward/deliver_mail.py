@@ -3,6 +3,7 @@
 from msgspec import Struct, structs
 
 from postroom import log
+from postroom.accounts import domains
 from postroom.clock import DAY
 from postroom.connections.sending_through import SendingThrough
 from postroom.errors import Unavailable
@@ -13,7 +14,10 @@ from postroom.inward import destinations
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import Arrival, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
+from postroom.mail import headers
+from postroom.mail.address import mailbox_of, parse_list
 from postroom.mail.bounces import reasons
+from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
 from postroom.mail.lists import unsubscribe_link
 from postroom.mail.lists.unsubscribe_link import Unsubscription
 from postroom.mail.writing import return_path
@@ -25,11 +29,12 @@ from postroom.outward.courier import (
     MailCourier,
     OutgoingMail,
     Receipt,
+    domain_of,
     find_relay,
     note_outcome,
     to_outcome,
 )
-from postroom.outward.delivering import admission, aftermath
+from postroom.outward.delivering import admission, aftermath, mail_job
 from postroom.outward.delivering.mail_job import Admission, MailJob, Outgoing, TriedMail, look_up
 from postroom.outward.delivering.receivers import Receivers
 from postroom.outward.holding import stop
@@ -207,7 +212,14 @@ def unsubscribe_fields(resources: Resources, outbound: Outbound, job: MailJob) -
 
 
 async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob, raw: bytes) -> Receipt:
-    """Uses the same receive path as any mail, without the network."""
+    """Uses the same receive path as any mail, without the network.
+
+    That proves only the inbox's own address in From. Another one, of its external mailbox or of a redirected
+    email, is judged as if it came from an unknown server.
+    """
+    is_own = is_from(raw, job.outgoing.inbox_address)
+    if not is_own:
+        await require_not_of_others(resources, job, raw)
     secret, now = outbound.return_path_secret, resources.now()
     found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
     if found is None:
@@ -218,7 +230,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
         origin=Origin(
             destinations=(found.destination,),
             trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
-            peer_ip="",
+            peer_ip="" if is_own else UNKNOWN_PEER,
             helo="",
             mail_from=job.outgoing.sender,
         ),
@@ -230,6 +242,25 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
+
+
+def is_from(raw: bytes, own_address: str) -> bool:
+    """Whether From names this inbox and nobody else."""
+    return headers.split(raw, 0).headers.count("from") == 1 and senders_of(raw) == {own_address}
+
+
+def senders_of(raw: bytes) -> set[str]:
+    return {mailbox_of(each.address) for each in parse_list(headers.split(raw, 0).headers.joined("from"))}
+
+
+async def require_not_of_others(resources: Resources, job: MailJob, raw: bytes) -> None:
+    """An inbox never writes with the address of another inbox here; redirected email keeps its From."""
+    if mail_job.is_redirected(job.message):
+        return
+    for sender in senders_of(raw):
+        if await resources.db.read(domains.is_served, domain_of(sender), resources.config.domain):
+            reason = "5.7.1 From must be the address of the sending inbox."
+            raise DeliveryError(reason, permanent=True, code=550, enhanced="5.7.1")
 
 
 def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:

@@ -194,11 +194,11 @@ def create_connection(
             oauth=None if body.oauth is None else msgspec.to_builtins(body.oauth),
         ),
     )
+    require_inboxes(tx, caller.reach, connection)
+    address_uses.require_external(tx, connection, config.domain)
     address_uses.require_no_person(tx, connection.pulled, "address")
     connections.add(tx, connection, token)
     address_uses.note(tx, connection.account_id, connection.id, connection.pulled)
-    if body.kind == connections.IMAP:
-        connect_inboxes(tx, caller.reach, connection)
     record(tx, caller, "connection.created", connection, now)
     tx.ring(connections.BELL)
     if token is None:
@@ -232,14 +232,10 @@ def mailbox_address(body: NewConnection) -> str:
         ) from None
 
 
-def connect_inboxes(tx: Tx, reach: Reach, connection: Connection) -> None:
-    """The mailbox's address becomes the inbox's; its tagged addresses become those of other inboxes."""
-    way_out = connection.id if connection.settings.get("smtp") else None
-    inboxes.connect(tx, str(connection.inbox_id), connection.address, way_out)
-    for address, inbox_id in connection.tagged.items():
+def require_inboxes(tx: Tx, reach: Reach, connection: Connection) -> None:
+    for inbox_id in connection.tagged.values():
         if inboxes.narrow(tx, reach, inbox_id, None) is None:
             raise BadRequest("No such inbox.", field="plusAddresses")
-        inboxes.connect(tx, inbox_id, address, way_out)
 
 
 def given(**values: object) -> dict[str, Any]:
@@ -295,7 +291,7 @@ def get_connection(tx: Tx, caller: Caller, connection_id: str) -> ShownConnectio
 
 
 def change_connection(
-    tx: Tx, caller: Caller, connection_id: str, body: ConnectionChange, now: int
+    tx: Tx, caller: Caller, connection_id: str, body: ConnectionChange, config: Config, now: int
 ) -> ShownConnection:
     """Change a connection; it is tried again"""
     before = connections.get(tx, caller.reach, connection_id)
@@ -321,11 +317,13 @@ def change_connection(
         state=connections.CONNECTING,
         last_error=None,
     )
+    require_inboxes(tx, caller.reach, changed)
+    address_uses.require_external(tx, changed, config.domain)
     connections.put(tx, changed)
-    if changed.kind == connections.IMAP:
+    if changed.kind == connections.IMAP and changed.is_proven:
         for inbox_id in before.tagged.values():
             inboxes.connect(tx, inbox_id, None, None)
-        connect_inboxes(tx, caller.reach, changed)
+        connections.connect_inboxes(tx, changed)
     record(tx, caller, "connection.changed", changed, now)
     tx.ring(connections.BELL)
     return ShownConnection.of(changed)

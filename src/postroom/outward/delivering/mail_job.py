@@ -26,6 +26,7 @@ class Outgoing(Struct, frozen=True):
 
     message: Message
     sender: str
+    inbox_address: str  # its address here, whatever it sends as
     pod_id: str
     clearance: Clearance
     is_claimed: bool  # the claim is still ours: not cancelled, held or claimed again
@@ -106,9 +107,13 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     return MailJob(delivery, outgoing, is_local, is_simulated, keys, seen)
 
 
+def is_redirected(message: Message) -> bool:
+    return b'"redirectOf":"' in message.document
+
+
 def find_seen(tx: Tx, message: Message) -> SeenProofs | None:
     """How a redirected mail was authenticated on arrival; None for other mail, or if not known any more."""
-    if b'"redirectOf":"' not in message.document:
+    if not is_redirected(message):
         return None
     redirect_of = documents.decode(message.document).redirect_of
     row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=redirect_of or "")
@@ -143,6 +148,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     return Outgoing(
         message=message,
         sender=row["external_address"] if way.connection_id else row["sender"],
+        inbox_address=row["sender"],
         pod_id=row["pod_id"],
         clearance=judge(tx, row, delivery.target, hold),
         is_claimed=row["is_claimed"] is not None,
