@@ -1,5 +1,8 @@
 """A mail passed on as it came: its author stays, our envelope and seal are added, every rule holds."""
 
+import html
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,17 @@ from postroom.mail.proof import dkim
 from postroom.mail.proof.arc import check_arc
 from postroom.mail.proof.canonical import split_mail
 from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.writing.content_hash import content_hash
 from postroom.net.dns import Resolver
+from postroom.storage.database import Tx
+from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, ZoneLookup
 from tests.mail.keys import private_key, signing_key
 from tests.outbound import PATIENCE_SECONDS, events_of, message_of, running, settled
+from tests.outward.test_submitted_content import everything
 
 RECORD = dkim.public_record(signing_key())
 ZONE = {
@@ -114,3 +121,63 @@ async def test_whoever_approves_it_sees_where_it_goes(server: Server, peer: Smtp
     (waiting,) = (await server.api.get("/v1/approvals")).json()["data"]
     assert waiting["message"]["bcc"] == ["boss@there.example"]
     assert peer.mails == []
+
+
+HIDING = (
+    b"From: Ann <ann@author.example>\r\nTo: desk@postroom.localhost\r\nSubject: Hi\r\n"
+    b"Message-ID: <2@author.example>\r\nSender: word-of-sender@bank.example\r\n"
+    b"Bcc: word-of-bcc@bank.example\r\n"
+    b"Resent-From: word-of-resent@bank.example\r\nAuthentication-Results: word-of-results; dkim=pass\r\n"
+    b"List-Unsubscribe: <https://word-of-list.example>\r\nMIME-Version: 1.0\r\n"
+    b"Content-Type: multipart/alternative; boundary=b\r\n\r\nword-of-preamble\r\n"
+    b"--b\r\nContent-Type: text/plain\r\n\r\nHello\r\n"
+    b"--b\r\nContent-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+    + b64encode(b"<p>word-of-first https://first.example</p>")
+    + b"\r\n--b\r\nContent-Type: text/html; name=word-of-name\r\nContent-Description: word-of-description\r\n"
+    b"\r\n<p>Hello</p>\r\n--b--\r\nword-of-epilogue\r\n"
+)
+
+
+async def test_whoever_approves_a_redirect_sees_all_that_leaves(server: Server, peer: SmtpPeer) -> None:
+    came = await arrived(server, HIDING)
+    approval = {"approval": {"when": ["links"]}}
+    await server.api.patch(f"/v1/inboxes/{came['inboxId']}", json=approval)
+    path, asked = f"/v1/inboxes/{came['inboxId']}/api-keys", {"name": "agent"}
+    key = (await server.api.post(path, json=asked)).json()["token"]
+    answer = await server.api.post(
+        f"/v1/messages/{came['id']}/redirect",
+        json={"to": "boss@there.example"},
+        headers={"Idempotency-Key": "k", "Authorization": f"Bearer {key}"},
+    )
+    assert answer.json()["hold"]["reasons"] == ["links"], answer.text
+    message_id = answer.json()["id"]
+    async with signed_in(server) as page:
+        shown = html.unescape((await page.get("/app/approvals", params={"message": message_id})).text)
+    seen = answer.json()["hold"]["contentHash"]
+    approved = await server.api.post(f"/v1/messages/{message_id}/approve", json={"contentHash": seen})
+    assert approved.status_code == 200, approved.text
+    assert (await settled(server, message_id))["status"] == "sent"
+    wire = peer.mails[0].raw
+    words = set(re.findall(r"word-of-\w+", everything(wire)))
+    assert words == {
+        f"word-of-{each}"
+        for each in ("sender", "list", "preamble", "first", "name", "description", "epilogue")
+    }
+    assert {word for word in words if word not in shown} == set()
+    assert content_hash(wire, ["boss@there.example"]) != content_hash(
+        wire.replace(b"word-of-preamble", b"another"), ["boss@there.example"]
+    )
+
+
+@pytest.mark.sqlite_alone
+async def test_an_imported_email_is_not_redirected(server: Server) -> None:
+    """A client can import any bytes: redirected, they would be sent as they are."""
+    came = await arrived(server)
+    await server.resources.db.write(forget_trace, came["id"])
+    answer = await redirect(server, came["id"])
+    assert (answer.status_code, answer.json()["error"]) == (422, "not_redirectable")
+
+
+def forget_trace(tx: Tx, message_id: str) -> None:
+    """As an import stores it."""
+    tx.run("update raw_mails set trace_bytes = 0 where message_id = :id", id=message_id)

@@ -3,8 +3,12 @@ path or a port, or a bare domain name. In doubt it does; a phone number is none.
 
 import re
 
+from postroom.mail import charset
 from postroom.mail.html.text import html_to_text
 from postroom.mail.languages.folding import NO_WIDTH
+from postroom.mail.meaning.content_lines import content_lines, unescaped
+
+MOST_SEARCHED_BYTES = 2_000_000  # a longer text file counts as one with a link
 
 # A scheme with something after its colon. Letters only: a time of day and a pair of numbers have none.
 _URL = re.compile(
@@ -35,6 +39,21 @@ _TARGET = re.compile(
     r"|url\s*+\("
 )
 _DOCTYPE = re.compile(r"<!doctype[^<>]*+>")
+# A file inside of a text: uuencode, yEnc, BinHex, an encrypted message.
+_FILE_IN_TEXT = re.compile(
+    r"^begin(?:-base64)? [0-7]{3,4} \S|^=ybegin |^\(This file must be converted with BinHex"
+    r"|^-----BEGIN PGP MESSAGE",
+    re.MULTILINE,
+)
+_FILE_IN_HTML = re.compile(r"data:[\w.+-]{1,100}/[\w.+-]{1,100}[;,]", re.IGNORECASE)
+_SHOWN_FILE = re.compile(r"\.(?:eml|html?|xhtml|ics|txt|url)\Z", re.IGNORECASE)
+_FOLD = re.compile(rb"\r?\n[ \t]")
+# Lines of a calendar that programs read and people do not see: a product's name looks like a host.
+_UNSEEN_LINES = frozenset(
+    "BEGIN END VERSION PRODID CALSCALE METHOD UID DTSTAMP DTSTART DTEND DUE DURATION SEQUENCE STATUS TRANSP"
+    " CLASS PRIORITY RRULE RDATE EXDATE EXRULE RECURRENCE-ID CREATED LAST-MODIFIED COMPLETED PERCENT-COMPLETE"
+    " TZID TZOFFSETFROM TZOFFSETTO TZNAME TRIGGER ACTION REPEAT REQUEST-STATUS ATTENDEE ORGANIZER".split()
+)
 # What programs read as ASCII: letters of full width and in circles, and signs, but none that ends a sentence
 # in Chinese.
 _LOOKS_LIKE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0E}
@@ -52,6 +71,49 @@ def mentions_a_link(text: str, html: str | None) -> bool:
     if _TARGET.search(written) or _contains_link(written, _WELL_KNOWN_URL):
         return True
     return _contains_link(html_to_text(html), _URL)
+
+
+def holds_a_file(text: str, html: str | None) -> bool:
+    """Whether a text carries a file that some mail clients take out of it, or HTML one in a `data:` URL."""
+    if _FILE_IN_TEXT.search(text.replace("\r", "")):
+        return True
+    return html is not None and _FILE_IN_HTML.search(html) is not None
+
+
+def file_mentions_a_link(content_type: str, filename: str, content: bytes) -> bool:
+    """Whether a file that mail clients show with the text contains a link; other files are files.
+
+    An email in a file always does: its header names hosts.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind.startswith("message/") or filename.lower().endswith((".eml", ".url")):
+        return True
+    if not kind.startswith("text/") and not _SHOWN_FILE.search(filename):
+        return False
+    if len(content) > MOST_SEARCHED_BYTES:
+        return True
+    if kind == "text/calendar" or filename.lower().endswith(".ics"):
+        return calendar_mentions_a_link(content)
+    label = re.search(r"charset=([\w.:-]{1,40})", content_type)
+    text = charset.decode(content, label[1] if label else charset.UNDECLARED)
+    is_markup = "html" in kind or "enriched" in kind or "<" in text
+    return mentions_a_link(text, text) if is_markup else mentions_a_link(text, None)
+
+
+def calendar_mentions_a_link(content: bytes) -> bool:
+    """Over all that a calendar can show; the addresses of its people are no links."""
+    if len(content) > MOST_SEARCHED_BYTES:
+        return True
+    return any(_line_mentions_a_link(line) for line in _FOLD.sub(b"", content).splitlines())
+
+
+def _line_mentions_a_link(line: bytes) -> bool:
+    for name, parameters, value in content_lines(line):
+        if name in _UNSEEN_LINES:
+            return b"://" in line
+        shown = "\n".join((unescaped(value), *parameters.values()))
+        return mentions_a_link(shown, shown if "<" in shown else None)
+    return mentions_a_link(line.decode(errors="replace"), None)  # no property: some readers show it
 
 
 def _contains_link(text: str, url: re.Pattern[str]) -> bool:

@@ -36,6 +36,7 @@ class ParsedAttachment(Struct, frozen=True):
     content_id: str
     inline: bool
     filename_raw: str = ""  # as given, if that is not the name
+    charset: str = ""  # as declared
 
 
 class ParsedMail(Struct, frozen=True):
@@ -280,7 +281,8 @@ def _attachment(part: Part, kind: str, name: str, given: str, content: bytes) ->
         name = filenames.clean(f"{name}.eml")
     is_inline = kind == "inline" or (kind != "attachment" and content_id != "")
     raw_name = charset.clean(given[:MAX_RAW_NAME_LENGTH])
-    return ParsedAttachment(name, part.content_type, content, content_id, is_inline, raw_name)
+    label = part.parameters.get("charset", charset.UNDECLARED)
+    return ParsedAttachment(name, part.content_type, content, content_id, is_inline, raw_name, label)
 
 
 def _filename(part: Part, disposition: str) -> str:

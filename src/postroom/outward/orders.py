@@ -96,6 +96,9 @@ class Letter(Struct, frozen=True):
     raw: bytes
     files: tuple[Attachment, ...]
     appointment: Appointment | None = None
+    seal: str = (
+        ""  # signed or encrypted: its bytes are those of the mail client, and no person could judge them
+    )
 
 
 class RuleFacts(Struct, frozen=True):
@@ -105,6 +108,7 @@ class RuleFacts(Struct, frozen=True):
     has_links: bool  # in what its sender wrote
     has_links_with_quote: bool
     has_canary: bool = False
+    has_files: bool = False  # in a form that only some readers show as a file
 
 
 class SendReceipt(Struct, rename="camel", frozen=True):

@@ -288,10 +288,7 @@ def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:
         filenames.clean(file.filename) or filenames.default(number, compose.media_type(file.content_type))
         for number, file in enumerate(given, 1)
     )
-    return tuple(
-        DraftAttachment(name, file.content_type, file.content)
-        for name, file in zip(names, given, strict=True)
-    )
+    return tuple(structs.replace(file, filename=name) for name, file in zip(names, given, strict=True))
 
 
 def subject_of(order: Order, around: Context) -> str:

@@ -322,7 +322,7 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         thread_id=thread.id,
         inbox_id=inbox.id,
         direction=OUTBOUND,
-        from_addr=str(Address(inbox.display_name or "", inbox.sender)),
+        from_addr=str(Address(draft.from_name, inbox.sender)),
         to_addr=inbox.address,
         header_to=", ".join(draft.to),
         delivery_role=None,

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import idna
 from msgspec import Struct
 
+from postroom.mail import charset
 from postroom.mail.writing.dates import to_date
 from postroom.mail.writing.header_words import (
     ATEXT,
@@ -40,6 +41,9 @@ MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 MEDIA_TYPE = re.compile(r"(?!multipart/|message/)[a-z0-9][a-z0-9.+_-]{0,80}/[a-z0-9][a-z0-9.+_-]{0,80}", re.I)
 KEPT_PARAMETER = re.compile(r';\s*(charset|method)="?([A-Za-z0-9._-]{1,40})"?\s*(?=;|$)', re.I)
 PLAIN_FILENAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9 ._()+,@-]{0,58}[A-Za-z0-9_)])?")
+CALENDAR_METHODS = frozenset(  # RFC 5546 section 1.4
+    ("PUBLISH", "REQUEST", "REPLY", "ADD", "CANCEL", "REFRESH", "COUNTER", "DECLINECOUNTER")
+)
 REPLY_PREFIX = re.compile(
     r"(?:re|aw|antw|antwort|sv|odp|\u56de\u590d|\u56de\u8986|\u7b54\u590d)"
     r"\s{0,3}(?:[\[(]\d{1,4}[\])])?\s{0,3}[:\uff1a]",
@@ -55,6 +59,7 @@ class DraftAttachment(Struct, frozen=True):
     filename: str
     content_type: str
     content: bytes
+    content_id: str = ""  # of a picture that the HTML shows as `cid:`
 
 
 class Draft(Struct, frozen=True):
@@ -68,7 +73,7 @@ class Draft(Struct, frozen=True):
     message_id: str
     date_at: int
     cc: tuple[str, ...] = ()
-    reply_to: str | None = None
+    reply_to: str | tuple[str, ...] | None = None
     html: str | None = None
     attachments: tuple[DraftAttachment, ...] = ()
     in_reply_to: str | None = None
@@ -76,6 +81,7 @@ class Draft(Struct, frozen=True):
     automated: bool = False
     headers: dict[str, str] = {}  # names begin with X-
     calendar: CalendarFile | None = None
+    date: str = ""  # with the zone of its author; "" writes `date_at`
 
 
 class WrittenPart(Struct, frozen=True):
@@ -88,8 +94,7 @@ class WrittenPart(Struct, frozen=True):
 def compose(draft: Draft) -> bytes:
     header_lines = message_header(draft)
     part = text_parts(draft)
-    if draft.attachments:
-        files = [attachment_part(index, file) for index, file in enumerate(draft.attachments)]
+    if files := attached(draft, is_shown=False):
         part = multipart("mixed", draft.message_id, [part, *files])
     return b"".join((header_lines, part.head, b"\r\n", *part.body))
 
@@ -122,11 +127,9 @@ def message_header(draft: Draft) -> bytes:
         sender_field(draft.from_name, draft.from_address),
         header("To", mailbox_list("to", draft.to)),
         header("Cc", mailbox_list("cc", draft.cc)) if draft.cc else b"",
-        header("Reply-To", mailbox_list("reply_to", (draft.reply_to,)))
-        if draft.reply_to is not None
-        else b"",
+        header("Reply-To", mailbox_list("reply_to", reply_addresses(draft))),
         header("Subject", text_words("subject", draft.subject)),
-        b"Date: %s\r\n" % to_date(draft.date_at).encode(),
+        b"Date: %s\r\n" % (draft.date or to_date(draft.date_at)).encode(),
         header("Message-ID", (own_message_id(draft.message_id),)),
         header("In-Reply-To", known_ids("in_reply_to", (draft.in_reply_to,))) if draft.in_reply_to else b"",
         header("References", bounded_ids(known_ids("references", draft.references)))
@@ -158,6 +161,10 @@ def sender_field(name: str, address: str) -> bytes:
     """Cached: an inbox writes many mails under one name."""
     require_no_control("from_name", name)
     return header("From", mailbox_words("from_address", name, address))
+
+
+def reply_addresses(draft: Draft) -> tuple[str, ...]:
+    return (draft.reply_to,) if isinstance(draft.reply_to, str) else draft.reply_to or ()
 
 
 def auto_submitted(draft: Draft) -> str:
@@ -248,10 +255,17 @@ def text_parts(draft: Draft) -> WrittenPart:
     """The richest form last (RFC 2046, 5.1.4): for an appointment its calendar (RFC 6047, 2.4)."""
     parts = [text_part("plain", draft.text)]
     if draft.html is not None:
-        parts.append(text_part("html", draft.html))
+        parts.append(html_part(draft, draft.html))
     if draft.calendar is not None:
         parts.append(calendar_part(draft.calendar))
     return parts[0] if len(parts) == 1 else multipart("alternative", draft.message_id, parts)
+
+
+def html_part(draft: Draft, html: str) -> WrittenPart:
+    """The HTML, together with the pictures that it shows (RFC 2387)."""
+    pictures = attached(draft, is_shown=True)
+    part = text_part("html", html)
+    return multipart("related", draft.message_id, [part, *pictures], "text/html") if pictures else part
 
 
 def calendar_part(calendar: CalendarFile) -> WrittenPart:
@@ -298,19 +312,30 @@ def base64_lines(data: bytes) -> bytes:
     return b"\r\n".join([*lines, b""])
 
 
-def multipart(subtype: str, message_id: str, parts: Sequence[WrittenPart]) -> WrittenPart:
+def multipart(
+    subtype: str, message_id: str, parts: Sequence[WrittenPart], root_type: str = ""
+) -> WrittenPart:
     """The boundary contains "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
     boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
     body: list[bytes] = []
     for part in parts:
         body += [f"--{boundary}\r\n".encode(), part.head, b"\r\n", *part.body, b"\r\n"]
     body.append(f"--{boundary}--\r\n".encode())
-    return WrittenPart(
-        f'Content-Type: multipart/{subtype};\r\n boundary="{boundary}"\r\n'.encode(), tuple(body)
-    )
+    root = f' type="{root_type}";\r\n' if root_type else ""
+    head = f'Content-Type: multipart/{subtype};\r\n{root} boundary="{boundary}"\r\n'
+    return WrittenPart(head.encode(), tuple(body))
 
 
 # --- attachments
+
+
+def attached(draft: Draft, is_shown: bool) -> list[WrittenPart]:
+    """The pictures that the HTML shows, or all other files."""
+    return [
+        attachment_part(index, file)
+        for index, file in enumerate(draft.attachments)
+        if bool(file.content_id and draft.html is not None) == is_shown
+    ]
 
 
 def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
@@ -319,18 +344,31 @@ def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
     name = file.filename or "attachment"
     # The plain fallback is in Content-Type: beside filename* many readers would take it for the real name.
     content_type = ";\r\n ".join([media_type(file.content_type), f'name="{ascii_filename(name)}"'])
-    disposition = ";\r\n ".join(["Content-Disposition: attachment", *filename_parameters(name)])
+    kind = "inline" if file.content_id else "attachment"
+    disposition = ";\r\n ".join([f"Content-Disposition: {kind}", *filename_parameters(name)])
     head = part_head(content_type, "base64") + f"{disposition}\r\n".encode()
+    if file.content_id:
+        head += header("Content-ID", (own_message_id(f"<{file.content_id}>"),))
     return WrittenPart(head, (base64_lines(file.content),))
 
 
 def media_type(content_type: str) -> str:
-    """Type, charset and method (of a calendar). A type that is invalid or would nest becomes plain bytes."""
+    """Type, charset and method (of a calendar), if they are known ones: no other word gets out in them.
+
+    A type that is invalid or would nest becomes plain bytes.
+    """
     kind, _, _ = content_type.partition(";")
     if not MEDIA_TYPE.fullmatch(kind.strip()):
         return "application/octet-stream"
-    parameters = {name.lower(): value for name, value in KEPT_PARAMETER.findall(content_type[:400])}
-    return "; ".join([kind.strip(), *(f"{name}={value}" for name, value in parameters.items())])
+    given = {name.lower(): value for name, value in KEPT_PARAMETER.findall(content_type[:400])}
+    known = (f"{name}={value}" for name, value in given.items() if is_known_parameter(name, value))
+    return "; ".join([kind.strip(), *known])
+
+
+def is_known_parameter(name: str, value: str) -> bool:
+    if name == "method":
+        return value.upper() in CALENDAR_METHODS
+    return value.lower() == "us-ascii" or charset.codec_for(value) != charset.UNDECLARED
 
 
 def filename_parameters(name: str) -> list[str]:

@@ -8,15 +8,16 @@ import re
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from postroom.mail import headers
 from postroom.mail.address import parse_list
 from postroom.mail.headers import Block
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mail.writing.kept_bytes import passed_on
 
-_OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*):((?:[^\r\n]|\r\n[ \t])*)", re.M)
+_OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*):((?:[^\r\n]|\r\n[ \t])*)", re.M | re.I)
 
 
 class HashedFile(Struct, rename="camel", frozen=True):
@@ -38,6 +39,7 @@ class Content(Struct, rename="camel", frozen=True, kw_only=True):
     in_reply_to: str | None
     references: list[str]
     reply_to: str | None
+    source: str | UnsetType = UNSET  # SHA-256 of all bytes of an email that is redirected as it came
     subject: str
     to: list[str]
 
@@ -78,6 +80,7 @@ def content_of(mail: ParsedMail, block: Block, raw: bytes, bcc: Sequence[str]) -
         in_reply_to=mail.in_reply_to[0] if mail.in_reply_to else None,
         references=list(mail.references),
         reply_to=", ".join(reply_to) or None,
+        source=hashlib.sha256(raw).hexdigest() if passed_on.is_passed_on(block.headers) else UNSET,
         subject=mail.subject,
         to=[str(address) for address in mail.to],
     )

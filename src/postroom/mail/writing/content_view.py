@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from postroom.mail import headers
+from postroom.mail.headers import Headers
 from postroom.mail.html import hidden, targets
 from postroom.mail.html.markup import is_cut
 from postroom.mail.html.page import NO_PAGE
@@ -13,6 +14,7 @@ from postroom.mail.html.text import html_to_text, revealed
 from postroom.mail.meaning.links import links
 from postroom.mail.parse import ParsedAttachment, parse_mail
 from postroom.mail.writing.content_hash import Content, HashedFile, content_of, hash_of, lasting_hash
+from postroom.mail.writing.kept_bytes import passed_on
 
 MOST_TARGETS = 200
 MOST_OF_AN_APPOINTMENT = 20_000
@@ -42,6 +44,8 @@ class ContentView(Struct, frozen=True, kw_only=True):
     targets: list[LinkTarget]  # where its links lead, and what it would load or send
     more_targets: int  # how many are not listed
     fields: list[tuple[str, str]]  # header fields that only programs read
+    other_texts: list[tuple[str, str]] = []  # type and text, of an email that is redirected as it came
+    source: str = ""  # of such an email
 
     @property
     def recipients(self) -> list[str]:
@@ -51,8 +55,10 @@ class ContentView(Struct, frozen=True, kw_only=True):
 def view(raw: bytes, bcc: Sequence[str]) -> ContentView:
     """From a mail written here. Takes time in proportion to its length: not for the event loop."""
     mail = parse_mail(raw)
-    content = content_of(mail, headers.split(raw, 0), raw, bcc)
+    block = headers.split(raw, 0)
+    content = content_of(mail, block, raw, bcc)
     found = list(_targets(content))
+    is_passed_on = passed_on.is_passed_on(block.headers)
     return ContentView(
         content=content,
         content_hash=hash_of(content),
@@ -70,14 +76,18 @@ def view(raw: bytes, bcc: Sequence[str]) -> ContentView:
         hidden_text=revealed(hidden.hidden_text(content.body_html)),
         targets=found[:MOST_TARGETS],
         more_targets=max(0, len(found) - MOST_TARGETS),
-        fields=_fields(content),
+        fields=_fields(content, block.headers),
+        other_texts=_other_texts(raw, content) if is_passed_on else [],
+        source=revealed(passed_on.source(raw)) if is_passed_on else "",
     )
 
 
 def _appointment(file: HashedFile, kept: ParsedAttachment) -> str:
     if not file.content_type.startswith("text/calendar"):
         return ""
-    return revealed(kept.content[:MOST_OF_AN_APPOINTMENT].decode("utf-8", "replace")).replace("\r\n", "\n")
+    text = kept.content[:MOST_OF_AN_APPOINTMENT].decode("utf-8", "replace").replace("\r\n", "\n")
+    left = len(kept.content) - MOST_OF_AN_APPOINTMENT
+    return revealed(text) + (f"\n[{left:,} more bytes: see the attached mail]" if left > 0 else "")
 
 
 def _other_words(content: Content) -> str:
@@ -94,8 +104,22 @@ def _targets(content: Content) -> list[LinkTarget]:
     return [*found, *(LinkTarget("link", url, "") for url in written)]
 
 
-def _fields(content: Content) -> list[tuple[str, str]]:
+def _other_texts(raw: bytes, content: Content) -> list[tuple[str, str]]:
+    """Alternatives that are neither the text nor the HTML, and texts in files."""
+    known = {tuple(content.body_text.split()), tuple(content.body_html.split())}
+    return [
+        (part.content_type, revealed(part.text[:MOST_OF_AN_APPOINTMENT]))
+        for part in passed_on.text_parts(raw)
+        if tuple(part.text.split()) not in known
+    ]
+
+
+def _fields(content: Content, written: Headers) -> list[tuple[str, str]]:
     shown = list(content.headers.items())
+    if passed_on.is_passed_on(written):
+        shown += passed_on.further_fields(written)
+    elif written.count("auto-submitted"):
+        shown.append(("Auto-Submitted", written.text("auto-submitted")))
     if content.in_reply_to is not None:
         shown.append(("In-Reply-To", content.in_reply_to))
     if content.references:
@@ -128,8 +152,12 @@ def to_text(shown: ContentView, most_characters: int) -> str:
     for file in shown.files:
         if file.text:
             parts.append(f"The appointment {file.filename}:\n\n{quoted(file.text, most_characters)}")
+    for kind, text in shown.other_texts:
+        parts.append(f"It also has this text ({kind}):\n\n{quoted(text, most_characters)}")
     if shown.targets:
         parts.append(f"Where its links lead:\n\n{_target_lines(shown)}")
+    if shown.source:
+        parts.append(f"It is redirected as it came:\n\n{quoted(shown.source, most_characters)}")
     return "\n\n".join(parts)
 
 

@@ -1,23 +1,31 @@
-"""Sends a mail written by a mail program: by the same rules as any other, but unchanged."""
+"""Sends an email of a mail client by the rules of every send, composed anew from what was read of it.
+
+The client's bytes are kept only if the email is signed or encrypted, and nothing holds it.
+"""
 
 import re
+from email.utils import format_datetime, parsedate_to_datetime
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, structs
 
 from postroom.accounts.keys import Caller
-from postroom.clock import to_mail_date
-from postroom.errors import BadRequest, Forbidden
+from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mail import headers
+from postroom.mail import charset, headers
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list, validate
-from postroom.mail.headers import Block
+from postroom.mail.headers import Block, Headers
 from postroom.mail.html import text
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.meaning.calendar import read_calendar
+from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mail.writing import compose
+from postroom.mail.writing.compose import CALENDAR_METHODS, SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom.mail.writing.invitation import CalendarFile
+from postroom.mail.writing.kept_bytes import sealed
 from postroom.mailbox import threads
-from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward import invitations
 from postroom.outward.orders import (
     RECIPIENTS_LIMIT,
     Context,
@@ -35,8 +43,10 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 KEY_CHARACTERS = 200
-# Hidden recipients must not be in the copy that all get.
-_BCC = re.compile(rb"^(?:resent-)?bcc[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+", re.IGNORECASE | re.MULTILINE)
+OWN_FIELDS, OWN_FIELD_CHARACTERS = 50, 998
+DATE_CHARACTERS = 100
+CALENDAR_BYTES = 256 * 1024
+_OWN_FIELD = re.compile(r"x-[!-9;-~]{1,70}")
 
 
 class FinishedMail(Struct, frozen=True):
@@ -79,45 +89,15 @@ def prepare(
     parsed = parse_mail(mail.raw)
     require_own_sender(inbox, mail, block, parsed)
     require_no_steering(block.headers.fields, allowed_headers)
-    raw, message_id = finish(inbox, mail.raw, block, parsed, now)
-    to, cc, bcc = share_out(mail.recipients, parsed)
-    reply_to = headers.decode_words(block.headers.joined("reply-to")) or None
+    require_readable(block, parsed)
+    draft = to_draft(inbox, block.headers, parsed, now)
+    seal = sealed.kind_of(block.headers)
+    body = mail.raw[block.body_start :]
+    raw = sealed.write(draft, block.headers, body) if seal else compose.compose(draft)
+    recipients = share_out(mail.recipients, parsed)
     said = idempotency.hash_request(inbox.id.encode(), mail.raw, *_encoded(mail.recipients))
-    order = to_order(inbox, parsed, key_of(message_id), said, (to, cc, bcc), reply_to)
-    return order, to_letter(inbox, order, parsed, raw, message_id, now), parsed
-
-
-def to_order(
-    inbox: Inbox,
-    parsed: ParsedMail,
-    key: str,
-    request_hash: str,
-    recipients: tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]],
-    reply_to: str | None,
-) -> Order:
-    files = tuple(
-        DraftAttachment(each.filename, each.content_type, each.content) for each in parsed.attachments
-    )
-    require_files_fit([len(file.content) for file in files])
-    to, cc, bcc = recipients
-    return Order(
-        inbox_id=inbox.id,
-        idempotency_key=key,
-        request_hash=request_hash,
-        to=to,
-        cc=cc,
-        bcc=bcc,
-        subject=parsed.subject,
-        body=(parsed.body_text or text.html_to_text(parsed.body_html))[:BODY_MAX_CHARACTERS],
-        body_html=parsed.body_html[:BODY_MAX_CHARACTERS] or None,
-        reply_to=reply_to,
-        is_automated=parsed.automated,
-        files=files,
-    )
-
-
-def _encoded(recipients: tuple[str, ...]) -> list[bytes]:
-    return [address.encode() for address in sorted(recipients)]
+    order = to_order(inbox, draft, key_of(draft.message_id), said, recipients)
+    return order, to_letter(order, draft, raw, seal), parsed
 
 
 def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: ParsedMail) -> None:
@@ -129,17 +109,120 @@ def require_own_sender(inbox: Inbox, mail: FinishedMail, block: Block, parsed: P
         raise Forbidden(f"The sender of the envelope must be {inbox.sender}.")
 
 
-def finish(inbox: Inbox, raw: bytes, block: Block, parsed: ParsedMail, now: int) -> tuple[bytes, str]:
-    """Removes Bcc, and adds a missing date and Message-ID (RFC 6409 section 8)."""
-    head, body = raw[: block.body_start], raw[block.body_start :]
+def require_readable(block: Block, parsed: ParsedMail) -> None:
+    """Refuses an email of which a part would be lost: only what was read is sent."""
+    if parsed.parse_error or not block.is_complete:
+        reason = parsed.parse_error or "too many header fields"
+        raise BadRequest(f"This email cannot be read completely: {reason}.", field="body")
+    if len(parsed.subject) > SUBJECT_LIMIT:
+        raise BadRequest(f"The subject can have {SUBJECT_LIMIT} characters.", field="subject")
+    if max(len(parsed.body_text), len(parsed.body_html)) > BODY_MAX_CHARACTERS:
+        raise PayloadTooLarge(f"The text of an email can have {BODY_MAX_CHARACTERS:,} characters.")
+
+
+# --- composing
+
+
+def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Draft:
+    """All of the email that is sent. Every other field and part is left out (docs/mail-programs.md)."""
     message_id = parsed.message_id
-    added = b""
-    if not message_id:
-        message_id = new_message_id(inbox.sender, now)
-        added += f"Message-ID: {message_id}\r\n".encode()
-    if not block.headers.count("date"):
-        added += f"Date: {to_mail_date(now)}\r\n".encode()
-    return added + _BCC.sub(b"", head) + body, message_id
+    calendar, files = _find_calendar(parsed.attachments)
+    return Draft(
+        from_name=next((each.name for each in parse_list(parsed.from_addr)), ""),
+        from_address=inbox.sender,
+        to=tuple(map(str, parsed.to)),
+        cc=tuple(map(str, parsed.cc)),
+        reply_to=tuple(map(str, parse_list(headers.decode_words(fields.joined("reply-to"))))),
+        subject=parsed.subject,
+        text=parsed.body_text or text.html_to_text(parsed.body_html),
+        html=parsed.body_html or None,
+        attachments=to_files([_to_file(each, parsed.body_html) for each in files]),
+        message_id=message_id if compose.is_message_id(message_id) else new_message_id(inbox.sender, now),
+        in_reply_to=next(iter(parsed.in_reply_to), None),
+        references=parsed.references,
+        date_at=now,
+        date=_date(fields.text("date")),
+        automated=parsed.automated,
+        headers=_own_fields(fields),
+        calendar=calendar,
+    )
+
+
+def _own_fields(fields: Headers) -> dict[str, str]:
+    """The fields that any send may have, each once: a second one of a name would not be seen everywhere."""
+    found: dict[str, str] = {}
+    for name in fields.fields:
+        value = charset.clean_line(headers.decode_words(fields.text(name)))
+        if _OWN_FIELD.fullmatch(name) and 0 < len(value) <= OWN_FIELD_CHARACTERS:
+            found[name.title()] = value
+    return dict(list(found.items())[:OWN_FIELDS])
+
+
+def _date(written: str) -> str:
+    """The date in one form, without comments; "" if it is missing or unreadable."""
+    try:
+        return format_datetime(parsedate_to_datetime(written[:DATE_CHARACTERS]))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ""
+
+
+def _to_file(file: ParsedAttachment, html: str) -> DraftAttachment:
+    """A picture keeps its Content-ID if the HTML shows it: then the id is hashed and shown with the HTML."""
+    kind = f"{file.content_type}; charset={file.charset}" if file.charset else file.content_type
+    name = file.content_id
+    is_shown = file.content_type.startswith("image/") and compose.is_message_id(f"<{name}>")
+    is_shown = is_shown and (f"cid:{name}" in html or f"cid:{quote(name)}" in html)
+    return DraftAttachment(file.filename, kind, file.content, name if is_shown else "")
+
+
+def _find_calendar(
+    files: tuple[ParsedAttachment, ...],
+) -> tuple[CalendarFile | None, tuple[ParsedAttachment, ...]]:
+    """The first appointment that mail clients act on, and all other files."""
+    for place, file in enumerate(files):
+        if file.content_type != "text/calendar" or len(file.content) > CALENDAR_BYTES:
+            continue
+        found = read_calendar(file.content)
+        if found is not None and found.method.upper() in CALENDAR_METHODS:
+            content = compose.crlf_lines(charset.decode(file.content, file.charset))
+            return CalendarFile(found.method.upper(), content), (*files[:place], *files[place + 1 :])
+    return None, files
+
+
+def to_order(
+    inbox: Inbox,
+    draft: Draft,
+    key: str,
+    request_hash: str,
+    recipients: tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]],
+) -> Order:
+    require_files_fit([len(file.content) for file in draft.attachments])
+    to, cc, bcc = recipients
+    return Order(
+        inbox_id=inbox.id,
+        idempotency_key=key,
+        request_hash=request_hash,
+        to=to,
+        cc=cc,
+        bcc=bcc,
+        subject=draft.subject,
+        body=draft.text,
+        body_html=draft.html,
+        reply_to=", ".join(compose.reply_addresses(draft)) or None,
+        is_automated=draft.automated,
+        files=draft.attachments,
+        headers=draft.headers,
+    )
+
+
+def to_letter(order: Order, draft: Draft, raw: bytes, seal: str = "") -> Letter:
+    """What is stored of it: files and appointment are those of the bytes that are sent."""
+    appointment, files = invitations.read_written(raw)
+    return Letter(draft, order.cc, order.body, order.body_html, raw, files, appointment, seal)
+
+
+def _encoded(recipients: tuple[str, ...]) -> list[bytes]:
+    return [address.encode() for address in sorted(recipients)]
 
 
 def key_of(message_id: str) -> str:
@@ -166,31 +249,3 @@ def _checked(recipient: str) -> str:
         return validate(recipient)
     except ValueError as error:
         raise BadRequest(f"{recipient[:100]} is not an address: {error}", field="to") from None
-
-
-def to_letter(
-    inbox: Inbox, order: Order, parsed: ParsedMail, raw: bytes, message_id: str, now: int
-) -> Letter:
-    """What is stored of it; the texts are those of the mail."""
-    files = to_files(order.files)
-    draft = Draft(
-        from_name=next((each.name for each in parse_list(parsed.from_addr)), ""),
-        from_address=inbox.sender,
-        to=tuple(map(str, parsed.to)),
-        cc=tuple(map(str, parsed.cc)),
-        reply_to=order.reply_to,
-        subject=order.subject,
-        text=order.body,
-        html=order.body_html,
-        attachments=files,
-        message_id=message_id,
-        in_reply_to=next(iter(parsed.in_reply_to), None),
-        references=parsed.references,
-        date_at=now,
-        automated=order.is_automated,
-    )
-    described = tuple(
-        Attachment(file.filename, position, file.content_type, len(file.content))
-        for position, file in enumerate(files)
-    )
-    return Letter(draft, order.cc, order.body, order.body_html, raw, described)

@@ -8,10 +8,13 @@ from msgspec import Struct, structs
 from postroom.accounts.keys import Caller
 from postroom.clock import to_mail_date
 from postroom.errors import NotRedirectable
+from postroom.inward.deposit import BODY_MAX_CHARACTERS
 from postroom.mail.address import Address
-from postroom.mail.parse import parse_mail
+from postroom.mail.html import text
+from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.canonical import split_mail
 from postroom.mail.writing import compose
+from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -26,6 +29,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
+LEFT_OUT = frozenset(("return-path", "delivered-to", "bcc", "authentication-results", "received-spf"))
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -62,6 +66,8 @@ def look_up(
         return SendAnswer(known, is_replay=True)
     document = documents.decode(message.document)
     require_redirectable(message, document)
+    if not raw_mails.was_received(tx, message.id):
+        raise NotRedirectable("This email was imported: only email that was received here can be redirected.")
     thread = threads.get(tx, caller.reach, message.thread_id)
     return Redirected(message, document, inboxes.get(tx, caller.reach, message.inbox_id), thread)
 
@@ -87,10 +93,30 @@ def prepare(
     inbox = found.inbox
     message_id = new_message_id(inbox.sender, now)
     raw = resent_fields(inbox, to, message_id, now) + as_it_came(came, allowed_headers)
-    parsed = parse_mail(raw)
-    order = finished_mail.to_order(inbox, parsed, key, request_hash, ((), (), to), None)
+    draft = to_draft(inbox, parse_mail(raw), message_id, now)
+    order = finished_mail.to_order(inbox, draft, key, request_hash, ((), (), to))
     order = structs.replace(order, thread_id=found.thread.id, redirect_of=found.message.id)
-    return order, finished_mail.to_letter(inbox, order, parsed, raw, message_id, now)
+    return order, finished_mail.to_letter(order, draft, raw)
+
+
+def to_draft(inbox: Inbox, parsed: ParsedMail, message_id: str, now: int) -> Draft:
+    """What is stored of it, and read by the rules."""
+    shown = parsed.body_text or text.html_to_text(parsed.body_html)
+    return Draft(
+        from_name=inbox.display_name or "",
+        from_address=inbox.sender,
+        to=tuple(map(str, parsed.to)),
+        cc=tuple(map(str, parsed.cc)),
+        subject=parsed.subject,
+        text=shown[:BODY_MAX_CHARACTERS],
+        html=parsed.body_html[:BODY_MAX_CHARACTERS] or None,
+        attachments=tuple(DraftAttachment(f.filename, f.content_type, f.content) for f in parsed.attachments),
+        message_id=message_id,
+        in_reply_to=next(iter(parsed.in_reply_to), None),
+        references=parsed.references,
+        date_at=now,
+        automated=parsed.automated,
+    )
 
 
 def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: int) -> bytes:
@@ -103,10 +129,12 @@ def resent_fields(inbox: Inbox, to: tuple[Address, ...], message_id: str, now: i
 
 
 def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
-    """Removes Return-Path and fields that would control our relay, and makes all line ends CR LF.
+    """Makes all line ends CR LF, and removes fields that are not for the next reader.
 
-    The header is split first, and a lone CR in a field is dropped as readers do: a line end in its place
-    would move text of the header into the body.
+    These are fields of delivery, hidden recipients, an earlier redirect (all Resent- fields are ours),
+    results of checks that anybody may have written (our seal has ours), and fields that control
+    our relay. The header is split first, and a lone CR in a field is dropped as readers do: a line end in
+    its place would move text of the header into the body.
     """
     mail = split_mail(raw)
     if not mail.is_whole:
@@ -114,6 +142,8 @@ def as_it_came(raw: bytes, allowed_headers: frozenset[str]) -> bytes:
     kept = [
         _LONE_RETURN.sub(b"", field.raw)
         for field in mail.fields
-        if field.name != "return-path" and not is_steering(field.name, allowed_headers)
+        if field.name not in LEFT_OUT
+        and not field.name.startswith("resent-")
+        and not is_steering(field.name, allowed_headers)
     ]
     return b"\r\n".join((*kept, b"", _LINE_END.sub(b"\r\n", mail.body)))

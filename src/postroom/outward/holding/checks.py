@@ -122,6 +122,16 @@ def _refused_as_suppressed(standing: Standing) -> Iterable[RecipientRefusal]:
             )
 
 
+def cannot_be_shown(address: str, inbox_id: str, seal: str) -> RecipientRefusal:
+    """For a signed or encrypted email that a person would have to approve: its bytes are not all shown."""
+    error = RecipientNotAllowed(
+        f"This email is {seal} and now needs approval. Only an email that is readable here can be approved.",
+        recipient=address,
+        inboxId=inbox_id,
+    )
+    return RecipientRefusal(address, error)
+
+
 def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Clearance:
     """Checks a mail that was accepted before.
 

@@ -10,6 +10,7 @@ from postroom.accounts import audit, keys
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval
 from postroom.clock import HOUR, SECOND
+from postroom.errors import Forbidden
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import News
@@ -44,9 +45,19 @@ def find_holds(
         asked = [] if is_free else approval_rules.find_reasons(tx, to_sending(tx, each, judgement), above)
         found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
         reasons = [*asked, *found_out, *clearance.waits]
+        if reasons and each.submission.letter.seal:
+            raise cannot_be_held(each.submission.letter.seal, reasons)
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
     return found
+
+
+def cannot_be_held(seal: str, reasons: Sequence[str]) -> Forbidden:
+    """A person approves what is shown and hashed. The bytes of a signed or encrypted email are neither."""
+    return Forbidden(
+        f"This email is {seal} and would be held ({', '.join(reasons)}). Approvers must be able to read all"
+        " of a held email: send it unsigned and unencrypted."
+    )
 
 
 def moment_to_send(submission: Submission) -> int | None:
@@ -64,7 +75,7 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
         thread_id=None if ready.starts_thread else ready.thread.id,
         addresses=ready.addresses,
         has_links=has_links(tx, submission, judgement),
-        has_files=bool(submission.letter.files),
+        has_files=bool(submission.letter.files) or judgement.has_files,
         now=submission.now,
     )
 

@@ -6,9 +6,16 @@ from postroom.accounts import permissions
 from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
 from postroom.mail.canary import holds_token
-from postroom.mail.mentions import mentions_a_link
+from postroom.mail.mentions import (
+    calendar_mentions_a_link,
+    file_mentions_a_link,
+    holds_a_file,
+    mentions_a_link,
+)
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mail.writing.invitation import Invitation
+from postroom.mail.writing.kept_bytes import passed_on
+from postroom.mail.writing.kept_bytes.sealed import ENCRYPTED
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
 from postroom.outward.orders import Context, Letter, Order, RuleFacts
@@ -22,7 +29,8 @@ class Unjudged(Exception):
 
 
 def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
-    own = mentions_a_link(f"{letter.own_text}{words_of(order)}", letter.own_html)
+    """Of a signed or encrypted email all is assumed that a rule could ask for: its parts are not all read."""
+    own = bool(letter.seal) or has_links(order, letter)
     quoted = quoted_of_ours(around)
     whole = letter.draft
     return RuleFacts(
@@ -30,12 +38,27 @@ def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
         has_links=own,
         has_links_with_quote=own if quoted is None else own or mentions_a_link(whole.text, whole.html),
         has_canary=has_canary(around, letter),
+        has_files=bool(letter.seal)
+        or holds_a_file(letter.own_text, letter.own_html)
+        or (quoted is not None and holds_a_file(whole.text, whole.html)),
     )
+
+
+def has_links(order: Order, letter: Letter) -> bool:
+    """In its texts, its appointment, and files that mail clients show with them."""
+    if mentions_a_link(f"{letter.own_text}{words_of(order)}", letter.own_html):
+        return True
+    if order.redirect_of is not None:
+        return passed_on.mentions_a_link(letter.raw)
+    written = letter.draft.calendar if order.calendar is None else None
+    if written is not None and calendar_mentions_a_link(written.content):
+        return True
+    return any(file_mentions_a_link(file.content_type, file.filename, file.content) for file in order.files)
 
 
 def has_canary(around: Context, letter: Letter) -> bool:
     token = around.inbox.canary
-    return token is not None and holds_token(letter.raw, token)
+    return token is not None and (letter.seal == ENCRYPTED or holds_token(letter.raw, token))
 
 
 def words_of(order: Order) -> str:

@@ -8,13 +8,16 @@ from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
 from postroom.events import kinds
+from postroom.mail import headers
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.writing.content_hash import content_hash, read_content
+from postroom.mail.writing.kept_bytes import sealed
 from postroom.mailbox import holds, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
 from postroom.outward.holding import checks, decide
+from postroom.outward.holding.checks import Clearance
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.states import Move
 from postroom.queue import deliveries
@@ -29,13 +32,14 @@ class SeenContent(Struct, frozen=True):
 
     content_hash: str
     bcc: tuple[str, ...]
+    seal: str = ""  # signed or encrypted: no person can be asked
 
 
 def see_content(raw: bytes, recipients: list[str]) -> SeenContent:
     written = read_content(raw, ())
     named = {normalize(found.address) for field in (*written.to, *written.cc) for found in parse_list(field)}
     bcc = tuple(address for address in recipients if address not in named)
-    return SeenContent(content_hash(raw, bcc), bcc)
+    return SeenContent(content_hash(raw, bcc), bcc, sealed.kind_of(headers.split(raw, 0).headers))
 
 
 def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url: str, now: int) -> list[str]:
@@ -55,6 +59,9 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     if seen is not None and not known.content_hash:
         known = replace(known, content_hash=seen.content_hash, bcc=seen.bcc)
     clearance = checks.judge(tx, message.id, [delivery.target], known.excused)
+    if seen is not None and seen.seal and clearance.needs_a_person:
+        refusal = checks.cannot_be_shown(delivery.target, message.inbox_id, seen.seal)
+        clearance = Clearance(refusals=(*clearance.refusals, refusal), waits=())
     if reasons := decide.reasons_to_hold(known, clearance):
         deliveries.note_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
         return hold_again(tx, message, known, reasons, ruling)

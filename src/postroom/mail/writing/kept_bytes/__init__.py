@@ -1,0 +1,1 @@
+"""Emails whose bytes are kept: signed, encrypted, or redirected as they came."""
