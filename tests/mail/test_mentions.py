@@ -2,7 +2,15 @@
 
 from itertools import chain
 
-from postroom.mail.mentions import mentions_a_link
+import pytest
+
+from postroom.mail.mentions import (
+    MOST_SEARCHED_BYTES,
+    calendar_mentions_a_link,
+    files_mention_a_link,
+    holds_a_file,
+    mentions_a_link,
+)
 from tests.samples import samples
 
 LINKS = {
@@ -80,3 +88,75 @@ def test_a_link_is_found_however_the_html_writes_it(html: str) -> None:
 def test_html_with_styles_alone_holds_no_link() -> None:
     assert not mentions_a_link("hi", "<p>It ends.</p><p>Next one. And more</p>")
     assert not mentions_a_link("hi", f"{STYLED}It ends.</p></body></html>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content"),
+    [
+        ("text/plain", "a.txt", "See example.com"),
+        ("text/html", "a.html", "<p><a href='x'>x</a></p>"),
+        ("text/enriched", "a", "<bold>https://x.example</bold>"),
+        ("text/x-amp-html", "a", "<a href='x'>"),
+        ("text/plain; charset=utf-16", "a.txt", "See example.com"),
+        ("message/rfc822", "a.eml", "Hello"),
+        ("application/octet-stream", "A.EML", "Hello"),
+        ("application/octet-stream", "a.url", "Hello"),
+        ("application/octet-stream", "a.ics", "URL:https://x.example"),
+        ("text/calendar", "a", "X-ALT-DESC;FMTTYPE=text/html:<a href='x'>"),
+    ],
+)
+def test_a_link_is_found_in_a_file_that_mail_clients_show(kind: str, name: str, content: str) -> None:
+    raw = content.encode("utf-16" if "utf-16" in kind else "utf-8")
+    assert files_mention_a_link([(kind, name, raw)])
+
+
+def test_other_files_and_texts_without_a_link_mention_none() -> None:
+    files = [("application/pdf", "a.pdf", b"https://x.example"), ("text/csv", "a.csv", b"1,2\r\n")]
+    assert not files_mention_a_link(files)
+    assert files_mention_a_link([("text/csv", "a.csv", b"1\n" * (MOST_SEARCHED_BYTES // 2 + 1))]), "too much"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "URL:https://x.example",
+        "DESCRIPTION:See x.exa\r\n mple",
+        'SUMMARY;ALTREP="https://x.example":Talk',
+        "UID:https://x.example",
+        'ATTENDEE;DIR="ldap://x.example":mailto:bob@x.example',
+        "no property, but x.example",
+    ],
+)
+def test_a_link_is_found_in_any_line_of_a_calendar(line: str) -> None:
+    assert calendar_mentions_a_link(f"BEGIN:VCALENDAR\r\n{line}\r\n".encode())
+
+
+def test_people_and_products_of_a_calendar_are_no_links() -> None:
+    lines = (
+        "BEGIN:VCALENDAR",
+        "PRODID:-//Postroom//Postroom//EN",
+        "METHOD:REPLY",
+        "ORGANIZER;CN=Bob:mailto:bob@x.example",
+        "DTSTART;TZID=Europe/Berlin:20261120T100000",
+        "SUMMARY:Talk at 10:00",
+        "",
+    )
+    assert not calendar_mentions_a_link("\r\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("Hi\r\nbegin 644 a.exe\r\n#0V%T\r\n", None),
+        ("begin-base64 644 a.exe\n", None),
+        ("=ybegin line=128 size=3 name=a.exe\n", None),
+        ("-----BEGIN PGP MESSAGE-----\n", None),
+        ("Hi", "<img src='data:image/png;base64,AAAA'>"),
+    ],
+)
+def test_a_file_is_found_inside_of_a_text(text: str, html: str | None) -> None:
+    assert holds_a_file(text, html)
+
+
+def test_words_about_beginning_are_no_file() -> None:
+    assert not holds_a_file("We begin 644 tests today\nbegin with 7", "<p>data: none</p>")

@@ -1,6 +1,8 @@
 """A mail passed on as it came: its author stays, our envelope and seal are added, every rule holds."""
 
+import asyncio
 import html
+import imaplib
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -17,9 +19,8 @@ from postroom.mail.proof.canonical import split_mail
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.writing.content_hash import content_hash
 from postroom.net.dns import Resolver
-from postroom.storage.database import Tx
 from tests.api.test_dashboard import signed_in
-from tests.conftest import Server
+from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, ZoneLookup
@@ -169,15 +170,21 @@ async def test_whoever_approves_a_redirect_sees_all_that_leaves(server: Server, 
     )
 
 
-@pytest.mark.sqlite_alone
-async def test_an_imported_email_is_not_redirected(server: Server) -> None:
+async def test_an_email_that_a_mail_client_imported_is_not_redirected(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
     """A client can import any bytes: redirected, they would be sent as they are."""
-    came = await arrived(server)
-    await server.resources.db.write(forget_trace, came["id"])
-    answer = await redirect(server, came["id"])
-    assert (answer.status_code, answer.json()["error"]) == (422, "not_redirectable")
+    config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0")
+    async with running_server(config, clock) as server:
+        inbox_id = await server.new_inbox("desk")
+        await asyncio.to_thread(append, server)
+        (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+        answer = await redirect(server, message["id"])
+        assert (answer.status_code, answer.json()["error"]) == (422, "not_redirectable")
+        assert "imported" in answer.json()["message"]
 
 
-def forget_trace(tx: Tx, message_id: str) -> None:
-    """As an import stores it."""
-    tx.run("update raw_mails set trace_bytes = 0 where message_id = :id", id=message_id)
+def append(server: Server) -> None:
+    with imaplib.IMAP4("127.0.0.1", server.imap_port or 0) as imap:
+        imap.login("desk@postroom.localhost", server.token)
+        assert imap.append("INBOX", "", "", WRITTEN)[0] == "OK"

@@ -25,7 +25,7 @@ FULL: dict[str, Any] = {
     "cc": ["dan@elsewhere.example"],
     "bcc": ["Eve <eve@elsewhere.example>"],
     "replyTo": "collector@postroom.localhost",
-    "headers": {"X-Campaign": "spring <&> sale"},
+    "headers": {"X-Campaign": "spring <&> sale", "x-small": "a name in small letters"},
     "body": "The plain\u200b words & nothing <else>",
     "bodyHtml": f"<p>Quite other words</p><p style='display:none'>{HIDDEN}</p><!-- {COMMENT} -->"
     f"<a href='http:evil.example/take'>bank.example</a><img src='{TRACKER}'>",

@@ -15,8 +15,15 @@ import msgspec
 import pytest
 
 from postroom.clock import MINUTE
+from postroom.errors import BadRequest
+from postroom.mail import headers
+from postroom.mail.html.text import html_to_text
+from postroom.mail.parse import ParsedMail, parse_mail
+from postroom.mail.writing import compose
 from postroom.mail.writing.content_hash import read_content
 from postroom.mailbox import holds, raw_mails
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.finished import finished_mail
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer
@@ -437,3 +444,43 @@ async def test_an_email_that_cannot_be_read_completely_is_refused(server: Server
     ):
         code, words = await submit(server, raw.encode())
         assert f"{code} {words}".startswith(wanted), words
+
+
+SAMPLES = sorted((Path(__file__).parent.parent / "mail" / "samples").rglob("*.eml"))
+INBOX = Inbox("inb_1", "acc_1", OWN, None, 0, "pod_1")
+
+
+def composed(raw: bytes, mail: ParsedMail) -> bytes:
+    block = headers.split(raw, 0)
+    finished_mail.require_readable(block, mail)
+    return compose.compose(finished_mail.to_draft(INBOX, block.headers, mail, 0))
+
+
+def seen(mail: ParsedMail) -> list[Any]:
+    files = sorted(file.content for file in mail.attachments if file.content_type != "text/calendar")
+    text = mail.body_text or html_to_text(mail.body_html)
+    return [
+        mail.subject,
+        mail.to,
+        mail.cc,
+        text.strip(),
+        mail.body_html.strip(),
+        files,
+        mail.references[-20:],
+    ]
+
+
+def test_what_is_composed_reads_as_what_was_read_and_composes_to_the_same_bytes() -> None:
+    refused = 0
+    for path in SAMPLES:
+        raw = path.read_bytes()
+        mail = parse_mail(raw)
+        try:
+            written = composed(raw, mail)
+        except BadRequest:
+            refused += 1
+            continue
+        again = parse_mail(written)
+        assert (seen(again), again.parse_error) == (seen(mail), ""), path.name
+        assert composed(written, again) == written, path.name
+    assert refused <= len(SAMPLES) // 20

@@ -2,13 +2,14 @@
 path or a port, or a bare domain name. In doubt it does; a phone number is none."""
 
 import re
+from collections.abc import Iterable
 
 from postroom.mail import charset
 from postroom.mail.html.text import html_to_text
 from postroom.mail.languages.folding import NO_WIDTH
-from postroom.mail.meaning.content_lines import content_lines, unescaped
+from postroom.mail.meaning.content_lines import unescaped
 
-MOST_SEARCHED_BYTES = 2_000_000  # a longer text file counts as one with a link
+MOST_SEARCHED_BYTES = 1_000_000  # of all files; more counts as a link
 
 # A scheme with something after its colon. Letters only: a time of day and a pair of numbers have none.
 _URL = re.compile(
@@ -46,7 +47,9 @@ _FILE_IN_TEXT = re.compile(
     re.MULTILINE,
 )
 _FILE_IN_HTML = re.compile(r"data:[\w.+-]{1,100}/[\w.+-]{1,100}[;,]", re.IGNORECASE)
-_SHOWN_FILE = re.compile(r"\.(?:eml|html?|xhtml|ics|txt|url)\Z", re.IGNORECASE)
+_SHOWN_FILES = (".html", ".htm", ".xhtml", ".ics", ".txt")
+_CHARSET = re.compile(r"charset=([\w.:-]{1,40})")
+_PROPERTY = re.compile(r"[\w-]{1,60}")
 _FOLD = re.compile(rb"\r?\n[ \t]")
 # Lines of a calendar that programs read and people do not see: a product's name looks like a host.
 _UNSEEN_LINES = frozenset(
@@ -80,40 +83,49 @@ def holds_a_file(text: str, html: str | None) -> bool:
     return html is not None and _FILE_IN_HTML.search(html) is not None
 
 
-def file_mentions_a_link(content_type: str, filename: str, content: bytes) -> bool:
-    """Whether a file that mail clients show with the text contains a link; other files are files.
+def files_mention_a_link(files: Iterable[tuple[str, str, bytes]]) -> bool:
+    """Whether files that mail clients show with the text contain a link; other files are files.
 
-    An email in a file always does: its header names hosts.
+    Each is a type with its charset, a name and the content. An email in a file always contains a link, since
+    its header names hosts; more text than is searched counts as one too.
     """
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind.startswith("message/") or filename.lower().endswith((".eml", ".url")):
-        return True
-    if not kind.startswith("text/") and not _SHOWN_FILE.search(filename):
-        return False
-    if len(content) > MOST_SEARCHED_BYTES:
-        return True
-    if kind == "text/calendar" or filename.lower().endswith(".ics"):
+    left = MOST_SEARCHED_BYTES
+    for content_type, filename, content in files:
+        kind, name = content_type.partition(";")[0].strip().lower(), filename.lower()
+        if kind.startswith("message/") or name.endswith((".eml", ".url")):
+            return True
+        if not kind.startswith("text/") and not name.endswith(_SHOWN_FILES):
+            continue
+        left -= len(content)
+        if left < 0 or _shown_file_mentions_a_link(kind, name, content_type, content):
+            return True
+    return False
+
+
+def _shown_file_mentions_a_link(kind: str, name: str, content_type: str, content: bytes) -> bool:
+    if kind == "text/calendar" or name.endswith(".ics"):
         return calendar_mentions_a_link(content)
-    label = re.search(r"charset=([\w.:-]{1,40})", content_type)
+    label = _CHARSET.search(content_type)
     text = charset.decode(content, label[1] if label else charset.UNDECLARED)
-    is_markup = "html" in kind or "enriched" in kind or "<" in text
-    return mentions_a_link(text, text) if is_markup else mentions_a_link(text, None)
+    return mentions_a_link(text, text if "<" in text else None)
 
 
 def calendar_mentions_a_link(content: bytes) -> bool:
     """Over all that a calendar can show; the addresses of its people are no links."""
     if len(content) > MOST_SEARCHED_BYTES:
         return True
-    return any(_line_mentions_a_link(line) for line in _FOLD.sub(b"", content).splitlines())
+    lines = _FOLD.sub(b"", content).decode(errors="replace").splitlines()
+    shown = "\n".join(map(_shown_of_line, lines))
+    return mentions_a_link(shown, shown if "<" in shown else None)
 
 
-def _line_mentions_a_link(line: bytes) -> bool:
-    for name, parameters, value in content_lines(line):
-        if name in _UNSEEN_LINES:
-            return b"://" in line
-        shown = "\n".join((unescaped(value), *parameters.values()))
-        return mentions_a_link(shown, shown if "<" in shown else None)
-    return mentions_a_link(line.decode(errors="replace"), None)  # no property: some readers show it
+def _shown_of_line(line: str) -> str:
+    """What people may see of it. A line that is no property stays whole: some readers show it."""
+    head, _, value = line.partition(":")
+    name, _, parameters = head.partition(";")
+    if name.strip().upper() in _UNSEEN_LINES:
+        return line if "://" in line else ""
+    return f"{parameters}\n{unescaped(value)}" if _PROPERTY.fullmatch(name) else line
 
 
 def _contains_link(text: str, url: re.Pattern[str]) -> bool:

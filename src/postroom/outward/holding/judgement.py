@@ -8,7 +8,7 @@ from postroom.clock import MINUTE
 from postroom.mail.canary import holds_token
 from postroom.mail.mentions import (
     calendar_mentions_a_link,
-    file_mentions_a_link,
+    files_mention_a_link,
     holds_a_file,
     mentions_a_link,
 )
@@ -53,7 +53,7 @@ def has_links(order: Order, letter: Letter) -> bool:
     written = letter.draft.calendar if order.calendar is None else None
     if written is not None and calendar_mentions_a_link(written.content):
         return True
-    return any(file_mentions_a_link(file.content_type, file.filename, file.content) for file in order.files)
+    return files_mention_a_link((file.content_type, file.filename, file.content) for file in order.files)
 
 
 def has_canary(around: Context, letter: Letter) -> bool:

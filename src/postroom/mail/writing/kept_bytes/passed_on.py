@@ -3,7 +3,6 @@
 Such an email has Resent- fields of ours; no email that is composed here has any.
 """
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -17,8 +16,8 @@ SHOWN = frozenset(
     "from to cc reply-to subject in-reply-to references date message-id mime-version received"
     " dkim-signature".split()
 )
-# Lines that a file is encoded in; its content is listed with its hash.
-_ENCODED = re.compile(rb"(?:^[A-Za-z0-9+/=]{60,}+\r?\n){3,}", re.MULTILINE)
+LONG_LINE_BYTES = 60
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n"
 
 
 class TextPart(Struct, frozen=True):
@@ -42,7 +41,7 @@ def mentions_a_link(raw: bytes) -> bool:
     lists = (block.headers.joined(name) for name in block.headers.fields if name.startswith("list-"))
     if any("<" in value and ":" in value for value in lists):
         return True
-    return any(_part_mentions_a_link(part) for part in _leaves(mime.read(raw, block).root))
+    return mentions.files_mention_a_link(map(_as_file, _leaves(mime.read(raw, block).root)))
 
 
 def further_fields(fields: Headers) -> list[tuple[str, str]]:
@@ -55,11 +54,23 @@ def further_fields(fields: Headers) -> list[tuple[str, str]]:
 
 
 def source(raw: bytes) -> str:
-    """The email as it is sent, without the encoded lines of files."""
-    shown = _ENCODED.sub(lambda lines: b"[%d encoded lines]\r\n" % lines[0].count(b"\n"), raw)
-    text = charset.decode(shown[:MOST_OF_THE_SOURCE], charset.UNDECLARED).replace("\r\n", "\n")
-    left = len(shown) - MOST_OF_THE_SOURCE
-    return f"{text}\n[{left:,} more bytes]" if left > 0 else text
+    """The email as it is sent, without the encoded lines of files: each is listed with its hash."""
+    shown: list[bytes] = []
+    place = size = encoded = 0
+    while place < len(raw) and size < MOST_OF_THE_SOURCE:
+        end = raw.find(b"\n", place) + 1 or len(raw)
+        line, place = raw[place:end], end
+        if len(line) >= LONG_LINE_BYTES and not line.translate(None, _BASE64):
+            encoded += 1
+            continue
+        shown.append(_left_out(encoded) + line[:MOST_OF_THE_SOURCE])
+        size, encoded = size + len(shown[-1]), 0
+    text = charset.decode(b"".join([*shown, _left_out(encoded)]), charset.UNDECLARED).replace("\r\n", "\n")
+    return text if place == len(raw) else f"{text}\n[{len(raw) - place:,} more bytes]"
+
+
+def _left_out(encoded_lines: int) -> bytes:
+    return b"[%d encoded lines]\r\n" % encoded_lines if encoded_lines else b""
 
 
 def _leaves(part: Part) -> Iterator[Part]:
@@ -81,6 +92,5 @@ def _text(part: Part) -> str:
     return charset.decode(_content(part), part.parameters.get("charset", charset.UNDECLARED))
 
 
-def _part_mentions_a_link(part: Part) -> bool:
-    label = part.parameters.get("charset", "")
-    return mentions.file_mentions_a_link(f"{part.content_type}; charset={label}", "", _content(part))
+def _as_file(part: Part) -> tuple[str, str, bytes]:
+    return f"{part.content_type}; charset={part.parameters.get('charset', '')}", "", _content(part)
