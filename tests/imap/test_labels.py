@@ -118,3 +118,36 @@ async def test_what_comes_back_from_trash_is_in_all_folders_of_its_labels(db: Da
         assert box.there(BILLS) == box.there(places.of_label("paid")) == [box.first.id]
 
     await db.write(work)
+
+
+async def test_what_is_copied_to_a_label_and_deleted_in_inbox_is_moved(db: Database) -> None:
+    def work(tx: Tx) -> None:
+        box = Mailbox(tx)
+        box.copy(box.first.id)
+        uids = [box.uid(INBOX, box.first.id), box.uid(INBOX, box.second.id)]
+        marks = frozenset({DELETED})
+        mails.change_flags(tx, box.caller, box.inbox.id, INBOX, uids, "+", marks, None, START)
+        mails.expunge_mails(tx, box.caller, box.inbox.id, INBOX, uids, START)
+        assert (box.there(INBOX), box.there(BILLS)) == ([], [box.first.id])
+        assert box.there(TRASH) == [box.second.id], "no label's folder has it"
+        (kept,) = views.list_mails(tx, box.inbox.id, BILLS, [box.uid(BILLS, box.first.id)])
+        assert DELETED not in kept.flags
+        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        labels.change_of_messages(tx, thread, [box.first.id], [], ["Bills"], START)
+        assert box.there(INBOX) == [box.first.id]
+
+    await db.write(work)
+
+
+async def test_a_label_named_like_a_folder_keeps_nothing_out_of_trash(db: Database) -> None:
+    def work(tx: Tx) -> None:
+        box = Mailbox(tx)
+        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        labels.change_of_messages(tx, thread, [box.first.id], ["Sent"], [], START)
+        uids = [box.uid(INBOX, box.first.id)]
+        marks = frozenset({DELETED})
+        mails.change_flags(tx, box.caller, box.inbox.id, INBOX, uids, "+", marks, None, START)
+        mails.expunge_mails(tx, box.caller, box.inbox.id, INBOX, uids, START)
+        assert box.there(TRASH) == [box.first.id]
+
+    await db.write(work)

@@ -174,6 +174,30 @@ async def test_what_is_deleted_goes_to_trash_and_from_there_for_good(server: Ser
     assert (await server.api.get(f"/v1/messages/{trashed}")).status_code == 404
 
 
+async def test_a_copy_to_trash_is_a_move_there_and_one_out_of_it_a_move_back(server: Server) -> None:
+    await three_mails(server)
+
+    def copy() -> None:
+        client = log_in(server, "agent")
+        client.select("INBOX", readonly=True)
+        word, data = client.copy("1", "Trash")
+        assert (word, data[0][:11]) == ("NO", b"[READ-ONLY]")
+        client.select("INBOX")
+        answer = ok(client._simple_command("UID", "COPY", "1:2", "Trash"))
+        assert b"COPYUID" in answer[0]
+        assert ok(client.uid("STORE", "1:2", "+FLAGS", "(\\Deleted)")) == [None], "they are gone already"
+        ok(client.expunge())
+        assert ok(client.search(None, "ALL")) == [b"1"]
+        assert ok(client.select("Trash")) == [b"2"]
+        ok(client.copy("1", "INBOX"))
+        assert ok(client.search(None, "ALL")) == [b"1"]
+        assert client.copy("1", "Trash")[0] == "NO"
+        assert ok(client.select("INBOX")) == [b"2"]
+        client.logout()
+
+    await aside(copy)
+
+
 async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:
     inbox_id = await server.new_inbox("agent")
     sent = letter("Mine", subject="Filed", **{"from": "agent@postroom.localhost"})

@@ -16,7 +16,7 @@ from postroom.imap.view import batches
 from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import places
-from postroom.operations.folders import labels, mails
+from postroom.operations.folders import labels, mails, names
 
 TOGETHER = 200
 COPIED_TOGETHER = 5_000
@@ -93,9 +93,11 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
 async def _copy(client: ImapState, request: CopyMails) -> bytes:
     view, (caller, inbox_id) = client.selected, client.who
     uids = view.select(request.which, request.by_uid)
+    db, now, config = client.resources.db, client.resources.now(), client.resources.config
+    if view.is_read_only and mails.takes_away(view.folder, names.folder_of(request.folder)):
+        return READ_ONLY
     if not uids:
         return b"OK There is no such message."
-    db, now, config = client.resources.db, client.resources.now(), client.resources.config
     pairs: list[tuple[int, int]] = []
     if request.moves:  # RFC 6851 section 4.4: it may stop midway
         for some in batches(uids, TOGETHER):

@@ -255,3 +255,16 @@ def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) ->
         inbox_id=inbox_id,
     )
     return {row["message_id"]: int(row["uid"]) for row in rows}
+
+
+def find_labelled(tx: Tx, inbox_id: str, message_ids: Sequence[str], besides: Sequence[str]) -> set[str]:
+    """Those that are in the folder of a label, other than `besides`."""
+    rows = all_of(
+        tx,
+        f"select message_id, folder from folder_mails where :wanted and folder like '{LABEL}%'"
+        " and inbox_id = :inbox_id",
+        "message_id",
+        message_ids,
+        inbox_id=inbox_id,
+    )
+    return {row["message_id"] for row in rows if row["folder"] not in besides}

@@ -14,13 +14,15 @@ from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import flags, places, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
-from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace
+from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders import trash
-from postroom.operations.folders.names import FolderRefused, require, require_folder
+from postroom.operations.folders.names import SHOWN, FolderRefused, require, require_folder
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
+
+HIDDEN = [of_label(name) for name in SHOWN]  # labels named like a fixed folder have none of their own
 
 
 class StoredFlags(Struct, frozen=True):
@@ -103,20 +105,27 @@ def copy_mails(
     target = require_folder(tx, inbox_id, name, is_target=True)
     inboxes.lock(tx, inbox_id)
     mails = views.list_mails(tx, inbox_id, folder, uids)
-    _require_copyable(folder, target)
-    _put_into(tx, caller, inbox_id, target, mails, now)
+    if takes_away(folder, target):
+        _move(tx, caller, inbox_id, folder, target, mails, now)
+    else:
+        _require_copyable(folder, target)
+        _put_into(tx, caller, inbox_id, target, mails, now)
     return _pairs(tx, inbox_id, target, mails)
 
 
+def takes_away(folder: str, target: str) -> bool:
+    """Whether a copy leaves the folder, as a move would: a message is in Trash alone, or not there.
+
+    Programs without MOVE copy a message there, and delete it here afterwards.
+    """
+    return TRASH in (folder, target) and folder not in (DRAFTS, target)
+
+
 def _require_copyable(folder: str, target: str) -> None:
-    if target == TRASH:
-        raise FolderRefused("CANNOT", "Mail cannot be copied into Trash: move it there.")
-    if target in (SENT, JUNK, DRAFTS):
+    if target in (SENT, JUNK, DRAFTS, TRASH):
         raise FolderRefused("CANNOT", "Mail cannot be copied or moved into this folder.")
     if folder == DRAFTS:
         raise FolderRefused("CANNOT", "A draft cannot be copied.")
-    if folder == TRASH:
-        raise FolderRefused("CANNOT", "Mail cannot be copied out of Trash: move it.")
     if folder == JUNK and target != folder:
         raise FolderRefused("CANNOT", "Move it into INBOX first: that releases it.")
 
@@ -180,17 +189,24 @@ def move_mails(
     if folder == DRAFTS:
         for mail in mails:
             drafts.remove(tx, mail.message_id)  # deleted permanently; its files are swept later
-    elif target == TRASH:
-        _into_trash(tx, inbox_id, mails, now)
-    elif folder == JUNK:
+    elif folder == JUNK and target != TRASH:
         _let_in(tx, caller, inbox, target, mails, config, now)
+    else:
+        _move(tx, caller, inbox_id, folder, target, mails, now)
+    return _pairs(tx, inbox_id, target, mails)
+
+
+def _move(
+    tx: Tx, caller: Caller, inbox_id: str, folder: str, target: str, mails: Sequence[FolderMail], now: int
+) -> None:
+    if target == TRASH:
+        _into_trash(tx, inbox_id, mails, now)
     elif folder == TRASH:
         _restore(tx, caller, inbox_id, target, mails, now)
     else:
         _require_copyable(folder, target)
         _put_into(tx, caller, inbox_id, target, mails, now)
         _remove_from(tx, caller, inbox_id, folder, mails, now)
-    return _pairs(tx, inbox_id, target, mails)
 
 
 def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail], now: int) -> None:
@@ -246,9 +262,11 @@ def _remove_from(
 def expunge_mails(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], now: int
 ) -> list[str]:
-    """Mails marked \\Deleted go to Trash; from a label's folder they only lose the label.
+    """Mails marked \\Deleted go to Trash; those that the folder of a label has too only leave this one.
 
-    Drafts, and mails that are in Trash already, are deleted. Returns the blobs that are no longer needed.
+    So a copy into that folder and a deletion here are a move (RFC 3501 has no other). From a label's folder
+    they only lose the label. Drafts, and mails that are in Trash already, are deleted. Returns the blobs that
+    are no longer needed.
     """
     caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
     inboxes.lock(tx, inbox_id)
@@ -260,7 +278,11 @@ def expunge_mails(
     if folder.startswith(LABEL):
         _remove_from(tx, caller, inbox_id, folder, mails, now)
     else:
-        _into_trash(tx, inbox_id, mails, now)
+        elsewhere = views.find_labelled(tx, inbox_id, [mail.message_id for mail in mails], HIDDEN)
+        _remove_from(
+            tx, caller, inbox_id, folder, [each for each in mails if each.message_id in elsewhere], now
+        )
+        _into_trash(tx, inbox_id, [each for each in mails if each.message_id not in elsewhere], now)
     return []
 
 
