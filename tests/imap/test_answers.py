@@ -56,7 +56,7 @@ def test_a_mail_without_parts_has_one() -> None:
 
 def test_the_structure_of_a_mail_is_told_part_by_part() -> None:
     told = written.body_structure(structure.scan([MIXED]), is_extended=True)
-    assert told.startswith(b'((("TEXT" "PLAIN" ("CHARSET" "utf-8") NIL NIL "7BIT" 12 2 NIL NIL NIL NIL)')
+    assert told.startswith(b'((("TEXT" "PLAIN" ("CHARSET" "utf-8") NIL NIL "7BIT" 12 1 NIL NIL NIL NIL)')
     assert b'("MESSAGE" "RFC822" NIL NIL NIL "7BIT" 29 (NIL "Inside" ' in told
     assert b'("attachment" ("FILENAME" "m.eml"))' in told
     assert b'("APPLICATION" "PDF" ("NAME" "a.pdf") NIL NIL "BASE64" 4 NIL NIL NIL NIL)' in told

@@ -275,7 +275,7 @@ def test_what_has_no_form_is_told_so(line: bytes) -> None:
         (b'LIST "" (INBOX "a%")', ListFolders("LIST", "", ("INBOX", "a%"))),
         (
             b"SEARCH CHARSET UTF-8 UNSEEN",
-            SearchMails(SearchKey("NOT", keys=(SearchKey("FLAG", "\\Seen"),)), False),
+            SearchMails(SearchKey("NOT", keys=(SearchKey("FLAG", "\\Seen"),)), False, tag=b"a"),
         ),
         (
             b"UID SEARCH RETURN (COUNT) OR SUBJECT x 2:*",
@@ -286,6 +286,7 @@ def test_what_has_no_form_is_told_so(line: bytes) -> None:
                 ),
                 True,
                 ("COUNT",),
+                tag=b"a",
             ),
         ),
     ],

@@ -63,7 +63,7 @@ async def _unselect(client: ImapState, request: UnselectFolder) -> bytes:
 async def _store(client: ImapState, request: StoreFlags) -> bytes:
     view, (caller, inbox_id) = client.selected, client.who
     uids = view.select(request.which, request.by_uid)
-    client.wants_modseq = client.wants_modseq or request.unchanged_since is not None
+    listing.want_modseq(client, request.unchanged_since is not None)
     refused: list[int] = []
     for some in batches(uids, TOGETHER):
         stored = await client.resources.db.write(

@@ -74,7 +74,7 @@ async def ask_status(client: ImapState, request: AskStatus) -> bytes:
 
 async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[str, ...]) -> None:
     _, inbox_id = client.who
-    client.wants_modseq = client.wants_modseq or "HIGHESTMODSEQ" in items
+    want_modseq(client, "HIGHESTMODSEQ" in items)
     state = await client.resources.db.read(views.state, inbox_id, folder, "SIZE" in items)
     values = {
         "MESSAGES": state.messages,
@@ -90,23 +90,25 @@ async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[s
     client.output.write(b"* STATUS " + _shown(client, name) + f" ({said})\r\n".encode())
 
 
-def _look(tx: Tx, inbox_id: str, name: str) -> tuple[str, FolderState, list[int], int | None]:
-    """The folder, its state, its UIDs, and the first unseen one."""
+def _look(tx: Tx, inbox_id: str, name: str) -> tuple[FolderState, FolderView, int | None]:
+    """The state of the folder, the view of it, and the first unseen UID."""
     folder = names.require_folder(tx, inbox_id, name)
-    first = views.first_unseen(tx, inbox_id, folder)
-    return folder, views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder), first
+    state, uids = views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder)
+    view = FolderView(folder, False, uids, state.modseq, views.keywords(tx, inbox_id, folder))
+    return state, view, views.first_unseen(tx, inbox_id, folder)
 
 
 async def select(client: ImapState, request: SelectFolder) -> bytes:
     client.view = None
     _, inbox_id = client.who
-    folder, state, uids, first_unseen = await client.resources.db.read(_look, inbox_id, request.folder)
-    client.view = FolderView(folder, request.is_read_only, uids, state.modseq)
+    state, view, first_unseen = await client.resources.db.read(_look, inbox_id, request.folder)
+    view.is_read_only = request.is_read_only
+    client.view = view
     client.wants_modseq = client.wants_modseq or request.wants_modseq
-    flags = " ".join(SYSTEM)
+    flags = " ".join([*SYSTEM, *sorted(view.keywords)])
     permanent = "" if request.is_read_only else f"{flags} \\*"
     lines = [
-        f"* {len(uids)} EXISTS",
+        f"* {len(view.uids)} EXISTS",
         "* 0 RECENT",
         f"* FLAGS ({flags})",
         f"* OK [PERMANENTFLAGS ({permanent})] These are kept.",
@@ -114,7 +116,7 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
         f"* OK [UIDNEXT {state.next_uid}] The next UID is at least this.",
         f"* OK [HIGHESTMODSEQ {state.modseq}] Changes are numbered.",
     ]
-    if first_unseen is not None and (number := client.view.number_of(first_unseen)):
+    if first_unseen is not None and (number := view.number_of(first_unseen)):
         lines.append(f"* OK [UNSEEN {number}] The first that was not seen.")
     client.output.write("\r\n".join(lines).encode() + b"\r\n")
     return b"OK [READ-ONLY] Done." if request.is_read_only else b"OK [READ-WRITE] Done."
@@ -146,10 +148,29 @@ async def tell_changes(
             tell_flags(client, uid, flags, modseq, by_uid)
 
 
+def want_modseq(client: ImapState, is_wanted: bool) -> None:
+    """The first command that asks for a MODSEQ is told the highest (RFC 7162 section 3.1)."""
+    if is_wanted and not client.wants_modseq:
+        client.wants_modseq = True
+        if client.view is not None:
+            client.output.write(b"* OK [HIGHESTMODSEQ %d] Changes are numbered.\r\n" % client.view.modseq)
+
+
+def name_keywords(client: ImapState, flags: frozenset[str]) -> None:
+    """Names keywords before a message has them: a client knows those of FLAGS (RFC 3501 section 7.2.6)."""
+    view = client.selected
+    new = {flag for flag in flags if not flag.startswith("\\")} - view.keywords
+    if new and len(view.keywords) < views.MOST_KEYWORDS_NAMED:
+        view.keywords |= new
+        named = " ".join([*SYSTEM, *sorted(view.keywords)])
+        client.output.write(f"* FLAGS ({named})\r\n".encode())
+
+
 def tell_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, with_uid: bool) -> None:
     number = client.selected.number_of(uid)
     if number is None:
         return
+    name_keywords(client, flags)
     words = [b"FLAGS " + written.flag_list(flags)]
     if with_uid or client.wants_modseq:
         words.append(b"UID %d" % uid)

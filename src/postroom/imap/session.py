@@ -93,7 +93,7 @@ class ImapSession:
 
     def _enable(self, request: EnableExtensions) -> bytes:
         taken = [name for name in request.names if name in ("CONDSTORE", "UTF8=ACCEPT")]
-        self.state.wants_modseq = self.state.wants_modseq or "CONDSTORE" in taken
+        listing.want_modseq(self.state, "CONDSTORE" in taken)
         self.state.is_utf8 = self.state.is_utf8 or "UTF8=ACCEPT" in taken
         self.state.output.write(" ".join(["* ENABLED", *taken]).encode() + b"\r\n")
         return b"OK Done."

@@ -13,11 +13,19 @@ T = TypeVar("T")
 class FolderView:
     """Takes four bytes per message."""
 
-    def __init__(self, folder: str, is_read_only: bool, uids: Iterable[int], modseq: int) -> None:
+    def __init__(
+        self,
+        folder: str,
+        is_read_only: bool,
+        uids: Iterable[int],
+        modseq: int,
+        keywords: Iterable[str] = (),
+    ) -> None:
         self.folder = folder
         self.is_read_only = is_read_only
         self.uids = array("I", uids)
         self.modseq = modseq
+        self.keywords = set(keywords)  # those that the client was told of
         self.must_compare = False  # some are gone that the client was not told of yet
 
     def number_of(self, uid: int) -> int | None:
@@ -26,14 +34,14 @@ class FolderView:
 
     def select(self, which: NumberSet, by_uid: bool) -> list[int]:
         """The UIDs that are meant, in order, each once. Numbers without a message are left out."""
-        places: set[int] = set()
+        found: list[int] = []
         count = len(self.uids)
         for low, high in which.ranges(self.last_uid if by_uid else count):
             if by_uid:
-                places.update(range(bisect_left(self.uids, low), bisect_right(self.uids, high)))
+                found += self.uids[bisect_left(self.uids, low) : bisect_right(self.uids, high)]
             else:
-                places.update(range(max(low, 1) - 1, min(high, count)))
-        return [self.uids[place] for place in sorted(places)]
+                found += self.uids[max(low, 1) - 1 : min(high, count)]
+        return found
 
     def has_all(self, which: NumberSet) -> bool:
         """Whether each of these numbers has a message."""

@@ -2,6 +2,8 @@
 
 import binascii
 
+from msgspec import structs
+
 from postroom.imap.dialogue import commands, search_keys
 from postroom.imap.dialogue.cursor import BadCommand, Cursor
 from postroom.imap.dialogue.effects import (
@@ -29,6 +31,7 @@ from postroom.imap.dialogue.requests import (
     LogIn,
     PlainCommand,
     Request,
+    SearchMails,
 )
 
 ALWAYS = b"IMAP4rev1 LITERAL+ ID ENABLE"
@@ -144,7 +147,10 @@ class ImapDialogue:
             name = cursor.word()
             if (refusal := self._find_refusal(name)) is not None:
                 return self._count_error([*dropped, self._tagged(refusal)])
-            return self._obey(commands.read(name, cursor, self._limits.max_depth))
+            request = commands.read(name, cursor, self._limits.max_depth)
+            if isinstance(request, SearchMails):
+                request = structs.replace(request, tag=self._tag)
+            return self._obey(request)
         except BadCommand as error:
             reply = b"BAD " + str(error).encode("ascii", "replace") + b"."
             return self._count_error([*dropped, self._tagged(reply)])

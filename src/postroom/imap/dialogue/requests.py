@@ -11,9 +11,16 @@ class NumberSet(Struct, frozen=True):
     pairs: tuple[tuple[int, int], ...]
 
     def ranges(self, last: int) -> list[tuple[int, int]]:
-        """From lower to higher; `*` is the last message, even if that is the lower."""
+        """In order and apart from each other: `1:*,1:*` is one. `*` is the last message, even if that is the
+        lower end."""
         ends = [[last if end == STAR else end for end in pair] for pair in self.pairs]
-        return [(min(pair), max(pair)) for pair in ends]
+        found: list[tuple[int, int]] = []
+        for low, high in sorted((min(pair), max(pair)) for pair in ends):
+            if found and low <= found[-1][1] + 1:
+                found[-1] = found[-1][0], max(found[-1][1], high)
+            else:
+                found.append((low, high))
+        return found
 
 
 class Request(Struct, frozen=True):
@@ -111,6 +118,7 @@ class SearchKey(Struct, frozen=True):
     field: str = ""
     keys: tuple["SearchKey", ...] = ()
     which: NumberSet | None = None
+    ranges: tuple[tuple[int, int], ...] = ()  # of `which`, once the folder is known
 
 
 class SearchMails(Request, frozen=True):
@@ -118,6 +126,7 @@ class SearchMails(Request, frozen=True):
     by_uid: bool
     returns: tuple[str, ...] | None = None  # None: the old form of the answer
     wants_modseq: bool = False
+    tag: bytes = b""
 
 
 class CopyMails(Request, frozen=True):

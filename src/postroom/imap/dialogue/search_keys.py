@@ -18,7 +18,7 @@ def read(cursor: Cursor, by_uid: bool, max_depth: int) -> SearchMails:
     returns = _returns(cursor)
     if cursor.take(b"CHARSET "):
         charset = cursor.text().upper()
-        if charset not in ("UTF-8", "US-ASCII"):
+        if charset not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
             raise UnknownCharset
         cursor.require(b" ")
     reader = _KeyReader(cursor, max_depth)

@@ -1,5 +1,6 @@
 """FETCH: flags, sizes and dates from rows; pieces of mails from their bytes, streamed if large."""
 
+import asyncio
 import re
 from functools import lru_cache
 
@@ -36,9 +37,7 @@ async def fetch(client: ImapState, request: FetchMails) -> bytes:
     view = client.selected
     if not request.by_uid and not view.has_all(request.which):
         return b"BAD There is no message with such a number."
-    client.wants_modseq = (
-        client.wants_modseq or request.changed_since is not None or "MODSEQ" in request.items
-    )
+    listing.want_modseq(client, request.changed_since is not None or "MODSEQ" in request.items)
     uids = view.select(request.which, request.by_uid)
     step = TOGETHER
     if _needs_content(request):
@@ -71,6 +70,8 @@ async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -
         found = await describing.with_envelopes(client, found)
     if "BODYSTRUCTURE" in request.items:
         found = await describing.with_structures(client, found)
+    for flags in {mail.flags for mail in found} if "FLAGS" in request.items or newly_seen else ():
+        listing.name_keywords(client, flags)
     told = [(mail, _words(request, mail, mail.uid in newly_seen)) for mail in found]
     if not _needs_content(request):
         client.output.write(b"".join(_line(client, mail, b" ".join(words)) for mail, words in told))
@@ -202,6 +203,7 @@ async def _write_with_content(
         await _write_section(client, content, section, root)
     output.write(b")\r\n")
     await output.drain()
+    await asyncio.sleep(0)  # a client that reads fast must not keep others waiting
 
 
 def _needs_structure(request: FetchMails) -> bool:

@@ -1,15 +1,17 @@
 """SEARCH: the index finds candidates; then rows, documents and the mails themselves decide."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom.clock import DAY
 from postroom.errors import ApiError
 from postroom.imap import listing
-from postroom.imap.dialogue.requests import SearchKey, SearchMails
+from postroom.imap.dialogue.requests import STAR, SearchKey, SearchMails
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView, batches
 from postroom.mail import headers
@@ -39,6 +41,7 @@ INDEXED: dict[str, Field] = {
     "CC": "to",
 }
 IN_DOCUMENT = {"BCC", "BODY", "CC", "FROM", "SUBJECT", "TEXT", "TO"}
+ADDRESSES = {"BCC", "CC", "FROM", "TO"}
 IN_HEADER = {"HEADER", "SENTBEFORE", "SENTON", "SENTSINCE"}
 
 
@@ -67,10 +70,10 @@ async def search(client: ImapState, request: SearchMails) -> bytes:
     found = await client.resources.db.read_long(
         _search, SECONDS, client.inbox, view, request.key, client.resources.blobs
     )
-    client.wants_modseq = client.wants_modseq or request.wants_modseq
+    listing.want_modseq(client, request.wants_modseq)
     uids = [candidate.mail.uid for candidate in found]
     shown = uids if request.by_uid else [candidate.number for candidate in found]
-    modseq = max((candidate.mail.modseq for candidate in found), default=0)
+    modseq = max((candidate.mail.modseq for candidate in _told(request, found)), default=0)
     if request.returns is None:
         tail = b" (MODSEQ %d)" % modseq if request.wants_modseq and found else b""
         said = b"".join(b" %d" % number for number in shown)
@@ -81,10 +84,18 @@ async def search(client: ImapState, request: SearchMails) -> bytes:
     return b"OK Done."
 
 
+def _told(request: SearchMails, found: "list[Candidate]") -> "list[Candidate]":
+    """Those whose MODSEQ counts: of MIN and MAX alone, the first and the last (RFC 7162 section 3.1.10)."""
+    if request.returns is None or not found or not set(request.returns) <= {"MIN", "MAX"}:
+        return found
+    ends = {"MIN": found[0], "MAX": found[-1]}
+    return [ends[word] for word in request.returns]
+
+
 def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
-    """RFC 4731."""
+    """RFC 4731; the tag tells which command it answers (RFC 4466 section 2.6.2)."""
     assert request.returns is not None
-    words = [b"* ESEARCH"]
+    words = [b'* ESEARCH (TAG "%s")' % request.tag]
     if request.by_uid:
         words.append(b"UID")
     if "COUNT" in request.returns:
@@ -102,7 +113,7 @@ def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
 
 
 def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs) -> list[Candidate]:
-    uids = view.uids.tolist()
+    uids, key = view.uids.tolist(), _with_ranges(view, key)
     if len(uids) > BY_INDEX_ABOVE and (few := _find_few(tx, inbox, view, key)) is not None:
         uids = few
     found: list[Candidate] = []
@@ -112,6 +123,14 @@ def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs
         candidates = [Candidate(mail, number) for mail, number in numbered if number is not None]
         found += _MailReader(tx, inbox, blobs).matching(view, key, candidates)
     return found
+
+
+def _with_ranges(view: FolderView, key: SearchKey) -> SearchKey:
+    """Sets of numbers are put in order once, not for each mail."""
+    if key.which is not None:
+        last = view.last_uid if key.name == "UID" else len(view.uids)
+        return structs.replace(key, ranges=tuple(key.which.ranges(last)))
+    return structs.replace(key, keys=tuple(_with_ranges(view, inner) for inner in key.keys))
 
 
 def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[int] | None:
@@ -201,10 +220,14 @@ def _matches(view: FolderView, key: SearchKey, each: Candidate) -> bool | None:
         case "NOT":
             return _negated(_matches(view, key.keys[0], each))
     if key.name in IN_DOCUMENT:
-        return None if each.text is None else _is_in_text(key, each.text)
+        found = None if each.text is None else _is_in_text(key, each.text)
+        if found is not False or key.name not in ADDRESSES:
+            return found
+        # Names of groups, further senders and Bcc are in the header alone.
+        return None if each.headers is None else _is_in_field(key.name.lower(), key.value, each.headers)
     if key.name in IN_HEADER:
         return None if each.headers is None else _is_in_header(key, each.headers)
-    return _is_of_row(view, key, each)
+    return _is_of_row(key, each)
 
 
 def _all(answers: list[bool | None]) -> bool | None:
@@ -217,17 +240,15 @@ def _negated(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
 
 
-def _is_of_row(view: FolderView, key: SearchKey, each: Candidate) -> bool:
+def _is_of_row(key: SearchKey, each: Candidate) -> bool:
     mail = each.mail
     match key.name:
         case "FLAG":
             return key.value.lower() in {flag.lower() for flag in mail.flags}
         case "NUMBERS" | "UID":
-            assert key.which is not None
-            number, last = (
-                (each.number, len(view.uids)) if key.name == "NUMBERS" else (mail.uid, view.last_uid)
-            )
-            return any(low <= number <= high for low, high in key.which.ranges(last))
+            number = each.number if key.name == "NUMBERS" else mail.uid
+            at = bisect_right(key.ranges, (number, STAR)) - 1
+            return at >= 0 and number <= key.ranges[at][1]
         case "LARGER":
             return mail.size_bytes > key.number
         case "SMALLER":
@@ -261,11 +282,15 @@ def _is_in_text(key: SearchKey, text: SearchedText) -> bool:
 
 def _is_in_header(key: SearchKey, fields: Headers) -> bool:
     if key.name == "HEADER":
-        if key.field not in fields.fields:
-            return False
-        return key.value.casefold() in headers.decode_words(fields.joined(key.field)).casefold()
-    try:
-        written_at = int(parsedate_to_datetime(fields.text("date")).timestamp() * 1000)
+        return _is_in_field(key.field, key.value, fields)
+    try:  # the day as it is written, whatever its zone (RFC 3501 section 6.4.4)
+        day = parsedate_to_datetime(fields.text("date")).replace(tzinfo=UTC)
+        return _is_of_day(key.name, int(day.timestamp() * 1000), key.number)
     except (ValueError, TypeError, OverflowError):
         return False
-    return _is_of_day(key.name, written_at, key.number)
+
+
+def _is_in_field(name: str, value: str, fields: Headers) -> bool:
+    if name not in fields.fields:
+        return False
+    return value.casefold() in headers.decode_words(fields.joined(name)).casefold()

@@ -114,9 +114,10 @@ class _Scanner:
 
     def _close_behind(self, level: int, break_bytes: int) -> None:
         while len(self.open) > level + 1:
-            self._close(self.open.pop(), self.position - break_bytes)
+            self._close(self.open.pop(), self.position - break_bytes, self.line - bool(break_bytes))
 
-    def _close(self, current: _OpenPart, end: int) -> None:
+    def _close(self, current: _OpenPart, end: int, last_line: int) -> None:
+        """The line break before a delimiter belongs to that (RFC 2046 section 5.1.1)."""
         part = current.part
         if current.is_in_header:
             self._end_header(current, max(part.header_start, end))
@@ -124,13 +125,13 @@ class _Scanner:
                 self.open.pop()
                 part.message = None
         part.end = max(part.body_start, end)
-        part.lines = max(0, self.line - current.first_line)
+        part.lines = max(0, last_line - current.first_line)
         if not part.children and part.content_type.startswith("multipart/"):
             part.content_type, part.parameters = "text/plain", {}
 
     def finish(self) -> BodyPart:
         while self.open:
-            self._close(self.open.pop(), self.position)
+            self._close(self.open.pop(), self.position, self.line)
         return self.root
 
 

@@ -1,9 +1,10 @@
 """Values as IMAP writes them: strings, flags, dates, ENVELOPE and BODYSTRUCTURE (RFC 3501 section 7.4.2)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 
 from postroom.mail import address, headers
 from postroom.mail.address import Address
@@ -17,6 +18,11 @@ MAX_QUOTED_BYTES = 1_000
 MAX_ADDRESSES_SHOWN = 500
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNQUOTABLE = re.compile(rb"[\x00-\x1f\x7f-\xff]")
+# What may hold a colon without a group, and the ends of groups.
+_GROUP_ENDS = re.compile(
+    r'"(?:[^"\\]|\\.)*+"?|\((?:[^()\\]|\\.)*+\)?|<[^<>]*+>?|\[[^\[\]]*+\]?|([:;])', re.DOTALL
+)
+_ROUTE = re.compile(r"<\s*+(@[^:<>]*+):")
 _UNUSUAL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -89,17 +95,45 @@ def _line(fields: Headers, name: str) -> str:
 
 def _addresses(fields: Headers, name: str, otherwise: bytes = NIL) -> bytes:
     value = fields.joined(name)
-    found = address.parse_list(value)[:MAX_ADDRESSES_SHOWN] if value else ()
-    if not found:
-        return otherwise
-    return b"(" + b"".join(_address(each) for each in found) + b")"
+    if ":" in value:
+        found = list(islice(_with_groups(value), MAX_ADDRESSES_SHOWN))
+    else:
+        found = [_address(each) for each in address.parse_list(value)[:MAX_ADDRESSES_SHOWN]] if value else []
+    return b"(" + b"".join(found) + b")" if found else otherwise
 
 
-def _address(each: Address) -> bytes:
+def _with_groups(value: str) -> Iterator[bytes]:
+    """A group begins with its name and without a host, and ends with neither (RFC 3501 section 7.4.2)."""
+    began, is_open, last = 0, False, value.rfind(";")
+    for found in _GROUP_ENDS.finditer(value):
+        if found[1] is None or (found[1] == ":" and (is_open or found.start() > last)):
+            continue
+        piece, began = value[began : found.start()], found.end()
+        name = ""
+        if found[1] == ":":
+            piece, _, name = piece.rpartition(",")
+        yield from _mailboxes(piece)
+        if found[1] == ":":
+            yield _address(Address("", " ".join(name.replace('"', "").split()) or "group"))
+        elif is_open:
+            yield b"(NIL NIL NIL NIL)"
+        is_open = found[1] == ":"
+    yield from _mailboxes(value[began:])
+    if is_open:
+        yield b"(NIL NIL NIL NIL)"
+
+
+def _mailboxes(piece: str) -> list[bytes]:
+    found = address.parse_list(piece)
+    route = _ROUTE.search(piece) if len(found) == 1 else None
+    return [_address(each, route[1] if route else "") for each in found]
+
+
+def _address(each: Address, route: str = "") -> bytes:
     local, _, domain = each.address.rpartition("@")
     words = (
         nstring(encoded(each.name)),
-        NIL,
+        nstring(route),
         nstring(local or each.address),
         nstring(domain if local else ""),
     )

@@ -10,6 +10,7 @@ from postroom.mailbox.folders.places import DRAFTS, FIXED, LABEL
 from postroom.storage.database import Tx, all_of, one_of
 
 ROWS_TOGETHER = 500
+MOST_KEYWORDS_NAMED = 500
 
 
 class FolderState(Struct, frozen=True):
@@ -127,6 +128,20 @@ def uids(tx: Tx, inbox_id: str, folder: str) -> list[int]:
         folder=folder,
     )
     return [uid for (uid,) in rows]
+
+
+def keywords(tx: Tx, inbox_id: str, folder: str) -> list[str]:
+    """The flags in use there that are no system flags, up to a limit."""
+    rows = tx.all(
+        "select distinct flags from folder_mails"
+        " join mail_flags on mail_flags.message_id = folder_mails.message_id"
+        " where folder_mails.inbox_id = :id and folder = :folder and flags <> '' limit :limit",
+        id=inbox_id,
+        folder=folder,
+        limit=ROWS_TOGETHER,
+    )
+    found = {flag for row in rows for flag in row["flags"].split() if not flag.startswith("\\")}
+    return sorted(found)[:MOST_KEYWORDS_NAMED]
 
 
 def first_unseen(tx: Tx, inbox_id: str, folder: str) -> int | None:
