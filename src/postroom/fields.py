@@ -22,6 +22,7 @@ Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
 AskedMoment = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
 ]
+Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next one starts after it.")]
 PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
 PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]

@@ -63,7 +63,7 @@ async def test_only_who_reaches_the_inbox_finds_its_drafts(db: Database, inbox: 
             (Reach(account_id, inbox.pod_id), {common.id}),
             (make_inbox(tx, "other").reach, set()),
         ):
-            assert {each.id for each in drafts.list_span(tx, reach, span)} == found, reach
+            assert {each.id for each in drafts.list_span(tx, reach, span).items} == found, reach
             assert (drafts.find(tx, reach, draft.id) is not None) == (draft.id in found), reach
         drafts.name(tx, draft.id, "named", ["one"])
         assert drafts.find_by_client_id(tx, inbox.id, "named") is None

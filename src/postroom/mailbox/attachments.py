@@ -94,11 +94,14 @@ def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
     )
 
 
-def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attachment]]:
+def list_of_messages(
+    tx: Tx, message_ids: Sequence[str], *, with_text: bool = True
+) -> dict[str, list[Attachment]]:
     """Attachments of a whole page, in one query."""
+    columns = _COLUMNS if with_text else _COLUMNS.replace("parsed_text", "null as parsed_text")
     rows = all_of(
         tx,
-        f"select {_COLUMNS} from attachments where :wanted order by message_id, position",
+        f"select {columns} from attachments where :wanted order by message_id, position",
         "message_id",
         message_ids,
     )

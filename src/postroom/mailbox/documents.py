@@ -1,9 +1,11 @@
 """Documents: all of a message that neither changes nor expires, stored in the fields of the interface.
 
 The reply text is nearly always a part of the text; then the row stores its span instead of a second copy.
-A document is compressed if that makes it shorter; its length is then stored too.
+A document is compressed if that makes it shorter; its length is then stored too. Lists read an outline of
+large ones.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,7 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
-from postroom.storage.database import Row
+from postroom.storage.database import Row, Tx, all_of
 from postroom.storage.packed import packing
 
 AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
@@ -20,7 +22,27 @@ AS_IT_CAME = "The message that this one redirects unchanged, still from its auth
 NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
 COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
-SIZE = "coalesce(document_bytes, length(document))"  # of the document as JSON, in SQL
+# Lists read an outline of documents that are larger as JSON; `0140_outlines.sql` has the number too.
+LARGE_BYTES = 32 * 1024
+# The size of the document as JSON, in SQL. `document_bytes` is behind the document, and SQLite reads all
+# pages up to a column; the length of a document is known without them, and a compressed one is never longer.
+SIZE = (
+    f"case when length(document) > {LARGE_BYTES} then coalesce((select document_bytes from message_outlines"
+    " where message_id = messages.id), messages.document_bytes, length(document))"
+    " else coalesce(messages.document_bytes, length(document)) end"
+)
+_LISTED = (
+    f"case when length(document) > {LARGE_BYTES} then %s"
+    f" when document_bytes > {LARGE_BYTES} then %s else %s end"
+)
+_OUTLINE = "(select outline from message_outlines where message_id = messages.id)"
+# As COLUMNS, but of a large document its outline; null if that is not made yet.
+LISTED_COLUMNS = ", ".join(
+    f"{_LISTED % (large, large, column)} as {column}"
+    for column, large in (("document", _OUTLINE), ("reply_at", "null"), ("reply_bytes", "null"))
+)
+OUTLINE_CHARACTERS = 1_000
+OUTLINE_ADDRESSES = 50
 Columns = tuple[bytes, int | None, int | None]
 WrittenColumns = tuple[bytes, int | None, int | None, int | None, str | None]
 Piece = bytes | memoryview  # of JSON
@@ -144,6 +166,42 @@ def decode(stored: bytes) -> Document:
     return msgspec.json.decode(stored, type=Document)
 
 
+def outline(document: Document) -> Document:
+    """Return what lists show of a document: short texts, the first addresses, no links and no HTML."""
+    return structs.replace(
+        document,
+        from_addr=document.from_addr[:OUTLINE_CHARACTERS],
+        header_to=_first_addresses(document.header_to),
+        cc=document.cc[:OUTLINE_ADDRESSES],
+        bcc=document.bcc[:OUTLINE_ADDRESSES] if document.bcc else document.bcc,
+        subject=document.subject[:OUTLINE_CHARACTERS],
+        body_text=document.body_text[:OUTLINE_CHARACTERS],
+        body_html="",
+        reply_text=document.reply_text[:OUTLINE_CHARACTERS],
+        links=[],
+        link_details=[],
+        signals=[],
+        calendar=UNSET,
+        metadata=UNSET,
+        headers=UNSET,
+        subject_raw=UNSET,
+        from_addr_raw=UNSET,
+        header_to_raw=UNSET,
+        cc_raw=UNSET,
+    )
+
+
+def _first_addresses(field: str) -> str:
+    """Cut at a comma, so that the last one is whole."""
+    most = OUTLINE_ADDRESSES * 100
+    return field if len(field) <= most else field[:most].rpartition(",")[0]
+
+
+def size_of(written: WrittenColumns) -> int:
+    stored, _, _, document_bytes, _ = written
+    return len(stored) if document_bytes is None else document_bytes
+
+
 def to_written(document: Document) -> WrittenColumns:
     """The columns, compressed if that helps."""
     stored, reply_at, reply_bytes = to_columns(document)
@@ -208,3 +266,61 @@ def texts(row: Row) -> Texts:
     if at is not None:
         return Texts(body, document[at : at + row["reply_bytes"]])
     return Texts(body, b"" if found.reply_text is UNSET else bytes(found.reply_text)[1:-1])
+
+
+# --- outlines
+
+
+def add_outlines(tx: Tx, new: Sequence[tuple[Document, WrittenColumns]]) -> None:
+    rows = [
+        (document.id, size, encode(outline(document)))
+        for document, written in new
+        if (size := size_of(written)) > LARGE_BYTES
+    ]
+    if rows:
+        tx.many("insert into message_outlines (message_id, document_bytes, outline) values :rows", rows)
+
+
+def replace_outline(tx: Tx, document: Document, written: WrittenColumns) -> None:
+    tx.run("delete from message_outlines where message_id = :id", id=document.id)
+    add_outlines(tx, [(document, written)])
+
+
+def list_sizes(tx: Tx, message_ids: Sequence[str]) -> list[int]:
+    """The sizes of the documents of these messages, 0 for one that does not exist."""
+    rows = all_of(tx, f"select id, {SIZE} as size from messages where :wanted", "id", message_ids)
+    found = {row["id"]: row["size"] for row in rows}
+    return [found.get(message_id, 0) for message_id in message_ids]
+
+
+def outline_columns(tx: Tx, row: Row) -> Columns:
+    """From a row of LISTED_COLUMNS. The outline of a message from before may not be stored yet."""
+    if row["document"] is not None:
+        return columns_of(row)
+    return encode(outline(_read(tx, row["id"]))), None, None
+
+
+def _read(tx: Tx, message_id: str) -> Document:
+    row = tx.one(f"select {COLUMNS} from messages where id = :id", id=message_id)
+    assert row is not None
+    return decode(from_row(row))
+
+
+def add_due_outline(tx: Tx) -> bool:
+    """Store the outline of one large message from before. False if none is left."""
+    row = tx.one(
+        f"select outlines_due.message_id, {SIZE} as size from outlines_due"
+        " left join messages on messages.id = outlines_due.message_id limit 1"
+    )
+    if row is None:
+        return False
+    if row["size"] is not None:  # it was not deleted meanwhile
+        tx.run(
+            "insert into message_outlines (message_id, document_bytes, outline)"
+            " values (:id, :size, :outline) on conflict do nothing",
+            id=row["message_id"],
+            size=row["size"],
+            outline=encode(outline(_read(tx, row["message_id"]))),
+        )
+    tx.run("delete from outlines_due where message_id = :id", id=row["message_id"])
+    return True

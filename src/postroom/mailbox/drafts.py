@@ -16,10 +16,12 @@ from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of, count, delete, insert, item_from_row, one_of, update
+from postroom.storage.pages import Cut
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100
 
+SIZED = f"select id, length(fields) as {pages.SIZE} from drafts"
 FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob"
 
 
@@ -129,31 +131,35 @@ def require_version(version: int, seen_version: int | None) -> None:
         )
 
 
-def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[KeptDraft], int]:
+def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[Cut[KeptDraft], int]:
     rows = tx.all(
-        "select * from drafts where inbox_id = :inbox_id"
-        " order by created_at desc, id desc limit :limit offset :offset",
+        f"{SIZED} where inbox_id = :inbox_id order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
     )
-    return [KeptDraft.from_row(row) for row in rows], count_of_inbox(tx, inbox_id)
+    return _whole(tx, rows), count_of_inbox(tx, inbox_id)
 
 
-def list_span(tx: Tx, reach: Reach, span: Span) -> list[KeptDraft]:
+def list_span(tx: Tx, reach: Reach, span: Span) -> Cut[KeptDraft]:
     """Drafts of all inboxes within reach."""
     column, owner = reach.owner_of_inboxes
     in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(
         tx,
-        "select * from drafts where inbox_id in (select id from inboxes where account_id = :account_id"
+        f"{SIZED} where inbox_id in (select id from inboxes where account_id = :account_id"
         f" and {column} = :owner{in_pod})",
         span,
         account_id=reach.account_id,
         owner=owner,
         **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
     )
-    return [KeptDraft.from_row(row) for row in rows]
+    return _whole(tx, rows)
+
+
+def _whole(tx: Tx, sized: Sequence[Row]) -> Cut[KeptDraft]:
+    found = pages.whole_rows(tx, "drafts", sized)
+    return Cut([KeptDraft.from_row(row) for row in found.items], found.is_cut)
 
 
 def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> KeptDraft | None:

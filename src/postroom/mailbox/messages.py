@@ -24,6 +24,7 @@ COLUMNS_BESIDE_DOCUMENT = (
     " is_captured, was_labelled, messages.is_imported, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
+OUTLINE_COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.LISTED_COLUMNS}"
 # Neither blocked ones nor those in Trash; an index has no others.
 LISTED = "direction <> 'blocked' and is_trashed = 0"
 
@@ -68,7 +69,7 @@ class Message(Struct, frozen=True):
         return b"".join(documents.pieces(self.stored))
 
     @classmethod
-    def from_row(cls, row: Row) -> "Message":
+    def from_row(cls, row: Row, stored: documents.Columns | None = None) -> "Message":
         return cls(
             row["id"],
             row["inbox_id"],
@@ -77,7 +78,7 @@ class Message(Struct, frozen=True):
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
             bool(row["is_captured"]),
-            documents.columns_of(row),
+            stored or documents.columns_of(row),
             row["created_at"],
             row["direction"] == BLOCKED,
             bool(row["was_labelled"]),
@@ -124,7 +125,8 @@ class NewMessage(Struct, frozen=True):
 
 
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
-    rows = [_to_row(message) for message in new]
+    written = [documents.to_written(message.document) for message in new]
+    rows = [(*_to_row(message), *columns) for message, columns in zip(new, written, strict=True)]
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
         f" has_attachments, created_at, has_hold, key_id, budget_id, is_imported,"
@@ -148,6 +150,7 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
             for each in new
         ],
     )
+    documents.add_outlines(tx, list(zip([each.document for each in new], written, strict=True)))
     places.add_all(tx, [row[:4] for row in rows])
 
 
@@ -167,7 +170,6 @@ def _to_row(new: NewMessage) -> tuple[Any, ...]:
         new.key_id,
         new.budget_id,
         int(new.is_imported),
-        *documents.to_written(document),
     )
 
 
@@ -175,6 +177,7 @@ def set_document(tx: Tx, document: Document) -> None:
     columns = ("document", "reply_at", "reply_bytes", "document_bytes", "kept_category")
     written = documents.to_written(document)
     update(tx, "messages", document.id, **dict(zip(columns, written, strict=True)))
+    documents.replace_outline(tx, document, written)
 
 
 def let_in(tx: Tx, document: Document, came_at: int) -> None:
@@ -192,6 +195,13 @@ def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
     """Those that exist, in the given order."""
     rows = all_of(tx, f"select {COLUMNS} from messages where :wanted", "id", message_ids)
     found = {row["id"]: Message.from_row(row) for row in rows}
+    return [found[message_id] for message_id in message_ids if message_id in found]
+
+
+def list_outlines(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
+    """The same for lists: of a large document its outline."""
+    rows = all_of(tx, f"select {OUTLINE_COLUMNS} from messages where :wanted", "messages.id", message_ids)
+    found = {row["id"]: Message.from_row(row, documents.outline_columns(tx, row)) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
 
 
@@ -224,14 +234,23 @@ def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> M
 
 
 def get(tx: Tx, reach: Reach, message_id: str) -> Message:
+    return Message.from_row(_row_within(tx, reach, message_id, COLUMNS))
+
+
+def get_outline(tx: Tx, reach: Reach, message_id: str) -> Message:
+    row = _row_within(tx, reach, message_id, OUTLINE_COLUMNS)
+    return Message.from_row(row, documents.outline_columns(tx, row))
+
+
+def _row_within(tx: Tx, reach: Reach, message_id: str, columns: str) -> Row:
     row = ids.is_id(ids.MESSAGE, message_id) and tx.one(
-        f"select {COLUMNS}, inboxes.account_id, inboxes.pod_id from messages"
+        f"select {columns}, inboxes.account_id, inboxes.pod_id from messages"
         " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
         id=message_id,
     )
     if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such message.")
-    return Message.from_row(row)
+    return row
 
 
 def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document | None:
@@ -247,16 +266,16 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
 
 
 def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
-    """The newest message of each thread."""
+    """The newest message of each thread, of a large one its outline."""
     rows = all_of(
         tx,
-        f"select {COLUMNS} from messages where messages.id in (select (select newest.id"
+        f"select {OUTLINE_COLUMNS} from messages where messages.id in (select (select newest.id"
         " from messages as newest where newest.thread_id = threads.id and newest.is_trashed = 0"
         " order by newest.created_at desc, newest.id desc limit 1) from threads where :wanted)",
         "threads.id",
         thread_ids,
     )
-    return {row["thread_id"]: Message.from_row(row) for row in rows}
+    return {row["thread_id"]: Message.from_row(row, documents.outline_columns(tx, row)) for row in rows}
 
 
 def lock(tx: Tx, message_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from postroom.accounts import audit
 from postroom.accounts.actors import Actor
@@ -15,14 +15,15 @@ from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.deliverability import reputation
 from postroom.events import notifications
-from postroom.fields import Limit, Offset, Timestamp
-from postroom.mailbox import holds, inboxes, message_json, messages
+from postroom.fields import Limit, Offset, Timestamp, Truncated
+from postroom.mailbox import documents, holds, inboxes, message_json, messages
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessage, show_message
 from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
+from postroom.storage import pages
 from postroom.storage.database import Tx
 
 Note = Annotated[
@@ -58,6 +59,7 @@ class HeldMessage(Struct, rename="camel", frozen=True):
 class ApprovalPage(Struct, rename="camel", frozen=True):
     data: list[HeldMessage]
     total: int
+    truncated: Truncated | UnsetType = UNSET
 
 
 class Paused(Struct, rename="camel", frozen=True):
@@ -99,15 +101,21 @@ def list_approvals(tx: Tx, caller: Caller, query: ApprovalQuery, links: Links) -
     if reach is None:
         return ApprovalPage([], 0)
     found, total = holds.list_within(tx, reach, query.state, query.limit, query.offset)
-    return ApprovalPage(show(tx, found, links), total)
+    fitting = those_that_fit(tx, found)
+    return ApprovalPage(show(tx, fitting, links), total, len(fitting) < len(found) or UNSET)
+
+
+def those_that_fit(tx: Tx, found: list[holds.Hold]) -> list[holds.Hold]:
+    return found[: pages.fitting(documents.list_sizes(tx, [hold.message_id for hold in found]))]
 
 
 def show(tx: Tx, found: list[holds.Hold], links: Links) -> list[HeldMessage]:
-    there = [(hold, messages.find(tx, hold.message_id)) for hold in found]
-    kept = [(hold, message) for hold, message in there if message is not None]
-    shown = message_json.to_json(tx, [message for _, message in kept], links)
+    held = {hold.message_id: hold for hold in found}
+    kept = messages.list_by_ids(tx, list(held))
+    shown = message_json.to_json(tx, kept, links)
     return [
-        HeldMessage(Raw(document), holds.show(hold)) for (hold, _), document in zip(kept, shown, strict=True)
+        HeldMessage(Raw(document), holds.show(held[message.id]))
+        for message, document in zip(kept, shown, strict=True)
     ]
 
 

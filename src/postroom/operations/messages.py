@@ -13,7 +13,7 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
-from postroom.fields import Limit, Offset, Timestamp, show_item
+from postroom.fields import Limit, Offset, Timestamp, Truncated, show_item
 from postroom.inward import admit, examine
 from postroom.mail.extraction import MAX_WHOLE_CHARS
 from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
@@ -94,7 +94,6 @@ NewLabels = Annotated[
 ]
 RawMessage = Annotated[Raw, Message]
 RawMessages = list[RawMessage]
-Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next one starts after it.")]
 
 
 class MessagePage(Struct, rename="camel", frozen=True):
@@ -192,7 +191,7 @@ class LabelChange(Struct, rename="camel", frozen=True):
 def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange, now: int) -> None:
     """Of some messages of an inbox, not of their whole threads; a label both added and removed is removed."""
     by_thread: dict[str, list[str]] = {}
-    found = [each for each in messages.list_by_ids(tx, message_ids) if each.inbox_id == inbox.id]
+    found = [each for each in messages.list_outlines(tx, message_ids) if each.inbox_id == inbox.id]
     if body.is_trashed is not None:
         inboxes.lock(tx, inbox.id)
         move = trash.add if body.is_trashed else trash.restore

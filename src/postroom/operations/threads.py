@@ -10,13 +10,13 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
-from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
+from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated
 from postroom.mail import canary
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.operations.messages import NewLabels, RawMessages, Truncated
+from postroom.operations.messages import NewLabels, RawMessages
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 

@@ -1,9 +1,14 @@
 """Pages of a list, limited in bytes: large contents end a page early, and the next page starts with them."""
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from postroom.fields import Span
-from postroom.storage.database import Row, Tx, count
+from postroom.storage.database import Row, Tx, all_of, count
+
+T = TypeVar("T")
 
 PAGE_BYTES = 4 * 1024 * 1024
 SIZE = "content_bytes"
@@ -24,6 +29,20 @@ def fitting(sizes: Sequence[int]) -> int:
         if PAGE_BYTES < given != size:
             return number
     return len(sizes)
+
+
+class Cut(Struct, Generic[T], frozen=True):
+    """A page of a list. It is cut if what was asked for did not fit."""
+
+    items: list[T]
+    is_cut: bool = False
+
+
+def whole_rows(tx: Tx, table: str, sized: Sequence[Row]) -> Cut[Row]:
+    """The whole rows that fit into a page, from rows of `id` and SIZE: others are never read."""
+    wanted = [row["id"] for row in sized[: fitting([row[SIZE] for row in sized])]]
+    rows = {row["id"]: row for row in all_of(tx, f"select * from {table} where :wanted", "id", wanted)}
+    return Cut([rows[each] for each in wanted], is_cut=len(wanted) < len(sized))
 
 
 def count_up_to(tx: Tx, most: int, source: str, **params: object) -> int:

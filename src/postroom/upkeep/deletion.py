@@ -13,6 +13,7 @@ from postroom.storage.database import Tx, one_of
 STEP_ROWS = 200
 OF_A_MESSAGE = (
     "raw_mails",
+    "message_outlines",
     "attachments",
     "examinations",
     "deliveries",

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from postroom import ids
 from postroom.clock import SECOND
-from postroom.mailbox import inboxes
+from postroom.mailbox import documents, inboxes
 from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -22,6 +22,7 @@ DUTY = "upkeep"
 DUTY_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
 INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
+OUTLINES_IN_A_ROUND = 500  # of large messages from before an upgrade
 
 # Other writers wait for a step under way, so a step that took long is followed by a smaller one.
 STEP_SECONDS = 0.010
@@ -86,6 +87,9 @@ class Steps:
         while (blobs := await self._step(inbox_removal.remove_some, now)) is not None:
             await orphans.remove_blobs(self._resources, blobs)
         await self._apply_retention(now)
+        for _ in range(OUTLINES_IN_A_ROUND):
+            if not await self._resources.db.write(documents.add_due_outline):
+                break
 
     async def _apply_retention(self, now: int) -> None:
         """Continues after the last inbox of the round before, and starts again at the end."""

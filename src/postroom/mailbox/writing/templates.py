@@ -12,12 +12,15 @@ from postroom.mail.html import text
 from postroom.mail.writing.markup import fields
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, update
+from postroom.storage.pages import Cut
 
 TEMPLATES_OF_AN_INBOX = 100
 SUBJECT_CHARACTERS = 998
 BODY_CHARACTERS = 100_000
 HTML_CHARACTERS = 500_000
+MOST_BYTES_OF_A_CHARACTER = 4
 
 # An inbox disappears at once, and its templates a little later.
 OF_AN_INBOX = "exists (select 1 from inboxes where inboxes.id = templates.inbox_id)"
@@ -121,19 +124,21 @@ def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:
     return Template.from_row(row) if row else None
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Template], int]:
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[Cut[Template], int]:
     """Newest first."""
     column, owner = reach.owner
     where = f"from templates where account_id = :account_id and {column} = :owner and {OF_AN_INBOX}"
     rows = tx.all(
-        f"select * {where} order by created_at desc, id desc limit :limit offset :offset",
+        f"select id, {MOST_BYTES_OF_A_CHARACTER} * length(content) as {pages.SIZE} {where}"
+        " order by created_at desc, id desc limit :limit offset :offset",
         account_id=reach.account_id,
         owner=owner,
         limit=limit,
         offset=offset,
     )
     total = count(tx, f"select count(*) as number {where}", account_id=reach.account_id, owner=owner)
-    return [Template.from_row(row) for row in rows], total
+    found = pages.whole_rows(tx, "templates", rows)
+    return Cut([Template.from_row(row) for row in found.items], found.is_cut), total
 
 
 def remove(tx: Tx, template: Template) -> None:

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest
-from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, show_item
+from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated, show_item
 from postroom.mail.writing.header_words import CONTROL
 from postroom.mailbox import inboxes
 from postroom.mailbox.writing import templates
@@ -117,6 +117,7 @@ class AuditedTemplate(Struct, rename="camel", frozen=True):
 class TemplatePage(Struct, rename="camel", frozen=True):
     data: list[Template]
     total: int
+    truncated: Truncated | UnsetType = UNSET
 
 
 def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
@@ -136,7 +137,7 @@ def list_templates(tx: Tx, caller: Caller, query: TemplateQuery) -> TemplatePage
     if reach is None:
         return TemplatePage([], 0)
     found, total = templates.list_within(tx, reach, query.limit, query.offset)
-    return TemplatePage([Template.of(each) for each in found], total)
+    return TemplatePage([Template.of(each) for each in found.items], total, found.is_cut or UNSET)
 
 
 def get_template(tx: Tx, caller: Caller, template_id: str) -> Template:

@@ -25,7 +25,9 @@ from postroom.operations import messages as verbs
 from postroom.outward.complete import read_reply_to
 from postroom.processes import pools
 from postroom.resources import Tx
+from postroom.storage.pages import PAGE_BYTES
 from postroom.web.agentmail import names, paging, shapes, showing
+from postroom.web.agentmail.showing import ReadBytes
 from postroom.web.api.mailbox import search as finding
 from postroom.web.call import Call
 from postroom.web.interface.bodies import body as bodies
@@ -58,8 +60,8 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
     span = replace(paging.span_of(query), limit=most + 1)
     places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
 
-    def show(some: Sequence[RowPlace]) -> list[shapes.Message]:
-        return showing.show_by_ids(tx, [place.id for place in some])
+    def show(some: Sequence[RowPlace], read: ReadBytes) -> list[shapes.Message]:
+        return showing.show_by_ids(tx, [place.id for place in some], read)
 
     found, behind = look_through(places, most, show, keeps, query.limit, lambda place: place)
     return paging.page("messages", found, query.limit, behind)
@@ -119,22 +121,26 @@ def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
 def look_through(
     rows: Sequence[Row],
     most: int,
-    show: Callable[[Sequence[Row]], list[Shown]],
+    show: Callable[[Sequence[Row], ReadBytes], list[Shown]],
     keeps: Callable[[Any], bool] | None,
     limit: int,
     place: Callable[[Row], RowPlace],
+    at_once: int = showing.AT_ONCE,
 ) -> tuple[list[Shown], RowPlace | None]:
-    """As many as fit, and where the next page begins: an empty page need not be the last."""
+    """As many as fit, and where the next page begins: an empty page need not be the last.
+
+    Stops when it has read as much as a page may hold.
+    """
     kept: list[tuple[Row, Shown]] = []
-    for start in range(0, len(rows), showing.AT_ONCE):
-        some = rows[start : start + showing.AT_ONCE]
-        pairs = zip(some, show(some), strict=True)
+    read, looked_at = showing.ReadBytes(), 0
+    while looked_at < len(rows) and len(kept) <= limit and read.total <= PAGE_BYTES:
+        some = rows[looked_at : looked_at + at_once]
+        pairs = zip(some, show(some, read), strict=True)
         kept += [(row, shown) for row, shown in pairs if keeps is None or keeps(shown)]
-        if len(kept) > limit:
-            break
+        looked_at += len(some)
     found, behind = paging.cut(kept, limit, lambda pair: place(pair[0]))
-    if behind is None and len(rows) > most:
-        behind = place(rows[-1])
+    if behind is None and (len(rows) > most or looked_at < len(rows)):
+        behind = place(rows[looked_at - 1])
     return [shown for _, shown in found], behind
 
 
@@ -146,7 +152,7 @@ async def search_messages(call: Call, inbox_id: str, query: shapes.SearchQuery) 
 
 def show_found(tx: Tx, found: Sequence[FoundMessage]) -> list[shapes.Message]:
     snippets = {each.id: each.snippet for each in found}
-    there = messages.list_by_ids(tx, list(snippets))
+    there = messages.list_outlines(tx, list(snippets))
     return [
         replace(shown, highlights={"text": [snippets[message.id]]})
         for message, shown in zip(there, showing.show_messages(tx, there), strict=True)
@@ -217,8 +223,9 @@ def get_message_file(
 
 def batch_get(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.MessageIds) -> shapes.Page:
     found = find_all(tx, caller, inbox, body.message_ids)
-    shown = showing.show_by_ids(tx, found[:GOT_AT_ONCE], is_whole=True)
-    return {"limit": len(body.message_ids), "count": len(shown), "messages": shown}
+    shown = showing.show_whole(tx, found[:GOT_AT_ONCE])
+    page: shapes.Page = {"limit": len(body.message_ids), "count": len(shown), "messages": shown}
+    return page | ({"truncated": True} if len(shown) < len(found[:GOT_AT_ONCE]) else {})
 
 
 def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list[str]:
@@ -227,7 +234,7 @@ def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list
     for name in dict.fromkeys(given):
         with contextlib.suppress(NotFound):
             message_id = names.find_message(tx, inbox, name)
-            names.require_shown(tx, caller, messages.get(tx, inbox.reach, message_id))
+            names.require_shown(tx, caller, messages.get_outline(tx, inbox.reach, message_id))
             found.append(message_id)
     return found
 

@@ -78,7 +78,7 @@ def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | Non
         named["inbox_id"], within = inbox.id, inbox.reach
     if inbox is not None and "message_id" in values:
         named["message_id"] = find_message(tx, inbox, values["message_id"])
-        require_shown(tx, caller, messages.get(tx, within, named["message_id"]))
+        require_shown(tx, caller, messages.get_outline(tx, within, named["message_id"]))
     if "thread_id" in values:
         require_shown(tx, caller, threads.get(tx, within, values["thread_id"]))
     if "draft_id" in values:
@@ -131,7 +131,7 @@ def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:
 def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
     """The id of a message of this inbox."""
     if ids.is_id(ids.MESSAGE, name):
-        return messages.get(tx, inbox.reach, name).id
+        return messages.get_outline(tx, inbox.reach, name).id
     found = None if "\0" in name else listing.find_by_rfc_id(tx, inbox.id, name)
     if found is None:
         raise NotFound("No such message.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
@@ -19,10 +20,12 @@ from postroom.mailbox.search import listing
 from postroom.mailbox.search.listing import ThreadFacts
 from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
+from postroom.storage import pages
 from postroom.web.agentmail import shapes
 
 PREVIEW_CHARACTERS = 200
 AT_ONCE = 20  # messages that are in memory together
+THREADS_AT_ONCE = 5
 LOOKED_AT = 20  # messages of a thread whose people and files are shown in a list
 WAITING = (holds.HELD, holds.SCHEDULED)
 REFUSED = (holds.REJECTED, holds.EXPIRED, holds.CANCELLED)
@@ -64,13 +67,27 @@ def hidden_from(caller: Caller) -> frozenset[str]:
     return frozenset(label for label in HIDDEN if f"label_{label}_read" not in caller.words)
 
 
-def show_by_ids(tx: Tx, message_ids: Sequence[str], *, is_whole: bool = False) -> list[shapes.Message]:
-    """Those that exist, in the given order."""
+class ReadBytes(Struct):
+    """How much a list has read so far."""
+
+    total: int = 0
+
+
+def show_by_ids(tx: Tx, message_ids: Sequence[str], read: ReadBytes | None = None) -> list[shapes.Message]:
+    """Those that exist, in the given order, as a list shows them."""
     shown: list[shapes.Message] = []
     for start in range(0, len(message_ids), AT_ONCE):
-        found = messages.list_by_ids(tx, message_ids[start : start + AT_ONCE])
-        shown += show_messages(tx, found, is_whole=is_whole)
+        found = messages.list_outlines(tx, message_ids[start : start + AT_ONCE])
+        shown += show_messages(tx, found)
+        if read is not None:
+            read.total += sum(len(message.stored[0]) for message in found)
     return shown
+
+
+def show_whole(tx: Tx, message_ids: Sequence[str]) -> list[shapes.Message]:
+    """With their texts, as many as fit into a page."""
+    fitting = pages.fitting(documents.list_sizes(tx, message_ids))
+    return show_messages(tx, messages.list_by_ids(tx, message_ids[:fitting]), is_whole=True)
 
 
 def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -> list[shapes.Message]:
@@ -78,7 +95,8 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
     trashed = listing.find_trashed(tx, message_ids)
-    files = attachments.list_of_messages(tx, [each.id for each in found if each.has_attachments])
+    filed = [each.id for each in found if each.has_attachments]
+    files = attachments.list_of_messages(tx, filed, with_text=False)
     held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
     sizes, doubles = raw_mails.sizes(tx, message_ids), listing.find_later_doubles(tx, message_ids)
     shown = []
@@ -129,7 +147,7 @@ def name_of(message: Message, document: Document, is_double: bool) -> str:
 
 
 def name_by_id(tx: Tx, message_id: str) -> str | None:
-    message = messages.find(tx, message_id)
+    message = next(iter(messages.list_outlines(tx, [message_id])), None)
     if message is None:
         return None
     is_double = bool(listing.find_later_doubles(tx, [message_id]))
@@ -196,14 +214,14 @@ def show_link(
 # --- threads
 
 
-def show_threads(tx: Tx, found: Sequence[Thread]) -> list[shapes.Thread]:
+def show_threads(tx: Tx, found: Sequence[Thread], read: ReadBytes | None = None) -> list[shapes.Thread]:
     thread_ids = [thread.id for thread in found]
     newest = listing.newest_of_threads(tx, found, LOOKED_AT)
     facts, given = listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
     return [
         show_thread(
             thread,
-            show_by_ids(tx, newest[thread.id]),
+            show_by_ids(tx, newest[thread.id], read),
             facts.get(thread.id, ThreadFacts()),
             given.get(thread.id, ()),
         )

@@ -47,7 +47,7 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
     span = replace(paging.span_of(query), limit=most + 1)
     found = listing.list_threads(tx, place, given_of(asked), wanted_trash(query, asked), is_read, span)
     show = partial(showing.show_threads, tx)
-    kept, behind = look_through(found, most, show, keeps, query.limit, place_of)
+    kept, behind = look_through(found, most, show, keeps, query.limit, place_of, showing.THREADS_AT_ONCE)
     return paging.page("threads", kept, query.limit, behind)
 
 
@@ -77,9 +77,11 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfT
     thread = threads.get(tx, caller.reach, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
     places, behind = paging.cut(listing.list_of_thread(tx, thread, span), query.limit, lambda place: place)
-    found = showing.show_by_ids(tx, [place.id for place in reversed(places)], is_whole=True)
+    found = showing.show_whole(tx, [place.id for place in places])
+    if len(found) < len(places):
+        behind = places[len(found) - 1]
     (shown,) = showing.show_threads(tx, [thread])
-    page: dict[str, Any] = paging.page("messages", found, query.limit, behind)
+    page: dict[str, Any] = paging.page("messages", found[::-1], query.limit, behind)
     return {**shapes.to_builtins(shown), **page}
 
 

@@ -148,7 +148,9 @@ def one_address(given: Addresses | None) -> str | None:
 
 def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
     found = drafts.list_span(tx, place, paging.span_of(query))
-    some, behind = paging.cut(found, query.limit, paging.place_of)
+    some, behind = paging.cut(found.items, query.limit, paging.place_of)
+    if found.is_cut and behind is None:
+        behind = paging.place_of(some[-1])
     asked = {labels.fold(label) for label in query.labels}
     kept = [draft for draft in some if asked <= set(labels_of(draft))]
     return paging.page("drafts", show(tx, kept, is_item=True), query.limit, behind)

@@ -86,7 +86,7 @@ async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
 async def list_drafts(call: Call, inbox_id: str, query: PageQuery) -> DraftPage:
     """List the drafts of an inbox, newest first"""
     found, total = await call.resources.db.read(verbs.list_drafts, call.caller, inbox_id, query)
-    return DraftPage([show(each) for each in found], total)
+    return DraftPage([show(each) for each in found.items], total, found.is_cut or UNSET)
 
 
 async def get_draft(call: Call, draft_id: str) -> ShownDraft:

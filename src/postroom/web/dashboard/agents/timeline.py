@@ -11,9 +11,12 @@ from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.events import tool_calls
 from postroom.events.tool_calls import DONE
+from postroom.fields import Span
 from postroom.mailbox import drafts, holds, inboxes, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
+from postroom.mailbox.search import listing
+from postroom.mailbox.search.listing import Wanted
 from postroom.operations.audit_log import AuditEntry
 from postroom.queue import sends_of_keys
 from postroom.web.call import Tx
@@ -59,7 +62,7 @@ def read(tx: Tx, context: PageContext, key: Key) -> list[Step]:
 
 def sends(tx: Tx, key: Key) -> Iterator[Step]:
     """Includes decisions about held ones."""
-    found = messages.list_by_ids(tx, sends_of_keys.list_last(tx, key, EACH))
+    found = messages.list_outlines(tx, sends_of_keys.list_last(tx, key, EACH))
     held = holds.list_of_messages(tx, [message.id for message in found])
     for message in found:
         written = msgspec.json.decode(message.document, type=MailOutline)
@@ -77,8 +80,8 @@ def decision(hold: Hold, at: int, title: str, path: str) -> Step:
 
 
 def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
-    found, _ = messages.list_of_inbox(tx, inbox_id, INBOUND, EACH, 0)
-    for message in messages.list_by_ids(tx, [each.id for each in found.messages]):
+    found = listing.list_messages(tx, inbox_id, Wanted(direction=INBOUND), Span(limit=EACH))
+    for message in messages.list_outlines(tx, [place.id for place in found]):
         came = msgspec.json.decode(message.document, type=MailOutline)
         title = f"from {name_of(came.from_addr)}: {came.title}"
         yield Step(from_iso(came.created_at), "received", title, f"/app/messages/{message.id}")
@@ -99,7 +102,7 @@ def called(tx: Tx, key: Key) -> Iterator[Step]:
 
 def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
     found, _ = drafts.list_of_inbox(tx, inbox_id, EACH, 0)
-    for draft in found:
+    for draft in found.items:
         if draft.actor.id == key_id:
             title = msgspec.json.decode(draft.fields, type=DraftSubject).subject or "(no subject yet)"
             yield Step(draft.updated_at, "draft", title, f"/app/drafts/{draft.id}")

@@ -142,7 +142,7 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
         total -= sum(hold.message_id in leaving for hold in found)
         found = [hold for hold in found if hold.message_id not in leaving]
     written = {
-        each.id: each.document for each in messages.list_by_ids(tx, [hold.message_id for hold in found])
+        each.id: each.document for each in messages.list_outlines(tx, [hold.message_id for hold in found])
     }
     rows = [
         HeldRow(hold, msgspec.json.decode(written[hold.message_id], type=Outline))

@@ -19,6 +19,7 @@ from postroom.operations.messages import MessageChange
 from postroom.operations.writing import drafts
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
+from postroom.storage.pages import PAGE_BYTES
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard import undo
@@ -43,6 +44,8 @@ async def show_drafts(context: PageContext) -> Response:
     found, _ = await context.read(inboxes.list_within, context.call.reach, INBOXES_SHOWN, 0)
     shown: list[dict[str, Any]] = []
     for inbox in found:
+        if sum(len(each.get("body") or "") + len(each.get("bodyHtml") or "") for each in shown) > PAGE_BYTES:
+            break
         page = plain(await api.list_drafts(context.call, inbox.id, PageQuery(SHOWN, 0)))
         shown += [{**draft, "address": inbox.address} for draft in page["data"]]
     asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
@@ -59,7 +62,7 @@ def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
     found, _ = stored_holds.list_within(
         tx, context.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
-    return holds.show(tx, found, context.call.links())
+    return holds.show(tx, holds.those_that_fit(tx, found), context.call.links())
 
 
 cancel_scheduled = undo.delayed(

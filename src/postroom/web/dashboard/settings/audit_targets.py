@@ -102,7 +102,7 @@ def of_pod(tx: Tx, reach: Reach, target: str) -> AuditTarget:
 
 
 def of_message(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    written = documents.decode(messages.get(tx, reach, target).document)
+    written = documents.decode(messages.get_outline(tx, reach, target).document)
     return AuditTarget((written.subject or "(no subject)")[:WORDS], f"/app/messages/{target}", target)
 
 

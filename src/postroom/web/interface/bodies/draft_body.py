@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.fields import Timestamp
+from postroom.fields import Timestamp, Truncated
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import parse_moment
 from postroom.web.interface.bodies import send_body
@@ -108,6 +108,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
 class DraftPage(Struct, rename="camel", frozen=True):
     data: list[ShownDraft]
     total: int
+    truncated: Truncated | UnsetType = UNSET
 
 
 def read_fields(body: DraftBody) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
 from postroom.events.payload import Payload
-from postroom.operations.messages import Message, RawMessage, Truncated
+from postroom.fields import Truncated
+from postroom.operations.messages import Message, RawMessage
 from postroom.outward.orders import SendReceipt
 
 RawMessageOrNothing = Annotated[Response, Message]
