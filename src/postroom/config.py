@@ -62,6 +62,7 @@ class Config(Struct, frozen=True):
     tls_reports: bool | None  # domains get daily reports about TLS sessions with their servers
     trusted_sealers: tuple[str, ...]  # forwarders whose DMARC results count (ARC)
     block_lists: tuple[str, ...]  # DNS block lists to check this server against
+    oauth_registrations: int  # programs that may register themselves, an hour and network
     suspend_after: int  # an inbox is judged only with so many mails in 7 days
     suspend_bounce_percent: float  # if more of them bounced, the inbox is suspended; 0: never
     suspend_complaint_percent: float
@@ -196,6 +197,13 @@ SETTINGS = (
         "POSTROOM_TRUSTED_SEALERS", "trusted_sealers", "", read.domains, "Forwarders whose ARC seals count."
     ),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", read.domains, "DNS block lists that may be asked."),
+    Setting(
+        "POSTROOM_OAUTH_REGISTRATIONS",
+        "oauth_registrations",
+        "200",
+        read.number(1, 1_000_000),
+        "Programs that may register, an hour and network.",
+    ),
     Setting(
         "POSTROOM_SUSPEND_AFTER",
         "suspend_after",

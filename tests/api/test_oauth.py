@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from typer.testing import CliRunner, Result
 
+from postroom.accounts.people import oauth_clients
 from postroom.clock import DAY, HOUR, MINUTE, SECOND
 from postroom.storage.database import Tx
 from postroom.upkeep import expiry
@@ -429,13 +430,37 @@ async def test_a_program_that_nobody_let_in_is_forgotten_after_a_day_and_a_token
 
 
 @pytest.mark.sqlite_alone
-async def test_registrations_are_limited_by_address(server: Server) -> None:
-    for _ in range(20):
+async def test_registrations_that_nobody_allowed_are_limited_by_the_hour(server: Server) -> None:
+    async with person(server) as page:
+        client_id = await register(server)
+        await consent(page, asked(client_id))
+    server.clock.turn(1_000)
+    for _ in range(oauth_clients.AN_HOUR_AND_NETWORK):
         await register(server)
+    server.clock.turn(60_000)
     answer = await server.api.post("/oauth/register", json={"redirect_uris": [REDIRECT]})
     assert told(answer) == (429, "rate_limit_exceeded")
-    server.clock.turn(DAY)
+    assert answer.headers["retry-after"] == str(3600 - 60)
+    server.clock.turn(3_540_000 - 1_000)
+    assert (await server.api.post("/oauth/register", json={"redirect_uris": [REDIRECT]})).status_code == 429
+    server.clock.turn(1_000)
     await register(server)
+
+
+@pytest.mark.sqlite_alone
+async def test_what_is_wrong_with_a_request_is_told_to_the_program_also_when_it_is_allowed(
+    server: Server,
+) -> None:
+    client_id = await register(server)
+    async with person(server) as page:
+        for wrong, error in (
+            ({"code_challenge": "short"}, "invalid_request"),
+            ({"code_challenge_method": "plain"}, "invalid_request"),
+            ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
+            ({"response_type": "token"}, "unsupported_response_type"),
+        ):
+            answer = answer_of(await consent(page, asked(client_id, **wrong)))
+            assert (answer["error"], answer["state"]) == (error, "xyz"), wrong
 
 
 @pytest.mark.sqlite_alone

@@ -137,3 +137,39 @@ async def test_webhooks_of_others_are_not_found(server: Server) -> None:
         ):
             assert told(answer) == (404, "not_found")
         assert (await other.get("/v1/webhooks")).json()["total"] == 0
+
+
+async def test_a_pod_key_manages_the_webhooks_of_its_pod_alone(server: Server) -> None:
+    pods = [(await server.api.post("/v1/pods", json={"name": name})).json()["id"] for name in ("p", "q")]
+    inside = {"mailboxName": "inside", "podId": pods[0]}
+    inbox = (await server.api.post("/v1/inboxes", json=inside)).json()["id"]
+    outside = await server.new_inbox("outside")
+    token = (await server.api.post(f"/v1/pods/{pods[0]}/api-keys", json={"name": "k"})).json()["token"]
+    url = "http://127.0.0.1:9/hook"
+    of_account = await add(server, url)
+    of_other = await add(server, url, podIds=[pods[1]], clientId="other")
+    async with server.client(token) as pod:
+        made = await pod.post("/v1/webhooks", json={"url": url})
+        assert (made.status_code, made.json()["podIds"]) == (201, [pods[0]]), made.text
+        some = await pod.post("/v1/webhooks", json={"url": url, "inboxIds": [inbox]})
+        assert (some.json()["inboxIds"], some.json()["podIds"]) == ([inbox], [])
+        for foreign in ({"inboxIds": [outside]}, {"podIds": [pods[1]]}):
+            assert (await pod.post("/v1/webhooks", json={"url": url, **foreign})).status_code == 400
+        page = (await pod.get("/v1/webhooks")).json()
+        own = {made.json()["id"], some.json()["id"]}
+        assert ({each["id"] for each in page["data"]}, page["total"]) == (own, 2)
+        path = f"/v1/webhooks/{made.json()['id']}"
+        changed = await pod.patch(path, json={"podIds": [], "eventTypes": ["message.sent"]})
+        assert (changed.json()["podIds"], changed.json()["eventTypes"]) == ([pods[0]], ["message.sent"])
+        for other in (of_account["id"], of_other["id"]):
+            assert (await pod.get(f"/v1/webhooks/{other}")).status_code == 404
+            assert (await pod.patch(f"/v1/webhooks/{other}", json={"enabled": False})).status_code == 404
+            assert (await pod.delete(f"/v1/webhooks/{other}")).status_code == 404
+            assert (await pod.post(f"/v1/webhooks/{other}/rotate-secret")).status_code == 404
+            assert (await pod.post(f"/v1/webhooks/{other}/test")).status_code == 404
+        taken = await pod.post(
+            f"/v0/pods/{pods[0]}/webhooks", json={"url": url, "event_types": [], "client_id": "other"}
+        )
+        assert "secret" not in taken.json(), taken.text
+        assert (await pod.post(f"{path}/rotate-secret")).status_code == 200
+        assert (await pod.delete(path)).status_code == 204

@@ -325,3 +325,44 @@ async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox
             oauth_programs.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)
 
     await db.write(run)
+
+
+async def test_a_grant_ends_with_the_key_of_its_maker(db: Database, inbox: Inbox) -> None:
+    def run(tx: Tx) -> None:
+        account = Reach(inbox.account_id)
+        for end in ("revoked", "expired"):
+            maker = make_caller(tx, account)
+            key = keys.get(tx, account.account_id, maker.key_id)
+            keys.put(tx, replace(key, expires_at=START + DAY // 48))
+            client_id, code = give_code(tx, caller_of_key(tx, key.id), account, "read")
+            tokens = exchange(tx, code, client_id)
+            assert tokens is not None
+            granted = keys.find_caller(tx, tokens.access, START, may_be_bound=True)
+            assert granted is not None
+            assert granted.expires_at == START + DAY // 48
+            later = START + 1
+            if end == "revoked":
+                tx.run("delete from keys where id = :id", id=key.id)
+            else:
+                later = START + DAY // 48
+            assert keys.find_caller(tx, tokens.access, later, may_be_bound=True) is None, end
+            assert grants.refresh(tx, tokens.refresh, client_id, None, later) is None, end
+            assert keys.find(tx, account.account_id, granted.key_id) is None, end
+
+    await db.write(run)
+
+
+def test_an_ipv6_network_counts_as_one_address() -> None:
+    assert oauth_clients.network_of("2001:db8:1:2:3::4") == "2001:db8:1:2::/64"
+    assert oauth_clients.network_of("2001:db8:1:2:9::9") == "2001:db8:1:2::/64"
+    assert oauth_clients.network_of("198.51.100.7") == "198.51.100.7"
+    assert oauth_clients.network_of("unknown") == "unknown"
+
+
+def test_a_redirect_to_a_host_that_only_begins_like_loopback_is_none() -> None:
+    client = oauth_clients.OauthClient("prc_1", "x", ("http://[::1]/back", "http://127.0.0.1/back"), START)
+    assert client.takes("http://[::1]:8080/back")
+    assert client.takes("http://127.0.0.1:99/back")
+    for other in ("http://[::1].evil.com/back", "http://[::1]evil.com/back", "http://x@[::1]/back"):
+        assert not client.takes(other), other
+        assert not oauth_clients.is_allowed_redirect(other), other

@@ -26,6 +26,7 @@ KEYS_OF_AN_ACCOUNT = 100
 ALL_OF_THEM = 2**31
 # What a key represents: a program, a person, or a program that a person authorized.
 PROGRAM, USER, OAUTH = "key", "user", "oauth"
+NEVER = 2**62
 IS_LISTED = "kind <> 'user'"
 V0_RESOURCE = "/v0"  # where a key with permissions of the /v0 interface is valid, and nowhere else
 
@@ -183,7 +184,10 @@ def _bound_as(creator: Caller, key: Key) -> Key:
 OF_CALLER = (
     "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
-    " keys.resource, keys.words, accounts.name, accounts.plan, accounts.limits as account_limits"
+    " keys.resource, keys.words, accounts.name, accounts.plan, accounts.limits as account_limits,"
+    # A grant ends with the key of the person who allowed it; null if that was revoked.
+    f" case when keys.kind = '{OAUTH}' then (select coalesce(maker.expires_at, {NEVER}) from keys as maker"
+    f" where maker.id = keys.created_by) else {NEVER} end as maker_expires_at"
 )
 WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
 
@@ -236,8 +240,10 @@ def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
 
 
 def _to_caller(row: Row, now: int) -> Caller | None:
-    """None if it has expired."""
+    """None if it has expired, or the key that a grant comes from has ended."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
+        return None
+    if row["maker_expires_at"] is None or row["maker_expires_at"] <= now:
         return None
     who = row["id"], row["account_id"], row["name"], row["plan"]
     return Caller(

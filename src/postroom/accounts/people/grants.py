@@ -8,7 +8,7 @@ import secrets
 from msgspec import Struct
 
 from postroom.accounts import keys, permissions
-from postroom.accounts.keys import Key, hash_token
+from postroom.accounts.keys import Caller, Key, hash_token
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.errors import OauthError
@@ -97,7 +97,7 @@ def exchange(
         now,
         pod_id=row["pod_id"],
         asked=tokens.permissions,
-        expires_at=now + ACCESS_LIFETIME,
+        expires_at=_access_ends(maker, now),
         creator=maker,
         kind=keys.OAUTH,
         resource=row["resource"],
@@ -106,6 +106,12 @@ def exchange(
     tx.run(used, key_id=key.id, code_hash=hash_token(code))
     _keep_grant(tx, row, key, client_id, tokens, now)
     return tokens
+
+
+def _access_ends(maker: Caller, now: int) -> int:
+    """Never later than the key of the person who allowed it."""
+    ends = now + ACCESS_LIFETIME
+    return ends if maker.expires_at is None else min(ends, maker.expires_at)
 
 
 def _keep_grant(tx: Tx, row: Row, key: Key, client_id: str, tokens: Tokens, now: int) -> None:
@@ -137,7 +143,7 @@ def _require_fitting(
 
 
 def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) -> Tokens | None:
-    """None if the token was used before: its grant has then ended, which must be committed."""
+    """None if the token was used before, or its maker has ended: then so has the grant; commit that."""
     old = hash_token(token)
     row = tx.one("select * from oauth_grants where refresh_hash = :old", old=old)
     if row is None:
@@ -151,6 +157,10 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
         raise OauthError("This refresh token is unknown, revoked or expired.", oauth=INVALID_GRANT)
     if resource is not None and row["resource"] != resource:
         raise OauthError("The grant is for another resource.", oauth="invalid_target")
+    maker = keys.find_caller_by_id(tx, key.created_by or "", now)
+    if maker is None:
+        end(tx, key.id)
+        return None
     tokens = Tokens(keys.new_token(), new_refresh_token(), key.permissions)
     changed = tx.run(
         "update oauth_grants set refresh_hash = :new, expires_at = :expires_at where refresh_hash = :old",
@@ -162,7 +172,7 @@ def refresh(tx: Tx, token: str, client_id: str, resource: str | None, now: int) 
         end(tx, key.id)
         return None
     insert(tx, "oauth_used_tokens", token_hash=old, key_id=key.id, expires_at=row["expires_at"])
-    keys.renew(tx, key.id, tokens.access, now + ACCESS_LIFETIME)
+    keys.renew(tx, key.id, tokens.access, _access_ends(maker, now))
     return tokens
 
 

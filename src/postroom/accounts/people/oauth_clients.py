@@ -2,19 +2,21 @@
 
 import secrets
 from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from postroom.accounts import names
-from postroom.clock import DAY
+from postroom.clock import DAY, HOUR, SECOND
 from postroom.errors import RateLimitExceeded
-from postroom.storage.database import Row, Tx, count, insert, item_from_row
+from postroom.storage.database import Row, Tx, insert, item_from_row
 
 PREFIX = "prc_"
 UNUSED_LIFETIME = DAY
-A_DAY_AND_ADDRESS = 20
+WINDOW = HOUR
+AN_HOUR_AND_NETWORK = 200
 REDIRECTS_LIMIT = 10
 REDIRECT_CHARACTERS = 2000
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,10 +53,13 @@ def is_allowed_redirect(uri: str) -> bool:
 def _split(uri: str) -> SplitResult | None:
     try:
         parts = urlsplit(uri)
-        parts.port  # noqa: B018 (raises where it is none)
-        return parts
+        port = "" if parts.port is None else f":{parts.port}"
     except ValueError:
         return None
+    host = parts.hostname or ""
+    written = parts.netloc.rpartition("@")[2].lower()
+    # urlsplit takes `[::1].evil.com` for `::1`, which a browser does not.
+    return parts if written.removesuffix(":") == (f"[{host}]" if ":" in host else host) + port else None
 
 
 def _is_same_but_for_port(known: str, asked: str) -> bool:
@@ -65,11 +70,37 @@ def _is_same_but_for_port(known: str, asked: str) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
-def add(tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int) -> OauthClient:
-    lately = "from oauth_clients where address = :address and created_at > :since"
-    made = count(tx, f"select count(*) as number {lately}", address=address, since=now - DAY)
-    if made >= A_DAY_AND_ADDRESS:
-        raise RateLimitExceeded("Too many programs were registered from this address.", retry_after=3600)
+def network_of(address: str) -> str:
+    """An IPv6 client has a /64 to itself, so that counts as one address."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip) if ip.version == 4 else str(ip_network((ip, 64), strict=False))
+
+
+def require_room(tx: Tx, network: str, limit: int, now: int) -> None:
+    """Only registrations that nobody has allowed yet count."""
+    row = tx.one(
+        "select created_at from oauth_clients where address = :network and created_at > :since"
+        " and granted_at is null order by created_at desc limit 1 offset :offset",
+        network=network,
+        since=now - WINDOW,
+        offset=limit - 1,
+    )
+    if row is not None:
+        wait = row["created_at"] + WINDOW - now
+        raise RateLimitExceeded(
+            f"{limit} programs were registered from this network within an hour.",
+            retry_after=max(1, -(-wait // SECOND)),
+        )
+
+
+def add(
+    tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int, limit: int = AN_HOUR_AND_NETWORK
+) -> OauthClient:
+    network = network_of(address)
+    require_room(tx, network, limit, now)
     client = OauthClient(PREFIX + secrets.token_urlsafe(16), name, tuple(redirect_uris), now)
     insert(
         tx,
@@ -77,7 +108,7 @@ def add(tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int)
         id=client.id,
         name=name,
         redirect_uris=msgspec.json.encode(client.redirect_uris).decode(),
-        address=address,
+        address=network,
         created_at=now,
     )
     return client

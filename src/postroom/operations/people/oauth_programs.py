@@ -45,7 +45,7 @@ class Choice(Struct, frozen=True):
     reach: str = ""
 
 
-def register(tx: Tx, body: Any, address: str, now: int) -> OauthClient:
+def register(tx: Tx, body: Any, address: str, config: Config, now: int) -> OauthClient:
     """RFC 7591. Every program is a public client, whatever it asks for."""
     given: Any = body if isinstance(body, dict) else {}
     uris = given.get("redirect_uris")
@@ -55,7 +55,7 @@ def register(tx: Tx, body: Any, address: str, now: int) -> OauthClient:
             oauth="invalid_redirect_uri",
         )
     name = oauth_clients.clean_name(given.get("client_name"))
-    return oauth_clients.add(tx, name, uris, address, now)
+    return oauth_clients.add(tx, name, uris, address, now, config.oauth_registrations)
 
 
 def is_redirect_list(uris: list[Any]) -> bool:

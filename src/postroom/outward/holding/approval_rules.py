@@ -12,7 +12,7 @@ from postroom.accounts.rules.approval import Conditions
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
-from postroom.mailbox import correspondents, threads
+from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.storage.database import Tx, all_of
 
 # Reasons that a trusted recipient is exempt from. What prompted the agent to write still counts.
@@ -44,6 +44,7 @@ class Sending(Struct, frozen=True):
     has_links: bool
     has_files: bool
     now: int
+    forward_of: str | None = None
 
 
 def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
@@ -93,8 +94,18 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
     if word == approval.LINKS:
         return sending.has_links
     if word == approval.RISK:
-        return sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
+        is_risky = sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
+        return is_risky or _forwards_risk(tx, sending)
     return True
+
+
+def _forwards_risk(tx: Tx, sending: Sending) -> bool:
+    """Whether it passes on a received message that was not judged clean, or not judged yet."""
+    if sending.forward_of is None:
+        return False
+    found = messages.list_outlines(tx, [sending.forward_of])
+    passed_on = [documents.decode(message.document) for message in found]
+    return any(each.direction == messages.INBOUND and each.verdict != "clean" for each in passed_on)
 
 
 def _is_to_trusted(tx: Tx, sending: Sending) -> bool:

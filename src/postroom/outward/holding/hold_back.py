@@ -77,6 +77,7 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
         has_links=has_links(tx, submission, judgement),
         has_files=bool(submission.letter.files) or judgement.has_files,
         now=submission.now,
+        forward_of=submission.order.forward_of or submission.order.redirect_of,
     )
 
 

@@ -73,7 +73,8 @@ async def _answer(resources: Resources, request: Request, path: str) -> Response
     tokens = await resources.db.write(oauth_programs.give_tokens, form, resources.config, resources.now())
     if tokens is None:
         raise OauthError(
-            "This was already used, and its tokens are revoked: ask again.", oauth="invalid_grant"
+            "This was already used, or the person who allowed it may no longer do that. Ask again.",
+            oauth="invalid_grant",
         )
     return to_json(oauth_programs.show_tokens(tokens))
 
@@ -118,7 +119,7 @@ async def register(resources: Resources, request: Request) -> Response:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OauthError("The body must be JSON.", oauth="invalid_client_metadata") from None
     address, now = client_address(request), resources.now()
-    client = await resources.db.write(oauth_programs.register, body, address, now)
+    client = await resources.db.write(oauth_programs.register, body, address, resources.config, now)
     registered = {
         "client_id": client.id,
         "client_id_issued_at": now // SECOND,

@@ -1,6 +1,5 @@
 """Webhooks of /v0: those of the list, in its format and with the signature headers of Svix."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from msgspec import UNSET
@@ -10,7 +9,6 @@ from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
-from postroom.errors import NotFound
 from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook
 from postroom.fields import RowPlace
@@ -42,31 +40,13 @@ def show(tx: Tx, webhook: Webhook) -> shapes.Page:
     }
 
 
-def get_of(tx: Tx, place: Reach, webhook_id: str) -> Webhook:
-    webhook = webhook_list.get(tx, place.account_id, webhook_id)
-    if not belongs(tx, webhook, place):
-        raise NotFound("No such webhook.")
-    return webhook
-
-
-def belongs(tx: Tx, webhook: Webhook, place: Reach) -> bool:
-    """Whether it gets events of this inbox or pod only."""
-    if place.is_account:
-        return True
-    if place.inbox_id is not None:
-        return webhook.inbox_ids == (place.inbox_id,) and not webhook.pod_ids
-    inside = [inboxes.find(tx, inbox_id) for inbox_id in webhook.inbox_ids]
-    is_inside = all(inbox is not None and inbox.pod_id == place.pod_id for inbox in inside)
-    return is_inside and webhook.pod_ids == (() if inside else (place.pod_id,))
-
-
 def create_webhook(
     tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewWebhook, now: int
 ) -> shapes.Page:
     """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
     known = webhook_list.find_by_client_id(tx, caller.account_id, body.client_id) if body.client_id else None
-    if known is not None:
+    if known is not None and verbs.belongs(tx, known, place):
         return show(tx, known)
     events.require_known(body.event_types, "event_types")
     inbox_ids = names.inbox_ids_of(tx, place, body.inbox_ids or [], "inbox_ids")
@@ -75,19 +55,12 @@ def create_webhook(
         url=body.url,
         event_types=events.ours(body.event_types) or None,
         inbox_ids=inbox_ids,
-        pod_ids=pods_of(place, inbox_ids, body.pod_ids or []),
+        pod_ids=list(verbs.pods_of(place, inbox_ids, tuple(body.pod_ids or ()))),
         headers=body.headers or {},
         client_id=body.client_id,
     )
     made = verbs.create_webhook(tx, caller, new, now)
     return put_words(tx, caller, made.id, body.event_types)
-
-
-def pods_of(place: Reach, inbox_ids: Sequence[str], asked: list[str]) -> list[str]:
-    """A webhook of a pod gets events of some of its inboxes, or of all."""
-    if place.is_account:
-        return asked
-    return [] if inbox_ids or place.pod_id is None else [place.pod_id]
 
 
 def put_words(tx: Tx, caller: Caller, webhook_id: str, types: list[str]) -> shapes.Page:
@@ -100,7 +73,7 @@ def put_words(tx: Tx, caller: Caller, webhook_id: str, types: list[str]) -> shap
 
 def list_webhooks(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
     found = webhook_list.list_of_account(tx, place.account_id)
-    there = [webhook for webhook in found if belongs(tx, webhook, place)]
+    there = [webhook for webhook in found if verbs.belongs(tx, webhook, place)]
     return paging.page_of(
         "webhooks", paging.part_of(there, query, place_of), query, partial(show, tx), place_of
     )
@@ -111,14 +84,14 @@ def place_of(webhook: Webhook) -> RowPlace:
 
 
 def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
-    return show(tx, get_of(tx, place, webhook_id))
+    return show(tx, verbs.get_of(tx, place, webhook_id))
 
 
 def change_webhook(
     tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
     """An empty list of types changes nothing. Below an inbox or a pod, a webhook stays there."""
-    webhook = get_of(tx, place, webhook_id)
+    webhook = verbs.get_of(tx, place, webhook_id)
     types = body.event_types or []
     events.require_known(types, "event_types")
     inbox_ids = changed_inboxes(tx, place, webhook, body)
@@ -126,7 +99,7 @@ def change_webhook(
         url=UNSET if body.url is None else body.url,
         event_types=events.ours(types) or UNSET,
         inbox_ids=inbox_ids,
-        pod_ids=pods_of(place, inbox_ids, changed_pods(webhook, body)),
+        pod_ids=list(verbs.pods_of(place, inbox_ids, tuple(changed_pods(webhook, body)))),
         enabled=UNSET if body.enabled is None else body.enabled,
     )
     verbs.change_webhook(tx, caller, webhook.owner, given, now)
@@ -147,17 +120,17 @@ def changed_pods(webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str
 
 
 def delete_webhook(tx: Tx, caller: Caller, place: Reach, webhook_id: str, now: int) -> None:
-    verbs.delete_listed_webhook(tx, caller, get_of(tx, place, webhook_id).owner, now)
+    verbs.delete_listed_webhook(tx, caller, verbs.get_of(tx, place, webhook_id).owner, now)
 
 
 def get_headers(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
-    return {"header_names": sorted(get_of(tx, place, webhook_id).headers)}
+    return {"header_names": sorted(verbs.get_of(tx, place, webhook_id).headers)}
 
 
 def change_headers(
     tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.HeadersChange, now: int
 ) -> None:
-    webhook = get_of(tx, place, webhook_id)
+    webhook = verbs.get_of(tx, place, webhook_id)
     gone = {name.lower() for name in body.remove_headers or ()}
     kept = {name: value for name, value in webhook.headers.items() if name.lower() not in gone}
     given = verbs.ListedWebhookChange(headers={**kept, **(body.headers or {})})

@@ -1,9 +1,13 @@
 """Waiting for a message: the first that matches, or nothing at the timeout."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.events import event_log
@@ -13,9 +17,12 @@ from postroom.events.payload import Payload
 from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import message_search
+from postroom.storage.database import Database
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import WaitQuery
 from postroom.web.interface.shapes import answer_shapes
+
+T = TypeVar("T")
 
 PAGE = 100
 WHOLE_LOG = "0"
@@ -50,23 +57,41 @@ async def first_match(
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
+    read_aside = partial(read_long, call.resources.db)
+    # A hundred whole events may take long to read, so a log is passed over beside the loop.
+    read: Callable[..., Awaitable[Any]] = call.resources.db.read if query.after is None else read_aside
     with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
         while True:
-            page = await call.resources.db.read(event_log.list_after, wanted, position, PAGE)
-            for event in page.events:
-                if matches(event, query) and (
-                    asked is None
-                    or await call.resources.db.read_long(answers, SECONDS, asked, event.message_id)
-                ):
+            page: LookedThrough = await read(list_matching, wanted, position, query)
+            for event in page.matching:
+                if asked is None or await read_aside(answers, asked, event.message_id):
                     return event
-            position = page.last_position if page.events else position
+            position = page.position
             left = ends - loop.time()
             if page.has_more:
-                await asyncio.sleep(0)  # a long log without a match must not block others
                 continue
+            read = call.resources.db.read  # from here on there is little
             if left <= 0 or await call.is_over():
                 return None
             await ear.wait(min(left, 1.0))
+
+
+async def read_long(db: Database, fn: Callable[..., T], *given: Any) -> T:
+    return await db.read_long(fn, SECONDS, *given)
+
+
+class LookedThrough(Struct, frozen=True):
+    """A part of the log: what matches in it, and where the next part begins."""
+
+    matching: list[Event]
+    position: int
+    has_more: bool
+
+
+def list_matching(tx: Tx, wanted: EventChoice, position: int, query: WaitQuery) -> LookedThrough:
+    page = event_log.list_after(tx, wanted, position, PAGE)
+    found = [event for event in page.events if matches(event, query)]
+    return LookedThrough(found, page.last_position if page.events else position, page.has_more)
 
 
 def matches(event: Event, query: WaitQuery) -> bool:

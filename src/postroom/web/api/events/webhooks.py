@@ -9,7 +9,6 @@ from postroom import ids
 from postroom.clock import to_iso
 from postroom.config import allows_private_targets
 from postroom.errors import InvalidWebhookUrl, WebhookFailed
-from postroom.events import webhook_list
 from postroom.events import webhooks as stored
 from postroom.events.event_log import Event
 from postroom.events.notifications import EMAIL
@@ -18,6 +17,7 @@ from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.operations import webhooks
+from postroom.operations.delivery import webhook_list as listed
 from postroom.operations.inboxes import InboxChange, NewInbox
 from postroom.operations.people.notifications import NotificationsBody
 from postroom.operations.webhooks import Retried, RetryFailed, WebhookTest
@@ -66,7 +66,7 @@ async def test_inbox_webhook(call: Call, inbox_id: str) -> WebhookTest:
 
 async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
     """Post a signed test event to a webhook of the list now"""
-    return await post_test(call, await call.resources.db.read(webhook_list.get, call.account_id, webhook_id))
+    return await post_test(call, await call.resources.db.read(listed.get_of, call.reach, webhook_id))
 
 
 async def post_test(call: Call, webhook: stored.Webhook | None) -> WebhookTest:

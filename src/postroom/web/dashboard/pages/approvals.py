@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from postroom.accounts import keys
 from postroom.accounts.people import delayed_actions
+from postroom.accounts.reach import Reach
 from postroom.fields import Boundary, Offset
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.writing.content_view import ContentView, view
@@ -149,7 +150,13 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
         for hold in found
         if hold.message_id in written
     ]
-    return HeldList(rows, total, names_of_keys(tx, context, {query.key, *(hold.key_id for hold in found)}))
+    asked = keys.find(tx, context.call.account_id, query.key) if query.key else None
+    named = {hold.key_id for hold in found}
+    if asked is not None and context.call.reach.includes(
+        Reach(asked.account_id, asked.pod_id, asked.inbox_id)
+    ):
+        named.add(asked.id)  # any other name would be told across pods
+    return HeldList(rows, total, names_of_keys(tx, context, named))
 
 
 def names_of_keys(tx: Tx, context: PageContext, key_ids: set[str]) -> dict[str, str]:

@@ -78,7 +78,10 @@ async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
     await context.read(oauth_programs.require_client, asked)
     if body.decision != "allow":
         return back_to(asked, config, error="access_denied", error_description="The person refused.")
-    code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.reach), config)
+    try:
+        code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.reach), config)
+    except OauthError as error:
+        return back_to(asked, config, error=error.oauth, error_description=error.message)
     return back_to(asked, config, code=code)
 
 
