@@ -306,7 +306,7 @@ async def open_database(config: Config, now: int, may_create: bool = True) -> Da
 
     if may_create:
         make_folder(config.data_dir)
-        require_no_lost_database(config.data_dir)
+    require_no_lost_database(config.data_dir)
     return open_sqlite(config.data_dir / DATABASE_NAME, now, may_create)
 
 

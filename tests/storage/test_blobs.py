@@ -71,7 +71,9 @@ def test_blobs_whose_mail_is_deleted_while_they_are_moved_are_left_out(
 
 def test_files_and_folders_are_private(blobs: LocalBlobs, tmp_path: Path) -> None:
     blobs.put(b"secret")
-    assert (tmp_path / "blobs").stat().st_mode & 0o077 == 0
+    made = [tmp_path / "blobs", *(tmp_path / "blobs").rglob("*")]
+    assert len(made) > 2
+    assert {path.stat().st_mode & 0o077 for path in made} == {0}
 
 
 def test_check_writes_and_cleans_up(blobs: LocalBlobs, tmp_path: Path) -> None:

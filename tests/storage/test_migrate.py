@@ -71,12 +71,35 @@ async def test_a_database_from_before_the_first_release_is_refused_and_left_alon
     session.tx.run("create table schema_versions (number integer primary key, applied_at bigint not null)")
     session.tx.run("insert into schema_versions (number, applied_at) values (21, 0)")
     session.commit()
-    with pytest.raises(StorageError, match=r"made before Postroom 1\.0\.0 \(schema 21\).*postroom import"):
+    with pytest.raises(
+        StorageError,
+        match=r"schema 21, of an early build of Postroom 1\.0\.0.*build that made it.*postroom import",
+    ):
         await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
     session.begin()
     assert current_version(session.tx) == 21
     with pytest.raises(Exception, match="accounts"):
         session.tx.one("select * from accounts")
+    session.rollback()
+    session.close()
+
+
+async def test_a_database_whose_first_schema_was_another_is_refused_with_what_to_do(
+    database_url: str, tmp_path: Path
+) -> None:
+    """As builds between releases made it, before schema files were never changed."""
+    session = open_session(database_url, tmp_path)
+    migrate(session, START, up_to=FIRST)
+    session.begin()
+    session.tx.run("drop table deliveries")
+    session.tx.run("create table deliveries (id text primary key)")
+    session.commit()
+    with pytest.raises(
+        StorageError, match=r"schema 100\) is not as Postroom 1\.0\.0 made it.*accounts export"
+    ):
+        migrate(session, START)
+    session.begin()
+    assert current_version(session.tx) == FIRST
     session.rollback()
     session.close()
 

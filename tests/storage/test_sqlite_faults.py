@@ -1,6 +1,7 @@
 """SQLite on a disk that has no room, or that has damaged the file: nothing of it stays unsaid."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from postroom.upkeep.integrity import check_integrity
 from postroom.web.readiness import Readiness
 from tests.conftest import running_server, settings, signing_key
 from tests.doubles import START, FakeClock
+from tests.letters import letter
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ async def test_a_database_that_was_lost_beside_large_mails_is_no_new_server(
     if is_there:
         (tmp_path / "postroom.db").touch()
     config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
-    with pytest.raises(StorageError, match="mail of a server is beside it"):
+    with pytest.raises(StorageError, match="data of a server is beside it"):
         await open_database(config, START)
     assert LocalBlobs(tmp_path / "blobs").get(name) == b"a large mail"
 
@@ -97,10 +99,45 @@ async def test_a_journal_beside_a_lost_database_is_no_new_server_either(tmp_path
     segment.parent.mkdir(parents=True)
     segment.write_bytes(b"a mail that has its 250")
     config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
-    with pytest.raises(StorageError, match="mail of a server is beside it"):
+    with pytest.raises(StorageError, match="data of a server is beside it"):
         await open_database(config, START)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("trace", ["search.db", "outcomes/0000000000000001", "postroom.db-wal"])
+async def test_anything_that_only_a_server_leaves_tells_a_lost_database_from_a_new_one(
+    tmp_path: Path, is_there: bool, trace: str
+) -> None:
+    (tmp_path / trace).parent.mkdir(exist_ok=True)
+    (tmp_path / trace).write_bytes(b"of a server")
+    if is_there:
+        (tmp_path / "postroom.db").touch()
+    for may_create in (True, False):
+        with pytest.raises(StorageError, match="data of a server is beside it"):
+            await open_database(
+                configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)}), START, may_create=may_create
+            )
+    assert (tmp_path / trace).read_bytes() == b"of a server"
 
 
 async def test_an_empty_file_without_anything_beside_it_is_a_new_server(tmp_path: Path) -> None:
     (tmp_path / "postroom.db").touch()
     await (await open_database(configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)}), START)).close()
+
+
+async def test_every_file_that_a_server_makes_is_private(tmp_path: Path) -> None:
+    """Also with a umask that lets everybody read."""
+    folder = tmp_path / "of" / "a server"
+    before = os.umask(0o022)
+    try:
+        async with running_server(settings(folder, JOURNAL="on"), FakeClock()) as server:
+            await server.new_inbox("hello")
+            await server.deliver(letter("x" * 300_000), "hello")
+            await server.deliver(letter(), "hello")
+            made = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "of").rglob("*")}
+    finally:
+        os.umask(before)
+    assert any("blobs" in path.parts for path in made)
+    public = {str(path.relative_to(tmp_path)): oct(mode) for path, mode in made.items() if mode & 0o077}
+    assert {name for name in public if "/tls/" not in name} == set()  # the tests' own certificate
+    assert (tmp_path / "of").stat().st_mode & 0o777 == 0o700

@@ -75,6 +75,8 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     told: list[int] = []
     assert await export_account(server.resources, account, folder, told.append) == len(told) == 2
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o600}
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
     described = json.loads((folder / "account.json").read_text())
     assert [inbox["id"] for inbox in described["inboxes"]] == [one, two]
     place = folder / "one@postroom.localhost"

@@ -177,6 +177,27 @@ async def test_a_server_that_is_killed_on_its_way_into_postgresql_is_there_as_it
             assert len(found) == MAILS - 1
 
 
+async def test_a_move_that_is_killed_after_its_rows_goes_on_with_the_files_and_the_index(
+    tmp_path: Path, clock: FakeClock, target: str
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    async with running_server(settings(folder), clock) as server:
+        await fill(server)
+    path = folder / "postroom.db"
+    # As killed in its second phase: all rows are there, the index is not.
+    moved = await asyncio.to_thread(move_server.move_rows, path, target, clock.now(), lambda by: None)
+    assert len(rows_there(target)["search_documents"]) == 0
+    for _ in range(2):
+        done = await asyncio.to_thread(move, folder, target)
+        assert (done.returncode, done.stdout.startswith(f"{moved.rows} rows of")) == (0, True), done
+        assert len(rows_there(target)["search_documents"]) == MAILS
+    with closing(sqlite3.connect(path)) as connection:  # another state here: it is not what was moved
+        connection.execute("update inboxes set display_name = 'later'")
+        connection.commit()
+    assert "already has accounts" in await asyncio.to_thread(refusal, folder, target)
+
+
 async def until_total(server: Server, inbox_id: str, total: int) -> None:
     async with asyncio.timeout(120):
         while (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] != total:

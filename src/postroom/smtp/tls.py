@@ -42,4 +42,5 @@ def make_certificate(certificate: Path, key: Path, hostname: str) -> None:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
     )
+    certificate.touch(mode=0o600)
     certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))

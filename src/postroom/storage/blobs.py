@@ -171,7 +171,7 @@ class LocalBlobs(BlobsByHash):
     def _write_durably(self, path: Path, content: bytes) -> None:
         part = path.with_name(f"{path.name}{UNFINISHED}")
         try:
-            with open(part, "xb") as file:
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

@@ -69,8 +69,8 @@ def make_folder(folder: Path) -> None:
     try:
         if not folder.is_dir():
             new = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for each in new:
+            for each in reversed(new):
+                each.mkdir(mode=0o700, exist_ok=True)
                 sync_folder(each.parent)
     except OSError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be created: {error.strerror}.") from error
@@ -87,18 +87,22 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def require_no_lost_database(folder: Path) -> None:
-    """Raises if large mails or journals are there without the database that names them: it was lost.
+# What only a server that has run leaves beside its database.
+TRACES = ("blobs/??/*", "journal/*/*", "search.db", "outcomes/*", "outcomes.journal", f"{DATABASE_NAME}-wal")
 
-    A start with a new database would remove them as orphans.
+
+def require_no_lost_database(folder: Path) -> None:
+    """Raises if data of a server is there without its database: it was lost.
+
+    A start with a new database would make a new first account, and remove large mails as orphans.
     """
     database = folder / DATABASE_NAME
     if database.is_file() and database.stat().st_size:
         return
-    if any((folder / "blobs").glob("??/*")) or any((folder / "journal").glob("*/*")):
+    if any(path.stat().st_size for trace in TRACES for path in folder.glob(trace)):
         state = "is empty" if database.exists() else "is missing"
         raise StorageError(
-            f"POSTROOM_DATA_DIR: {database} {state}, and mail of a server is beside it. Put the"
+            f"POSTROOM_DATA_DIR: {database} {state}, and data of a server is beside it. Put the"
             " database back (postroom restore, into an empty folder), or start on another folder; nothing was"
             " changed."
         )

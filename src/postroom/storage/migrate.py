@@ -10,10 +10,15 @@ from importlib.resources.abc import Traversable
 
 from msgspec import Struct
 
+from postroom.errors import Unavailable
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.writing.write_jobs import WriteSession
 
-FIRST = 100  # lower numbers are of versions before 1.0.0, with other tables
+FIRST = 100  # lower numbers are of early builds of 1.0.0, with other tables
+EXPORT_FIRST = (
+    "Export its mail with the build that made it (postroom accounts export), start this version on an empty "
+    "database, and import the mail there (postroom import); nothing was changed."
+)
 
 
 class Migration(Struct, frozen=True):
@@ -60,8 +65,7 @@ def apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int 
     require_known(current, migrations[-1].number)
     for migration in migrations:
         if current < migration.number <= (up_to or migration.number):
-            for statement in migration.statements():
-                tx.run(statement)
+            _apply(tx, migration, current)
             tx.run(
                 "insert into schema_versions (number, applied_at) values (:number, :now)",
                 number=migration.number,
@@ -69,13 +73,29 @@ def apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int 
             )
 
 
+def _apply(tx: Tx, migration: Migration, current: int) -> None:
+    """A database of a build whose schema files were changed later says so instead of naming a column."""
+    try:
+        for statement in migration.statements():
+            tx.run(statement)
+    except (Unavailable, OSError):
+        raise
+    except Exception as error:
+        if not current:
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise StorageError(
+            f"This database (schema {current}) is not as Postroom 1.0.0 made it: {migration.name} cannot be "
+            f"applied ({reason}). It is of a build between releases. {EXPORT_FIRST}"
+        ) from error
+
+
 def require_known(current: int, latest: int) -> None:
     """`current` is 0 for a database without tables."""
     if 0 < current < FIRST:
         raise StorageError(
-            f"This database was made before Postroom 1.0.0 (schema {current}) and cannot be upgraded. Export "
-            "its mail with the version that made it (postroom accounts export), start this version on an "
-            "empty database, and import the mail there (postroom import); nothing was changed."
+            f"This database has schema {current}, of an early build of Postroom 1.0.0 (before 2026-11-16), and "
+            f"cannot be upgraded. {EXPORT_FIRST}"
         )
     if current > latest:
         raise StorageError(

@@ -18,6 +18,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.storage.data_folder import make_folder
 from postroom.storage.database import Tx
 from postroom.transfer.mbox import to_mbox
 
@@ -44,7 +45,10 @@ async def export_account(
 
 
 def _make_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True)
+    """Raises FileExistsError."""
+    if not folder.parent.is_dir():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700)
 
 
 def open_private(path: Path) -> BinaryIO:
@@ -134,7 +138,7 @@ def _sender(document: dict[str, Any]) -> str:
 def _put_files(place: Path, message_id: str, document: dict[str, Any], raw: bytes) -> None:
     """Each beside the JSON, which names the file instead of a link."""
     folder = place / "attachments" / message_id
-    folder.mkdir(mode=0o700, parents=True)
+    _make_folder(folder)
     parts = {part.filename: part.content for part in parse_mail(raw).attachments}
     for attachment in document["attachments"]:
         name = Path(attachment["filename"]).name

@@ -45,7 +45,7 @@ def fetch_mails(
     base_url: str, key: str, address: str, folder: Path, now: int, tell: Callable[[int], None]
 ) -> list[FiledMail]:
     """Saves them to a folder as they are, oldest first."""
-    folder.mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
     inbox = f"{base_url.rstrip('/')}/v0/inboxes/{quote(address, safe='')}/messages"
     headers = {"Authorization": f"Bearer {key}"}
     fetched: list[FiledMail] = []
