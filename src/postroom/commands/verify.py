@@ -43,13 +43,22 @@ def verify(
 async def _empty_index(resources: "Resources") -> None:
     from postroom.mailbox.search import index_upkeep
 
-    await resources.db.write_index(index_upkeep.clear)
+    if await resources.db.find_damage(
+        of_index=True
+    ):  # the running server notices that the file is another one
+        await resources.db.mend_index(is_asked=True)
+    else:
+        await resources.db.write_index(index_upkeep.clear)
 
 
 async def _verify(resources: "Resources", repairs: bool) -> "Verified":
+    from postroom.errors import Unavailable
     from postroom.upkeep.verification import verify
 
-    total = await verify.count_all(resources)
+    try:
+        total = await verify.count_all(resources)
+    except Unavailable:  # a damaged file cannot be counted, and is reported below
+        total = None
     with progress("rows and files", total) as tell:
         return await verify.verify(resources, repairs, tell)
 

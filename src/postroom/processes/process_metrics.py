@@ -91,7 +91,7 @@ PAUSES = Histogram(
 
 COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS, ANALYSIS_FAILURES)
 HISTOGRAMS = (BATCHES, WAITS, PAUSES)
-BLOB, DATABASE = "blob", "database"
+BLOB, DATABASE, INDEX = "blob", "database", "search index"
 DONE, AGAIN, FAILED = "done", "again", "failed"
 
 

@@ -148,8 +148,15 @@ class Database(IndexStore, Protocol):
         """
         ...
 
-    async def find_damage(self) -> str:
+    async def find_damage(self, of_index: bool = False) -> str:
         """Reads the whole file beside other work. Empty if sound, or for PostgreSQL, which checks itself."""
+        ...
+
+    async def mend_index(self, is_asked: bool = False) -> str:
+        """Replaces the file of the search index by an empty one if it is gone, damaged, or if asked.
+
+        Also opens a file that another process put there. Returns what was wrong; the index is then made anew.
+        """
         ...
 
     def ring(self, *bells: str) -> None: ...

@@ -94,8 +94,8 @@ def require_known(current: int, latest: int) -> None:
     """`current` is 0 for a database without tables."""
     if 0 < current < FIRST:
         raise StorageError(
-            f"This database has schema {current}, of an early build of Postroom 1.0.0 (before 2026-11-16), and "
-            f"cannot be upgraded. {EXPORT_FIRST}"
+            f"This database has schema {current}, of an early build of Postroom 1.0.0 (before 2026-11-16), "
+            f"and cannot be upgraded. {EXPORT_FIRST}"
         )
     if current > latest:
         raise StorageError(

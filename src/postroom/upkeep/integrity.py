@@ -26,3 +26,7 @@ async def check_integrity(resources: Resources) -> None:
         process_metrics.DAMAGED_READS.increment(process_metrics.DATABASE)
         log.get().error("the database is damaged", found=found)
     resources.damage.found = found
+    if of_index := await resources.db.find_damage(of_index=True):
+        process_metrics.DAMAGED_READS.increment(process_metrics.INDEX)
+        log.get().error("the search index is rebuilt", reason=of_index)
+        await resources.db.mend_index(is_asked=True)

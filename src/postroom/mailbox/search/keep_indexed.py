@@ -9,6 +9,7 @@ from postroom import log
 from postroom.mailbox.search import index_process, index_upkeep, indexing
 from postroom.mailbox.search.indexing import IndexStep
 from postroom.mailbox.search.pace import Pace
+from postroom.processes import process_metrics
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
@@ -44,6 +45,7 @@ class _Keeper:
 
     async def turn(self) -> None:
         try:
+            await self._mend()
             rest = await self._work()
             self._resources.loops.works("search")
         except Exception as error:
@@ -61,6 +63,14 @@ class _Keeper:
         rest = self._pace.rest(time.monotonic() - started)
         has_more = done is IndexStep.PART or (done and await self._db.read(indexing.has_full_batch))
         return rest if has_more else IDLE_SECONDS
+
+    async def _mend(self) -> bool:
+        """Whether the index has another file now."""
+        wrong = await self._db.mend_index()
+        if wrong:
+            process_metrics.DAMAGED_READS.increment(process_metrics.INDEX)
+            log.get().error("the search index is rebuilt", reason=wrong)
+        return bool(wrong)
 
     async def _tidy_at_times(self) -> None:
         if time.monotonic() - self._tidied_at > TIDY_SECONDS:
@@ -93,6 +103,10 @@ class _Keeper:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await child.process.wait()
+            if await self._mend():
+                child.kill()
+                await child.process.wait()
+                return
             await self._tidy_at_times()
             self._resources.loops.works("search")
             now_reached = await self._db.read(index_upkeep.progress_mark)

@@ -181,11 +181,28 @@ class SqliteSession:
         self._turns.end()
 
 
+class IndexSession(SqliteSession):
+    """Writes the search index, in the file that is there when a transaction begins."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, sqlite_index.connect)
+        self._index, self._identity = path, sqlite_index.identity(path)
+
+    def begin(self) -> None:
+        if sqlite_index.identity(self._index) not in (0, self._identity):
+            self._connection.close()
+            self._connection = sqlite_index.connect(self._index)
+            self.tx, self._identity = SqliteTx(self._connection), sqlite_index.identity(self._index)
+        super().begin()
+
+
 class LongReaders:
     """Threads for reads that may take a while, each on its own connection."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, suspicion: sqlite_index.SuspectedDamage) -> None:
         self._path = path
+        self._index = sqlite_index.path_beside(path)
+        self._suspicion = suspicion
         self._own = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._threads = pools.Pool("long-reader", LONG_READERS)
@@ -200,9 +217,10 @@ class LongReaders:
         try:
             connection.execute("begin")
             return function(SqliteTx(connection))
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_INTERRUPT:
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_INTERRUPT:
                 raise Overdue from error
+            self._suspicion.check(error)
             raise
         finally:
             connection.set_progress_handler(None, 0)
@@ -211,8 +229,14 @@ class LongReaders:
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        index = sqlite_index.identity(self._index)
+        if connection is not None and index not in (0, self._own.index):
+            self._connections.remove(connection)
+            connection.close()
+            connection = None
         if connection is None:
             connection = self._own.connection = sqlite_index.attach(connect(self._path), self._path)
+            self._own.index = index
             self._connections.append(connection)
         return connection
 
@@ -228,22 +252,25 @@ class SqliteDatabase:
         self._path = path
         self._reader = first
         self._index = sqlite_index.path_beside(path)
+        self._attached = sqlite_index.identity(self._index)
+        self._suspicion = sqlite_index.SuspectedDamage()
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
         turns = Turns()
         self._writes = WriteQueue(
             lambda: SqliteSession(path, connect_writer, turns), writers=1, ring=self.ring
         )
-        self._index_writes = WriteQueue(
-            lambda: SqliteSession(self._index, sqlite_index.connect), writers=1, ring=self.ring
-        )
-        self._long_readers = LongReaders(path)
+        self._index_writes = WriteQueue(lambda: IndexSession(self._index), writers=1, ring=self.ring)
+        self._long_readers = LongReaders(path, self._suspicion)
         self._checkpointer = Checkpointer(partial(connect, path), turns)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._reader.execute("begin")
         try:
             return fn(self._read_tx, *args, **kwargs)
+        except sqlite3.Error as error:
+            self._suspicion.check(error)
+            raise
         finally:
             self._reader.execute("rollback")
 
@@ -266,7 +293,11 @@ class SqliteDatabase:
         return result
 
     async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self._index_writes.run(lambda tx: fn(tx, *args, **kwargs))
+        try:
+            result: T = await self._index_writes.run(lambda tx: fn(tx, *args, **kwargs))
+        except sqlite3.Error as error:
+            self._suspicion.check(error)
+            raise
         return result
 
     async def sync_index(self) -> None:
@@ -278,8 +309,25 @@ class SqliteDatabase:
         result: T = await self._writes.run_together(fn, item, patience_seconds)
         return result
 
-    async def find_damage(self) -> str:
+    async def find_damage(self, of_index: bool = False) -> str:
+        if of_index:
+            return await pools.ONCE.run(sqlite_index.find_damage, self._index)
         return await pools.ONCE.run(find_damage, self._path)
+
+    async def mend_index(self, is_asked: bool = False) -> str:
+        wrong = "" if sqlite_index.identity(self._index) else "it is missing"
+        if not wrong and self._suspicion.error is not None:
+            check = partial(find_damage, self._path)
+            wrong = await pools.ONCE.run(self._suspicion.find_cause, self._index, check)
+        if wrong or is_asked:
+            await pools.ONCE.run(sqlite_index.replace, self._index)
+        if sqlite_index.identity(self._index) == self._attached:
+            return ""
+        self._attached = sqlite_index.identity(self._index)
+        old, self._reader = self._reader, sqlite_index.attach(connect(self._path), self._path)
+        self._read_tx = SqliteTx(self._reader)
+        old.close()
+        return wrong or "it was replaced"
 
     def ring(self, *bells: str) -> None:
         self._bells.ring(*bells)
@@ -298,7 +346,13 @@ class SqliteDatabase:
 def find_damage(path: Path) -> str:
     """One table at a time, so that the log can be emptied in between. Empty if all is sound."""
     with closing(connect(path)) as connection:
-        for (table,) in connection.execute(_TABLES).fetchall():
+        try:
+            tables = [table for (table,) in connection.execute(_TABLES).fetchall()]
+        except sqlite3.DatabaseError as error:
+            if not sqlite_index.is_damage(error):
+                raise
+            return str(error)
+        for table in tables:
             if (found := _damage_of(connection, table)) != "ok":
                 return f"{table}: {found}"[:DAMAGE_CHARACTERS]
     return ""

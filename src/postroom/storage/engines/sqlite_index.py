@@ -4,11 +4,13 @@ It is rarely synced. What a crash loses is made again, since it stores how far i
 """
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, suppress
 from importlib.resources import files
 from pathlib import Path
 
 from postroom import log
+from postroom.errors import Unavailable
 
 NAME = "search.db"
 SCHEMA = files("postroom.storage").joinpath("schema", "sqlite", "search_index.sql")
@@ -70,13 +72,84 @@ def prepare(path: Path) -> None:
             return
         log.get().info("the search index is of an earlier version and is rebuilt")
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & PRIMARY_CODE not in DAMAGED:
+        if not is_damage(error):
             raise
         log.get().error("the search index is damaged and is rebuilt", reason=str(error))
-    for each in (path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")):
-        with suppress(FileNotFoundError):
-            each.unlink()
-    _make(path)
+    replace(path)
+
+
+def replace(path: Path) -> None:
+    """Puts an empty index in place of the file, also while others use it.
+
+    A connection to the old file keeps it until it sees another `identity`. SQLite leaves the log of the new
+    file alone when such a connection closes: it notices that its own file has moved.
+    """
+    fresh = path.with_name(f"{NAME}.new")
+    fresh.unlink(missing_ok=True)
+    _make(fresh)
+    for end in ("-wal", "-shm"):
+        path.with_name(NAME + end).unlink(missing_ok=True)
+    fresh.replace(path)
+
+
+def identity(path: Path) -> int:
+    """Changes when the file is replaced; 0 if it is gone."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def is_damage(error: BaseException | None) -> bool:
+    return isinstance(error, sqlite3.DatabaseError) and _code(error) & PRIMARY_CODE in DAMAGED
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0) or 0)  # errors of the module itself have none
+
+
+def find_damage(path: Path) -> str:
+    """Return what is wrong with the file, or an empty string. Reads all of it."""
+    if not path.exists():
+        return "it is missing"
+    try:
+        with closing(connect(path)) as connection:
+            found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
+            connection.execute("select count(*) from search_state").fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error) and "no such table" not in str(error):
+            raise
+        found = str(error)
+    return "" if found == "ok" else found
+
+
+class SuspectedDamage:
+    """A read found damage, in the index or in the database itself: the message of SQLite does not say."""
+
+    def __init__(self) -> None:
+        self.error: sqlite3.Error | None = None
+        self._is_of_database = False
+
+    def check(self, error: sqlite3.Error) -> None:
+        """Raises Unavailable instead of an error that tells of damage."""
+        if is_damage(error) or "no such table: search" in str(error):
+            self.error = error
+            what = "Stored data cannot be read: a file is damaged. The log says which."
+            raise Unavailable(what, retry_after=5) from error
+
+    def find_cause(self, path: Path, of_database: Callable[[], str]) -> str:
+        """Return the damage if the index is to blame, else an empty string."""
+        error, self.error = self.error, None
+        if error is None:
+            return ""
+        if not is_damage(error) or _code(error) == sqlite3.SQLITE_CORRUPT_VTAB:
+            return str(error)
+        if self._is_of_database:  # known: the files are not read again for each error
+            return ""
+        if found := find_damage(path):
+            return found
+        self._is_of_database = bool(of_database())
+        return "" if self._is_of_database else str(error)
 
 
 def _make(path: Path) -> bool:

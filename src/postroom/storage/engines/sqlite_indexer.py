@@ -1,5 +1,6 @@
 """The connections of the indexing process: one reads the database, one writes the index."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -22,6 +23,9 @@ class SqliteIndexStore:
         self._reader.execute("begin")
         try:
             return fn(SqliteTx(self._reader), *args, **kwargs)
+        except sqlite3.Error as error:
+            sqlite_index.SuspectedDamage().check(error)
+            raise
         finally:
             self._reader.execute("rollback")
 
@@ -36,8 +40,10 @@ class SqliteIndexStore:
         try:
             result = fn(self._session.tx, *args, **kwargs)
             self._session.commit()
-        except BaseException:
+        except BaseException as error:
             self._session.rollback()
+            if isinstance(error, sqlite3.Error):
+                sqlite_index.SuspectedDamage().check(error)
             raise
         return result
 

@@ -46,6 +46,12 @@ async def verify(
     if damage := await resources.db.find_damage():
         return Verified(0, [Finding(DATABASE, "", damage)], [])
     looked_at, findings, repaired = 0, list[Finding](), list[Finding]()
+    if damage := await resources.db.find_damage(of_index=True):
+        findings.append(Finding(search_index.NAME, "", damage, is_derived=True))
+        if repairs:
+            await resources.db.mend_index(is_asked=True)
+            repaired += findings
+        parts = [part for part in parts if part not in search_index.PARTS]
     for part in parts:
         after: str | None = ""
         while after is not None:
