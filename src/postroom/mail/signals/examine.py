@@ -20,7 +20,7 @@ QUOTE_REACH = 80
 TAGGED_REACH = 160
 
 ROLE_MARKERS = (
-    "<user>", "</user>", "<assistant>", "</assistant>", "[admin]", "[/admin]", "## system",
+    "<user>", "</user>", "<assistant>", "</assistant>", "\n[admin]", "[/admin]", "## system",
     "system message:",
     "<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|eot_id|>",
     "<|start_header_id|>", "[inst]", "[/inst]", "<<sys>>", "<start_of_turn>", "### system",
@@ -28,7 +28,7 @@ ROLE_MARKERS = (
     "[system prompt]", "begin system prompt", "begin system message", "end of system prompt",
     "system override", "<tool_call>", "<function_calls>", "developer mode enabled", "you are now dan",
     "you are now in developer mode", "\nassistant: ", "\nsystem: ", "###(system", "### (system",
-    "[system note", "<admin", "</admin", "<instructions>", "<information>", "<important>",
+    "[system note", "<admin>", "<admin ", "</admin", "<instructions>", "<information>", "<important>",
     '"role": "system"', '"role":"system"', "</email>",
     "<tool_response>", "<tool_result", "[/system", "<|",
 )  # fmt: skip
@@ -188,10 +188,10 @@ def _of_invisible(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _instructions(rule: str, text: str) -> Iterator[tuple[str, str]]:
-    """The rule, if the text matches any of the wording rules."""
-    for _, excerpt in _said(Passage(text)):
+    """The rule and each of the wording rules that the text matches."""
+    for name, excerpt in _said(Passage(text)):
         yield rule, excerpt
-        return
+        yield name, excerpt
 
 
 def _encoded(text: Passage) -> Iterator[tuple[str, str]]:
@@ -205,6 +205,7 @@ def _of_html(page: HtmlPage, body_text: str, shown: set[str]) -> Iterator[tuple[
         for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
             if name not in shown and name != "quoted_instructions":
                 yield "hidden_instructions", excerpt
+                yield name, excerpt
         yield from _of_invisible(bounded(words, MAX_BESIDE_CHARS))
     if excerpt := markup.hidden_text(page):
         yield "hidden_text", excerpt

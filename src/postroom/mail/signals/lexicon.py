@@ -10,6 +10,12 @@ from postroom.mail.languages.folding import apart, folded
 from postroom.mail.languages.patterns import by_first_letter, late
 from postroom.mail.languages.read import Language, expand, languages
 
+OVERRIDE = "overrides_instructions"
+# Stems of so many letters are whole words: they begin too many words of other languages.
+MAX_WHOLE_LETTERS = 3
+# Models understand it with a typing error, too, and published attacks have one.
+MISSPELLED = "instruction"
+
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
 # "AI agent" before one of these is only mentioned.
 _TRADE = (
@@ -31,8 +37,9 @@ class Pair(Struct, frozen=True):
 
 # The elements of an instruction to a machine, whatever its words.
 PAIRS = (
-    Pair("overrides_instructions", "discard", "own rules", 70, may_be_denied=True),
+    Pair(OVERRIDE, "discard", "own rules", 70, may_be_denied=True),
     Pair("gives_orders", "from now", "you act", 60),
+    Pair("gives_orders", "reshape", "your answer", 70),
     Pair("hides_from_user", "quiet", "principal", 70),
     Pair("hides_from_user", "quiet", "your report", 50),
     Pair("claims_authority", "principal", "granted", 50),
@@ -66,6 +73,19 @@ class Wording(Struct, frozen=True):
     then: re.Pattern[str] | None = None  # what makes it an order, there or just after
 
 
+def _one_letter_off(word: str) -> str:
+    """Return a pattern for the word with a letter too many, too few or wrong, or two swapped."""
+    forms = []
+    for place in range(1, len(word)):
+        before, after = word[:place], word[place:]
+        forms += [
+            rf"{before}\w{after}",
+            rf"{before}\w?{after[1:]}",
+            before + after[1:2] + after[0] + after[2:],
+        ]
+    return "|".join(forms)
+
+
 class Script(Struct, frozen=True):
     """Languages of one script, for texts with a letter of it; Latin ones for every text."""
 
@@ -89,8 +109,18 @@ class _Words(Struct, frozen=True):
         return tuple(dict.fromkeys(folded(stem) for stem in written if stem))
 
     def group(self, field: str) -> re.Pattern[str]:
-        begins = r"(?<!\w)" if self.is_spaced else ""
-        return late(lambda: f"{begins}(?:{by_first_letter(self.stems(field))})")
+        if not self.is_spaced:
+            return late(lambda: by_first_letter(self.stems(field)))
+        return late(lambda: rf"(?<!\w)(?:{self._words_of(field)})")
+
+    def _words_of(self, field: str) -> str:
+        """Stems with any ending; short ones at most with an s: "sil" (Turkish) begins "silently" as well."""
+        stems = self.stems(field)
+        short = [stem for stem in stems if len(stem.split()[-1]) <= MAX_WHOLE_LETTERS and stem[-1].isalnum()]
+        long = [stem for stem in stems if stem not in short]
+        whole = rf"(?:{by_first_letter(short)})s?(?!\w)" if short else ""
+        misspelled = _one_letter_off(MISSPELLED) if MISSPELLED in stems else ""
+        return "|".join(filter(None, (whole, by_first_letter(long) if long else "", misspelled)))
 
     def near(self, first: str, second: str, reach: int, is_ordered: bool = False) -> Near:
         return Near(self.group(first), self.group(second), reach, is_ordered)
@@ -106,7 +136,13 @@ class _Words(Struct, frozen=True):
         before = self.denial()
         own = self.group("own words") if self.stems("own words") else None
         return Wording(
-            "overrides_instructions", anchors, self.is_spaced, near, unless=own, unless_before=before
+            OVERRIDE,
+            anchors,
+            self.is_spaced,
+            near,
+            unless=own,
+            unless_before=before,
+            then=self.told(),
         )
 
     def denial(self) -> re.Pattern[str]:
@@ -118,7 +154,9 @@ class _Words(Struct, frozen=True):
     def pair(self, pair: Pair) -> Wording:
         near = (self.near(pair.anchors, pair.beside, pair.reach),)
         denial = self.denial() if pair.may_be_denied else None
-        return Wording(pair.rule, self.stems(pair.anchors), self.is_spaced, near, unless_before=denial)
+        then = self.told() if pair.rule == OVERRIDE else None
+        anchors = self.stems(pair.anchors)
+        return Wording(pair.rule, anchors, self.is_spaced, near, unless_before=denial, then=then)
 
     def pairs(self) -> Iterator[Wording]:
         """Only those for which one of these languages has a list."""
@@ -133,7 +171,7 @@ class _Words(Struct, frozen=True):
                 self.near("discard", "guidance", 70),
             )
             anchors = self.stems("of the reader")
-            yield Wording("overrides_instructions", anchors, self.is_spaced, near)
+            yield Wording(OVERRIDE, anchors, self.is_spaced, near, then=self.told())
 
     def reader(self) -> Iterator[Wording]:
         """For machines that are said to read this very mail."""

@@ -67,7 +67,9 @@ class RaisedSignal(Struct, frozen=True):
 
 
 def verdict_of(signals: Iterable[RaisedSignal]) -> Verdict:
-    total = sum(signal.weight for signal in signals)
-    if total >= MALICIOUS_FROM:
+    """Return the verdict for the sum of the weights; a single signal is at most suspicious."""
+    weights = [signal.weight for signal in signals]
+    total = sum(weights)
+    if total >= MALICIOUS_FROM and len(weights) > 1:
         return "malicious"
     return "suspicious" if total >= SUSPICIOUS_FROM else "clean"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from postroom.mail.signals.lexicon import (
+    OVERRIDE,
     SCRIPTS,
     Near,
     Script,
@@ -61,7 +62,9 @@ def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: 
     for number in _chosen(sorted(places)):
         start, end = sentences[number]
         if _is_fulfilled(text, wording, start, end, places[number]):
-            yield Hit(wording.rule, start, end, places[number], _is_order(text, wording, start, end))
+            # "Ignore" is an order as well, and not counted twice.
+            after = places[number] + 1 if wording.rule == OVERRIDE else start
+            yield Hit(wording.rule, start, end, places[number], _is_order(text, wording, after, end))
 
 
 def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[str]]]:
