@@ -53,6 +53,36 @@ def test_a_mail_without_quotes_is_whole(body: str) -> None:
     assert reply_text(body) == body
 
 
+@samples(
+    "quoted",
+    [
+        "On Fri, May 6, 2011 at 6:03 PM, Roman of Hacker News\n<roman@there.example> wrote:\n\n> old",
+        "On Fri, May 6, 2011 at 6:03 PM, Roman\nof Hacker\nNews <roman@there.example> wrote:\n> old",
+        "Am Fr., 6. Mai 2011 um 18:03 Uhr schrieb Roman\n<roman@there.example>:\n\n> old",
+        "On Tue, Apr 11, 2017 at 10:07 PM Ann\n\n<\nmailto:Ann <ann@there.example>\n> wrote:\nold",
+        "From: ann@there.example\nDate: Wed, 16 May 2012 00:15:02 -0600\n\nold",
+        "Date: Wed, 16 May 2012 00:15:02 -0600\nTo: ann@there.example\n\nold",
+        "On 3 Nov 2025, Ann wrote:\n> a\n (http://there.example/c/YzOTYzMmE) >\n> b",
+        "On 3 Nov 2025, Ann wrote:\n> View (http://there.example/action\n_nonce=3dd518)\n> b",
+    ],
+)
+def test_wrapped_heads_and_broken_quotes_are_left_out(quoted: str) -> None:
+    assert reply_text(f"Yes, please.\n\n{quoted}") == "Yes, please."
+
+
+def test_dashes_before_a_head_on_the_line_of_the_reply_go_with_it() -> None:
+    assert reply_text("reply--- On Wed, Apr 4, 2012 at 3:59 PM, me@there.example wrote:\n> Hi") == "reply"
+
+
+def test_arrows_around_a_link_are_no_quote() -> None:
+    body = "Visit us\n>>> >>>  http://www.there.example <<<\nby clicking"
+    assert reply_text(body) == body
+
+
+def test_a_smile_between_quotes_stays() -> None:
+    assert reply_text("On 3 Nov 2025, Ann wrote:\n> a\n:)\n> b") == ":)"
+
+
 def test_a_mail_of_quotes_only_has_no_new_text() -> None:
     assert reply_text("> a\n> b\n") == ""
     assert reply_text("On 3 Nov 2025, Ann wrote:\n> a\n") == ""

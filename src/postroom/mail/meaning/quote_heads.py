@@ -11,6 +11,7 @@ MAX_BLOCK_LINES = 8
 DIRECTION_MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _DIRECTIONS = re.compile(f"[{DIRECTION_MARKS}]")
 _CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
+_FIELD_DATE = re.compile(r"\d{4} \d\d:\d\d:\d\d [+-]\d{4}")
 _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
 
 
@@ -20,7 +21,7 @@ def head_start(lines: list[str], end: int) -> int | None:
     if is_quoted(lines[end]) or not joined:
         return None
     if _is_quote_head(joined):
-        return end
+        return _wrapped_start(lines, end, joined)
     for start in range(end - 1, max(-1, end - MAX_HEAD_LINES), -1):
         folded = fold(lines[start])
         if not folded or is_quoted(lines[start]):
@@ -30,6 +31,22 @@ def head_start(lines: list[str], end: int) -> int | None:
         if (is_first or _begins_as_head(folded)) and _is_quote_head(joined):
             return start - _begins_above(lines, start, joined)
     return None
+
+
+def _wrapped_start(lines: list[str], end: int, joined: str) -> int:
+    """Where a head begins whose last line, `Ann <ann@example.com> wrote:`, could be a whole one."""
+    if _begins_as_head(joined):
+        return end
+    for start in range(end - 1, max(-1, end - MAX_HEAD_LINES), -1):
+        folded = fold(lines[start])
+        if not folded or is_quoted(lines[start]):
+            break
+        joined = f"{folded} {joined}"
+        if len(joined) > MAX_HEAD_CHARS:
+            break
+        if folded.startswith(reply_heads.HEAD_STARTS) and _CLOCK.search(joined):
+            return start
+    return end
 
 
 def _begins_above(lines: list[str], start: int, joined: str) -> bool:
@@ -88,6 +105,8 @@ def is_copied_head(lines: list[str], place: int) -> bool:
         return False
     block = [line[:MAX_HEAD_CHARS] for line in lines[place : place + MAX_BLOCK_LINES]]
     fields = {field for line in block if (field := _field_of(line))}
+    if _is_short_head(block):
+        return True
     if "from" not in fields or len(fields) < 3:
         return False
     has_address = any("@" in line for line in block)
@@ -95,6 +114,15 @@ def is_copied_head(lines: list[str], place: int) -> bool:
         return has_address or len(fields) >= 4
     # A travel itinerary has a From, a To and a Date too.
     return has_address or "subject" in fields or "sent" in fields
+
+
+def _is_short_head(block: list[str]) -> bool:
+    """`From:` or `To:` with an address, and a `Date:` to the second with its zone, as no person writes it."""
+    fields = [_field_of(line) for line in block[:2]]
+    if sorted(fields) not in (["date", "from"], ["date", "to"]):
+        return False
+    date, person = block[fields.index("date")], block[1 - fields.index("date")]
+    return "@" in person and _FIELD_DATE.search(date) is not None
 
 
 def _field_of(line: str) -> str:
@@ -118,7 +146,8 @@ def quote_follows(lines: list[str], place: int) -> bool:
 
 
 def is_quoted(line: str) -> bool:
-    return line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
+    begins = line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
+    return begins and not line.rstrip().endswith("<<")  # >>> an advertisement <<<
 
 
 def fold(line: str) -> str:

@@ -29,12 +29,20 @@ _SPACES = "".join(filter(str.isspace, map(chr, range(0x3001)))).replace("\n", ""
 _COLON_NEXT = "\0"
 
 
+# Not >>> an advertisement <<<.
+_QUOTED = r"(?:\|?>|\uff1e)(?![^\n]*<<[ \t]*\n)[^\n]*+"
+# A link that a program put in front of the mark of its line, or wrapped without a mark.
+_BROKEN_QUOTE = (
+    r"\n(?:[ \t]*+\(https?://[^\s)]*+\) >|[^\s()>=/]{0,200}+[=/][^\s()>]{0,200}+\))[ \t]*+(?=\n[ \t]*+>)"
+)
+
+
 def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
     """Matches quoted lines, and beginnings of lines that may end the reply, in lower case."""
     named = one_of((*words, *(f"{name}{_COLON_NEXT}" for name in fields)))
     return (
         rf"\n[{_SPACES}*{DIRECTION_MARKS}]*+(?:"
-        r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
+        rf"(?P<quoted>{_QUOTED}(?:\n[ \t\u00a0]*+{_QUOTED}|{_BROKEN_QUOTE})*+)|[_=—#~-]{{2}}|—|"
         + named.replace(_COLON_NEXT, r"[ \t\u00a0*]*+[:\uff1a]")
         + ")"
     )
@@ -47,8 +55,12 @@ _HEAD_ENDS = (":", "\uff1a", "---")
 _BEHIND_HEAD = f" \t\u00a0*{DIRECTION_MARKS}"
 _LAST_OF_HEAD = re.compile(rf"\n(?<=[{_BEHIND_HEAD}:\uff1a-]\n)")  # most lines end otherwise
 _HEAD_IN_LINE = re.compile(
-    r"(?<=\S)[ \t]+((?:On|Am|Le|El|Em|Il|Op|Den|Dne|W dniu|På|Pe) (?:[^\s\d]{1,12} ){0,3}\d[^\n]{0,380})\Z"
+    r"(?<=[^\s-])-*[ \t]+"
+    r"((?:On|Am|Le|El|Em|Il|Op|Den|Dne|W dniu|På|Pe) (?:[^\s\d]{1,12} ){0,3}\d[^\n]{0,380})\Z"
 )
+# A head whose address is a link of Polymail, on lines of its own.
+_LINKED_HEAD_SIGN = "\n<\nmailto:"
+_LINKED_HEAD = re.compile(r"\n{1,2}<\nmailto:([^\n]{1,300})\n> (?=wrote:)")
 _COLON = re.compile(r"[^\n:]{0,200}?:[ \t]*(?=[^\n])")
 _RULE = "-_=—#~*"
 
@@ -58,6 +70,8 @@ def reply_text(body_text: str, subject: str = "") -> str:
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _LINKED_HEAD_SIGN in text:
+        text = _LINKED_HEAD.sub(r" \1 ", text)
     text = _divided(text)
     span, lines, kept = _found(text, subject)
     return _joined(lines, kept) if span is None else text[span[0] : span[1]]
