@@ -1,6 +1,7 @@
 """Files inside files: zip, epub, mails, pieces of a document in another format. All share one budget."""
 
 import io
+import struct
 import warnings
 import zipfile
 
@@ -277,3 +278,59 @@ def test_any_flipped_bytes_end_in_a_text_or_a_reason(content: bytes, data: st.Da
     found = read(bytes(changed))
     assert found.method in (REASONS if found.text is None else METHODS)
     assert len(found.text or "") <= MAX_WHOLE_CHARS
+
+
+def attribute(number: int, value: bytes, level: int = 1) -> bytes:
+    return struct.pack("<BII", level, number, len(value)) + value + struct.pack("<H", sum(value) & 0xFFFF)
+
+
+def mapi(*properties: tuple[int, int, bytes]) -> bytes:
+    """Properties of variable size: type, number, value."""
+    raw = struct.pack("<I", len(properties))
+    for kind, number, value in properties:
+        raw += struct.pack("<HHII", kind, number, 1, len(value)) + value + bytes(-len(value) % 4)
+    return raw
+
+
+def winmail(*attributes: bytes) -> bytes:
+    return b"\x78\x9f\x3e\x22\x01\x00" + b"".join(attributes)
+
+
+def file_in_winmail(name: str, content: bytes) -> bytes:
+    return b"".join(
+        (
+            attribute(0x00069002, bytes(14), 2),
+            attribute(0x0006800F, content, 2),
+            attribute(0x00018010, b"SHORT~1.TXT\0", 2),
+            attribute(0x00069005, mapi((0x1F, 0x3707, f"{name}\0".encode("utf-16-le"))), 2),
+        )
+    )
+
+
+WINMAIL = winmail(
+    attribute(0x00069007, struct.pack("<II", 1252, 0)),
+    attribute(0x0002800C, b"Here is the price list. Gr\xfc\xdfe\0"),
+    file_in_winmail("Preisübersicht.csv", b"oak,400\r\n"),
+    file_in_winmail("picture.bin", bytes(range(256))),
+)
+
+
+def test_winmail_names_its_files_and_gives_their_text_and_its_own() -> None:
+    text = "Preisübersicht.csv\npicture.bin\n\nHere is the price list. Grüße\n\nPreisübersicht.csv:\noak\t400"
+    assert read(WINMAIL, "winmail.dat", "application/ms-tnef") == Extraction("archive", text)
+
+
+def test_a_message_inside_winmail_is_read_as_well() -> None:
+    inside = bytes(16) + winmail(attribute(0x0002800C, b"Inner words\0"))
+    outer = winmail(
+        attribute(0x00069003, mapi((0x1E, 0x1000, b"Outer words\0"))),
+        attribute(0x00069002, bytes(14), 2),
+        attribute(0x00069005, mapi((0x1E, 0x3707, b"Inner\0"), (0x0D, 0x3701, inside)), 2),
+    )
+    assert read(outer).text == "Inner\n\nOuter words\n\nInner:\n\nInner words"
+
+
+@given(place=st.integers(0, len(WINMAIL) - 1), byte=st.integers(0, 255))
+def test_damaged_winmail_gives_an_answer(place: int, byte: int) -> None:
+    for damaged in (WINMAIL[:place], WINMAIL[:place] + bytes([byte]) + WINMAIL[place + 1 :]):
+        assert read(damaged, "winmail.dat", "application/ms-tnef").method in (*METHODS, *REASONS)

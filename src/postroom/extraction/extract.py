@@ -38,6 +38,7 @@ TEXT_ENDINGS = names(
     "txt text md markdown rst log json jsonl ndjson xml yaml yml toml ini cfg conf ics vcf srt tex sql "
     "py js ts sh diff patch"
 )
+TNEF_MAGIC = b"\x78\x9f\x3e\x22"
 UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/x-unknown", "binary/octet-stream"})
 
 _PICTURE = re.compile(
@@ -146,6 +147,10 @@ class _Opener(Struct, frozen=True):
             return self._zip(content)
         if content.startswith(COMPOUND_MAGIC):
             return "office", self._compound(content)
+        if content.startswith(TNEF_MAGIC):
+            from postroom.extraction.formats.old_office.tnef import tnef_text
+
+            return "archive", tnef_text(content, self.read_inside)
         if _PICTURE.match(content):
             return "ocr", self._picture(content)
         if rtf.is_rtf(content):
