@@ -154,6 +154,10 @@ def test_times_are_read_as_they_are_written(
         ("(GMT+01.00) Amsterdam / Berlin / Rome", "", "08:00", "09:00"),
         ("(UTC+01:00) Brussels, Copenhagen, Madrid, Paris", "", "08:00", "09:00"),
         ("EST5EDT", "", "14:00", "15:00"),
+        ("Eastern", "", "14:00", "15:00"),
+        ("W. Europe", "", "08:00", "09:00"),
+        ("Western/Central Europe", "", "08:00", "09:00"),
+        ("Eastern", ZONE, "08:00", "09:00"),
         ("US/Eastern", "", "14:00", "15:00"),
         ("CET", "", "08:00", "09:00"),
         ("tzone://Microsoft/Utc", "", "10:00", "10:00"),
@@ -170,6 +174,37 @@ def test_local_times_become_utc_by_name_or_by_the_rules_that_came_along(
         found = read(f'DTSTART;TZID="{name}":{day}T100000', zone=zone.format(name=name))
         assert found.start_at == at(f"{day[:4]}-{day[4:6]}-{day[6:]}T{utc}Z")
         assert found.time_zone == name
+
+
+@samples("written", ['"Here\\, there"', "Here\\, there", '"Here, there"'])
+def test_an_escaped_comma_in_the_name_of_a_zone_is_a_comma(written: str) -> None:
+    found = read(f"DTSTART;TZID={written}:20260720T100000", zone=ZONE.format(name="Here\\, there"))
+    assert (found.start_at, found.time_zone) == (at("2026-07-20T08:00Z"), "Here, there")
+
+
+@samples(
+    "times",
+    [
+        "DTSTART;TZID=Europe/Berlin;VALUE=DATE:20261120",
+        "DTSTART;VALUE=DATE;TZID=Europe/Berlin:20261120T000000\nDTEND;VALUE=DATE;TZID=X:20261121T000000",
+        "DTSTART;TZID=Europe/Berlin:20261120T000000\nDTEND;TZID=Europe/Berlin:20261121T000000\n"
+        "X-MICROSOFT-CDO-ALLDAYEVENT:TRUE",
+    ],
+)
+def test_a_whole_day_has_no_zone_and_no_time(times: str) -> None:
+    found = read(times)
+    assert (found.start, found.end, found.all_day) == ("2026-11-20", "2026-11-21", True)
+    assert (found.start_at, found.time_zone) == (None, "")
+
+
+def test_an_event_marked_as_a_day_that_begins_at_ten_keeps_its_time() -> None:
+    found = read("DTSTART;TZID=Europe/Berlin:20261120T100000\nX-MICROSOFT-CDO-ALLDAYEVENT:TRUE")
+    assert (found.all_day, found.time_zone) == (False, "Europe/Berlin")
+
+
+def test_a_blank_behind_mailto_is_no_part_of_the_address() -> None:
+    found = read("DTSTART:20261120T100000Z\nORGANIZER;CN=Ann:mailto: ann@postroom.example")
+    assert found.organizer == "Ann <ann@postroom.example>"
 
 
 def test_rules_change_on_the_very_day_they_name() -> None:

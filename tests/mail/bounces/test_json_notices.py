@@ -1,5 +1,7 @@
 """Notices of mail services are read from their JSON, whatever else it holds."""
 
+import json
+import textwrap
 from typing import Any
 
 from hypothesis import given
@@ -143,3 +145,22 @@ def test_a_broken_notice_is_ordinary_mail(body: str) -> None:
     raw = f"From: a@there.example\r\nSubject: AWS Notification Message\r\n\r\n{body}\r\n"
     assert read_report(raw.encode()) is None
     assert read_report(raw.replace("AWS", "An").encode()) is None
+
+
+@samples("width", [20, 33, 60, 76])
+def test_a_notice_that_a_server_wrapped_inside_its_strings_is_read(width: int) -> None:
+    written = json.dumps(BOUNCES[0])
+    body = "\r\n".join(written[place : place + width] for place in range(0, len(written), width))
+    raw = f"From: a@there.example\r\nSubject: AWS Notification Message\r\n\r\n{body}\r\n\r\n--\r\nStop: x\r\n"
+    report = read_report(raw.encode())
+    assert report is not None
+    assert (report.kind, report.original_message_id) == ("bounce", MESSAGE_ID)
+    assert [(each.final_recipient, each.fault) for each in report.recipients] == [(NOBODY, Fault.RECIPIENT)]
+
+
+def test_a_notice_that_a_server_wrapped_at_blanks_keeps_its_words() -> None:
+    body = "\r\n".join(textwrap.wrap(json.dumps(BOUNCES[0]), 48, break_long_words=False))
+    raw = f"From: a@there.example\r\nSubject: AWS Notification Message\r\n\r\n{body}\r\n"
+    report = read_report(raw.encode())
+    assert report is not None
+    assert report.recipients[0].diagnostic == "550 5.1.1 no such user"

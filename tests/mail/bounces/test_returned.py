@@ -64,3 +64,18 @@ def test_any_bytes_to_the_return_path_give_a_last_word(raw: bytes) -> None:
     report = read_returned(raw)
     assert report.kind in {"bounce", "delay", "other", "complaint"}
     assert all(recipient.last_word for recipient in report.recipients)
+
+
+def test_an_address_that_helps_is_not_the_recipient() -> None:
+    help_text = (
+        "For further assistance, please send mail to postmaster@there.example.\r\n550 5.1.1 no such user"
+    )
+    [recipient] = read_returned(
+        mail("Undelivered", f"Your mail could not be delivered.\r\n{help_text}")
+    ).recipients
+    assert recipient.final_recipient == ""
+    named = f"{help_text}\r\nIt was for ann@there.example."
+    [recipient] = read_returned(
+        mail("Undelivered", f"Your mail could not be delivered.\r\n{named}")
+    ).recipients
+    assert recipient.final_recipient == "ann@there.example"

@@ -27,11 +27,19 @@ def is_json_notice(subject: str) -> bool:
 
 def read_mailed(notice: Notice) -> Report | None:
     """A notice in the text of a mail, with or without the footer of the service below it."""
-    text = notice.text.lstrip()
+    text = notice.text.lstrip()[:TEXT_LIMIT]
     if not text.startswith("{"):
         return None
+    # Some servers wrap lines inside of strings: after so many characters, or at a blank.
+    first, second = (*map(len, text.split("\n", 2)[:2]), 0)[:2]
+    breaks = ("", " ") if abs(first - second) < 2 else (" ", "")
+    read = map(_read_written, (text, *(text.replace("\n", each) for each in breaks)))
+    return next((report for report in read if report is not None), None)
+
+
+def _read_written(text: str) -> Report | None:
     try:
-        document, _ = json.JSONDecoder().raw_decode(text[:TEXT_LIMIT])
+        document, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return None
     return read_notice(document)

@@ -14,6 +14,8 @@ from postroom.mail.bounces.notice import Notice, from_line_in, has_returned_mail
 from postroom.mail.bounces.report import RECIPIENTS_LIMIT, RecipientReport, clean_address
 
 REASON_LINES = 12
+# Whom a report tells its reader to ask.
+HELPING = frozenset(("postmaster", "mailer-daemon", "abuse", "support", "helpdesk", "hostmaster", "noc"))
 
 Named = dict[str, str]
 
@@ -132,14 +134,18 @@ def _up_to_next(signs: ReportSigns, number: int, found: Collection[int]) -> Repo
 
 
 def _mentioned(signs: ReportSigns, own: set[str]) -> Named:
-    """The first address in any sentence."""
+    """The first address in any sentence, but for those of the people who help."""
     found = (match[0] for line in signs.lines for match in forms.ANY_ADDRESS.finditer(line))
-    address = next((each for each in found if each.lower() not in own), None)
+    address = next((each for each in found if each.lower() not in own and not _helps(each)), None)
     if address is None:
         return {}
     line = next(line for line in signs.lines if address in line)
     listed = _listed_behind(line, line.index(address) + len(address))
     return dict.fromkeys([address, *listed], signs.telling)
+
+
+def _helps(address: str) -> bool:
+    return address.partition("@")[0].lower() in HELPING
 
 
 def _listed_behind(line: str, end: int) -> list[str]:

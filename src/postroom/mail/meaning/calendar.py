@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroom.mail.charset import clean, clean_line
 from postroom.mail.meaning.content_lines import ContentLine, content_lines, unescaped
-from postroom.mail.meaning.time_zones import MAX_ONSETS, Observance, Rules, utc_offset
+from postroom.mail.meaning.time_zones import MAX_ONSETS, Observance, Rules, read_offset, utc_offset
 
 MAX_EVENTS = 200
 MAX_ATTENDEES = 1_000
@@ -21,6 +21,7 @@ MAX_OBSERVANCES = 200
 MAX_LINE_CHARS = 1_000
 MAX_DESCRIPTION_CHARS = 20_000
 APPOINTMENTS = frozenset({"VEVENT", "VTODO"})
+ALL_DAY = "X-MICROSOFT-CDO-ALLDAYEVENT"
 OBSERVANCES = frozenset({"STANDARD", "DAYLIGHT"})
 
 _MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z)?)?", re.ASCII)
@@ -34,7 +35,6 @@ _MEETING_LINK = re.compile(
     r"|meet\.jit\.si/|bluejeans\.com/|gotomeeting\.com/join/|gotomeet\.me/|chime\.aws/)[^\s<>\"]{1,900}"
 )
 JOIN_FIELDS = ("CONFERENCE", "X-GOOGLE-CONFERENCE", "X-MICROSOFT-SKYPETEAMSMEETINGURL", "X-ZOOM-JOIN-URL")
-_OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 
 
 class Attendee(Struct, rename="camel", frozen=True):
@@ -175,16 +175,16 @@ class _CalendarReader(Struct):
             _observe(self.observance, line)
         elif self.zone is not None:
             if line.name == "TZID":
-                self.zone = line.value.strip()[:200]
+                self.zone = unescaped(line.value[:400]).strip()[:200]
         elif line.name == "METHOD" and not file.method:
             file.method = _line(line.value).upper()
 
 
 def _observe(observance: Observance, line: ContentLine) -> None:
     if line.name == "TZOFFSETTO":
-        observance.offset = _offset(line.value)
+        observance.offset = read_offset(line.value)
     elif line.name == "TZOFFSETFROM":
-        observance.offset_before = _offset(line.value)
+        observance.offset_before = read_offset(line.value)
     elif line.name == "RRULE":
         pairs = (part.partition("=") for part in line.value[:MAX_LINE_CHARS].upper().split(";"))
         observance.rule = {name: value for name, _, value in pairs}
@@ -209,7 +209,14 @@ class _Moment(Struct, frozen=True):
             local = datetime(year, month, day, hour, minute, min(second, 59))  # noqa: DTZ001 (zone is apart)
         except ValueError:
             return None
-        return cls(local, match[4] is None, "UTC" if match[7] else zone.strip()[:200])
+        is_day = match[4] is None
+        # A day has no zone, though some programs name one (RFC 5545, 3.2.19).
+        return cls(local, is_day, "" if is_day else "UTC" if match[7] else zone.strip()[:200])
+
+    def as_day(self) -> "_Moment":
+        """The day, if the time is midnight: an all-day event that is written with times."""
+        is_midnight = self.local.time() == time.min
+        return _Moment(self.local, True, "") if is_midnight else self
 
     def after(self, duration: timedelta) -> "_Moment | None":
         try:
@@ -332,7 +339,15 @@ class _Event(Struct):
 
     def _moment(self, name: str) -> _Moment | None:
         line = self.values.get(name)
-        return _Moment.read(line.value, line.parameters.get("TZID", "")) if line else None
+        if line is None:
+            return None
+        # RFC 5545, 3.2.19: a parameter has no escapes, but some programs write one before a comma.
+        moment = _Moment.read(line.value, unescaped(line.parameters.get("TZID", "")[:400]))
+        is_day = line.parameters.get("VALUE", "").upper() == "DATE" or self._is_marked_as_day()
+        return moment.as_day() if moment and is_day else moment
+
+    def _is_marked_as_day(self) -> bool:
+        return ALL_DAY in self.values and self.values[ALL_DAY].value.strip().upper() == "TRUE"
 
     def _end(self, start: _Moment | None) -> _Moment | None:
         """RFC 5545, 3.6.1: the end as written, else from the duration, else the day itself."""
@@ -355,7 +370,7 @@ def _person(line: ContentLine) -> str:
 
 def _attendee(line: ContentLine) -> Attendee:
     address = _line(line.value)
-    address = address[7:] if address[:7].lower() == "mailto:" else address
+    address = address[7:].lstrip() if address[:7].lower() == "mailto:" else address
     name = _line(line.parameters.get("CN", ""))
     return Attendee(
         address,
@@ -372,14 +387,6 @@ def _duration(written: str) -> timedelta | None:
     weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
     length = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
     return -length if match[1] == "-" else length
-
-
-def _offset(written: str) -> timedelta | None:
-    match = _OFFSET.match(written.strip())
-    if match is None:
-        return None
-    offset = timedelta(hours=int(match[2]), minutes=int(match[3]), seconds=int(match[4] or 0))
-    return -offset if match[1] == "-" else offset
 
 
 def last_day(calendar: Calendar) -> str:

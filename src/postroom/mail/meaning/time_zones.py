@@ -14,6 +14,7 @@ MAX_ONSETS = 500
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _ZONE_NAME = re.compile(r"(?:.*/)?((?:[A-Za-z]{2,20}/)?[A-Za-z]{2,20}/[A-Za-z_+-]{2,30}\d{0,2}|UTC|GMT)")
 _SHOWN = re.compile(r"\((?:UTC|GMT)[^)]{0,12}\)\s*+(.{2,150})")
+_OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 _CITIES = re.compile(r"[,/;]")
 _CITY = re.compile(r"[A-Z][A-Za-z_.'-]{2,30}")
 CONTINENTS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic")
@@ -76,6 +77,15 @@ def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
     by_rules = _offset_by_rules(local, zone, rules)
     guessed = _guessed_zone(zone) if by_rules is None else None
     return guessed.utcoffset(local) if guessed is not None else by_rules
+
+
+def read_offset(written: str) -> timedelta | None:
+    """Return an offset as `TZOFFSETTO` writes it: `+0100`."""
+    match = _OFFSET.match(written.strip())
+    if match is None:
+        return None
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]), seconds=int(match[4] or 0))
+    return -offset if match[1] == "-" else offset
 
 
 def _offset_by_rules(local: datetime, zone: str, rules: Rules) -> timedelta | None:

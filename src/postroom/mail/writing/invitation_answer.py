@@ -155,4 +155,4 @@ def _again(line: ContentLine) -> str:
 
 def _mailto(line: ContentLine) -> str:
     value = _CONTROL.sub("", line.value[:MAX_VALUE_CHARS]).strip()
-    return value[7:] if value[:7].lower() == "mailto:" else value
+    return value[7:].lstrip() if value[:7].lower() == "mailto:" else value
