@@ -140,7 +140,11 @@ async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
         read = with_known_policy(resources, read)
     about = await find_subject(resources, read.report)
     has_imap = resources.config.imap is not None
-    envelope = Analysis().run("envelope", None, lambda: envelope_of(read.kept)) if has_imap else None
+    envelope = (
+        Analysis().run("envelope", None, lambda: envelope_of(read.kept, len(read.origin.trace)))
+        if has_imap
+        else None
+    )
     blob = await raw_mails.put_if_large(resources, read.kept.content)
     is_read_later = any(each.review is not None or each.report_domain for each in read.origin.destinations)
     if blob and not is_read_later:
@@ -157,9 +161,9 @@ def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:
     return replace(read, findings=None)
 
 
-def envelope_of(kept: raw_mails.Cut) -> bytes | None:
+def envelope_of(kept: raw_mails.Cut, trace_bytes: int) -> bytes | None:
     """The IMAP envelope; None: made from the whole mail when asked for."""
-    head = raw_mails.head_of(kept)
+    head = raw_mails.head_of(kept, trace_bytes)
     return None if head is None else written.envelope_of(head)
 
 

@@ -11,13 +11,14 @@ from msgspec import Struct
 from postroom.mail import charset
 
 MAX_FIELDS = 20_000
+MAX_HEADER_BYTES = 1024 * 1024
 MAX_VALUE_BYTES = 512 * 1024
 MAX_ID_LENGTH = 998
 MAX_PARAMETERS = 200
 
 # A line that starts with "--" is a MIME delimiter, never a field. Possessive, so that no line is read twice.
 _FIELD = re.compile(rb"(?!--)([!-9;-~]++)[ \t]*+:([^\n]*+\n?(?:[ \t][^\n]*+\n?)*+)")
-_BLANK = re.compile(rb"\r?\n|\r?\Z")
+_BLANK = re.compile(rb"\r?\n|\Z")
 _OTHER_LINE = re.compile(rb"(?!--)[^\n]*+\n")
 
 _ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,64})(?:\*[^?\s]{0,64})?\?([bBqQ])\?([^?]*+)\?=")
@@ -70,19 +71,25 @@ def split(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
     It ends at the first empty line. It also ends at a line that is no field, unless a field follows that
     line: the rest is text that somebody wrote without an empty line before it.
     """
-    raw, fields = with_line_feeds(raw), dict[str, list[bytes]]()
-    position = start
+    return split_lines(with_line_feeds(raw), start, max_fields)
+
+
+def split_lines(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
+    """`split`, of bytes whose lines end in LF."""
+    fields: dict[str, list[bytes]] = {}
+    position, limit = start, start + MAX_HEADER_BYTES
     for match in each_field(raw, start, max_fields):
         fields.setdefault(match[1].decode("ascii").lower(), []).append(match[2])
         position = match.end()
-    return Block(Headers(fields), _body_start(raw, position), _FIELD.match(raw, position) is None)
+    is_complete = _FIELD.match(raw, position, limit) is None and not position == limit < len(raw)
+    return Block(Headers(fields), _body_start(raw, position, limit), is_complete)
 
 
 def each_field(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Iterator[re.Match[bytes]]:
     """Yield the fields of the header at `start`: name and value are the groups of each match."""
-    position = start
+    position, limit = start, start + MAX_HEADER_BYTES
     for count in range(max_fields):
-        match = _FIELD.match(raw, position) or _field_after_noise(raw, position, count)
+        match = _FIELD.match(raw, position, limit) or _field_after_noise(raw, position, count, limit)
         if match is None:
             return
         yield match
@@ -90,20 +97,22 @@ def each_field(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Iterator
 
 
 def with_line_feeds(raw: bytes) -> bytes:
-    """Return `raw`; without a single LF, each CR becomes one, as old systems end their lines."""
-    return raw if b"\n" in raw else raw.replace(b"\r", b"\n")
+    """Return `raw`; without any LF at its beginning, each CR becomes one, as old systems end their lines."""
+    return raw if raw.find(b"\n", 0, MAX_HEADER_BYTES) != -1 else raw.replace(b"\r", b"\n")
 
 
-def _field_after_noise(raw: bytes, position: int, count: int) -> re.Match[bytes] | None:
+def _field_after_noise(raw: bytes, position: int, count: int, limit: int) -> re.Match[bytes] | None:
     """The field after one line that is none: an mbox "From " line in front, or a badly folded line."""
-    if _BLANK.match(raw, position) or (count == 0 and not raw.startswith((b"From ", b">From "), position)):
+    if _BLANK.match(raw, position, limit) or (
+        count == 0 and not raw.startswith((b"From ", b">From "), position)
+    ):
         return None
-    line = _OTHER_LINE.match(raw, position)
-    return _FIELD.match(raw, line.end()) if line else None
+    line = _OTHER_LINE.match(raw, position, limit)
+    return _FIELD.match(raw, line.end(), limit) if line else None
 
 
-def _body_start(raw: bytes, position: int) -> int:
-    blank = _BLANK.match(raw, position)
+def _body_start(raw: bytes, position: int, limit: int) -> int:
+    blank = _BLANK.match(raw, position, limit)
     return blank.end() if blank else position
 
 

@@ -5,7 +5,6 @@ is compressed if that makes it shorter; its length is then stored too.
 """
 
 import contextlib
-import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
+from postroom.mail import headers
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
@@ -31,7 +31,6 @@ LOOKED_FOR_BYTES = 64
 HEAD_BYTES = 32 * 1024
 USUAL_HEAD_BYTES = 8 * 1024
 WRITTEN_COLUMNS = "content, content_bytes"
-_EMPTY_LINE = re.compile(rb"^\r*+\n", re.MULTILINE)
 
 
 class RawMail(Struct, frozen=True):
@@ -130,24 +129,26 @@ def _heads(tx: Tx, message_ids: Sequence[str], most: int) -> dict[str, bytes]:
     is_asked, asked = one_of("message_id", message_ids)
     rows = tx.tuples(
         "select message_id, case when content_bytes is null then substr(content, 1, :most) else content end,"
-        f" content_bytes, text_at, html_at from raw_mails where content is not null and {is_asked}",
+        " content_bytes, text_at, html_at, trace_bytes from raw_mails"
+        f" where content is not null and {is_asked}",
         most=most,
         **asked,
     )
     found: dict[str, bytes] = {}
-    for message_id, content, content_bytes, text_at, html_at in rows:
-        head = head_of(Cut(plain(content, content_bytes), text_at, html_at), most)
+    for message_id, content, content_bytes, text_at, html_at, trace_bytes in rows:
+        head = head_of(Cut(plain(content, content_bytes), text_at, html_at), trace_bytes, most)
         if head is not None:
             found[message_id] = head
     return found
 
 
-def head_of(kept: Cut, most: int = HEAD_BYTES) -> bytes | None:
+def head_of(kept: Cut, trace_bytes: int, most: int = HEAD_BYTES) -> bytes | None:
     """The header with its final empty line; None if it is long, or a text was cut out of it."""
-    head = kept.content[:most]
-    end = head_end(head)
-    is_cut = any(at is not None and at < end for at in (kept.text_at, kept.html_at))
-    return None if is_cut or (end == most == len(head)) else head[:end]
+    beginning = kept.content[:most]
+    head = beginning[: head_end(beginning, trace_bytes)]
+    is_cut = any(at is not None and at < len(head) for at in (kept.text_at, kept.html_at))
+    is_long = len(beginning) == most and not head.endswith((b"\n\n", b"\n\r\n"))
+    return None if is_cut or is_long else head
 
 
 def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
@@ -161,17 +162,9 @@ def envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
     return {message_id: bytes(envelope) for message_id, envelope in rows}
 
 
-def head_end(content: bytes) -> int:
-    """The position after the first empty line, or the end."""
-    usual = content.find(b"\n\r\n")
-    before = len(content) if usual == -1 else usual + 1
-    if content[:1] in b"\r\n" or content.find(b"\n\r\r", 0, before) != -1:
-        found = _EMPTY_LINE.search(content)
-        return len(content) if found is None else found.end()
-    bare = content.find(b"\n\n", 0, before)
-    if bare != -1:
-        return bare + 2
-    return len(content) if usual == -1 else usual + 3
+def head_end(content: bytes, trace_bytes: int = 0) -> int:
+    """Where the body begins, for every reader. Our own trace does not change how the email is read."""
+    return headers.split(content, trace_bytes).body_start
 
 
 def keep_dkim_signature(tx: Tx, message_id: str, signature: bytes) -> None:

@@ -43,9 +43,8 @@ class StoredContent:
 
     async def _scan(self) -> BodyPart:
         if self._raw.content is not None:
-            return structure.scan([self._raw.content])
-        assert self._raw.blob is not None
-        return await pools.READING.run(_scan_blob, self._client.resources.blobs.stream, self._raw.blob)
+            return structure.scan([self._raw.content], self._raw.trace_bytes)
+        return await pools.READING.run(_scan_blob, self._client.resources.blobs.stream, self._raw)
 
     async def chunks(self, first: int, end: int) -> AsyncIterator[bytes]:
         if self._raw.content is not None:
@@ -80,5 +79,6 @@ async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]
     return draft, whole
 
 
-def _scan_blob(stream: Callable[[str], Iterator[bytes]], blob: str) -> BodyPart:
-    return structure.scan(stream(blob))
+def _scan_blob(stream: Callable[[str], Iterator[bytes]], raw: RawMail) -> BodyPart:
+    assert raw.blob is not None
+    return structure.scan(stream(raw.blob), raw.trace_bytes)
