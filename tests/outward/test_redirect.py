@@ -18,6 +18,7 @@ from postroom.mail.proof.arc import check_arc
 from postroom.mail.proof.canonical import split_mail
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.writing.content_hash import content_hash
+from postroom.mail.writing.content_view import view
 from postroom.net.dns import Resolver
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
@@ -188,3 +189,15 @@ def append(server: Server) -> None:
     with imaplib.IMAP4("127.0.0.1", server.imap_port or 0) as imap:
         imap.login("desk@postroom.localhost", server.token)
         assert imap.append("INBOX", "", "", WRITTEN)[0] == "OK"
+
+
+def test_a_cut_in_what_an_approver_is_shown_is_mentioned() -> None:
+    texts = b"".join(
+        b"--b\r\nContent-Type: text/plain\r\n\r\n%s\r\n" % (b"%d " % n * 60_000) for n in (1, 2, 3)
+    )
+    head = b"Resent-Message-ID: <1@x>\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n"
+    shown = view(head + texts + b"--b--\r\n", [])
+    first, second = (text for _, text in shown.other_texts)
+    assert (first, second[:6]) == ("1 " * 60_000, "2 2 2 ")
+    assert second.endswith("[40,000 more characters: see the source]")
+    assert shown.source.endswith("more bytes]")

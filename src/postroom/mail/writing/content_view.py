@@ -18,6 +18,7 @@ from postroom.mail.writing.kept_bytes import passed_on
 
 MOST_TARGETS = 200
 MOST_OF_AN_APPOINTMENT = 20_000
+MOST_OF_OTHER_TEXTS = 200_000
 WORDS = {"link": "", "picture": "loads ", "form": "sends a form to "}
 
 
@@ -105,13 +106,17 @@ def _targets(content: Content) -> list[LinkTarget]:
 
 
 def _other_texts(raw: bytes, content: Content) -> list[tuple[str, str]]:
-    """Alternatives that are neither the text nor the HTML, and texts in files."""
-    known = {tuple(content.body_text.split()), tuple(content.body_html.split())}
-    return [
-        (part.content_type, revealed(part.text[:MOST_OF_AN_APPOINTMENT]))
-        for part in passed_on.text_parts(raw)
-        if tuple(part.text.split()) not in known
-    ]
+    """Alternatives that are neither the text nor the HTML, and texts in files. A cut is mentioned."""
+    known = {" ".join(content.body_text.split()), " ".join(content.body_html.split())}
+    found, room = [], MOST_OF_OTHER_TEXTS
+    for part in passed_on.text_parts(raw):
+        if " ".join(part.text.split()) in known:
+            continue
+        left = len(part.text) - room
+        cut = f"\n[{left:,} more characters: see the source]" if left > 0 else ""
+        found.append((part.content_type, revealed(part.text[:room]) + cut))
+        room = max(0, -left)
+    return found
 
 
 def _fields(content: Content, written: Headers) -> list[tuple[str, str]]:
