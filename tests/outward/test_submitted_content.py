@@ -364,6 +364,21 @@ async def test_an_answer_to_an_invitation_stays_one(server: Server, peer: SmtpPe
     assert calendar.get_content().replace("\r\n", "\n").strip() == answer.replace("\r\n", "\n").strip()
 
 
+async def test_a_text_beside_html_is_shown_to_who_reads_the_html(server: Server, peer: SmtpPeer) -> None:
+    inbox_id = await server.new_inbox("agent")
+    loose = (part("text/plain", "Above & more"), HTML, part("text/plain", "Below"))
+    named = part("text/plain", "File", 'Content-Disposition: attachment; filename="a.txt"')
+    code, words = await submit(server, f"{HEAD}{parts('mixed', *loose, named)}".encode())
+    assert code == 250, words
+    message = await settled(server, (await newest(server, inbox_id))["id"])
+    wanted = "<pre>Above &amp; more</pre>\n<p>Hello</p>\n<pre>Below</pre>"
+    body = read(peer.mails[0].raw).get_body(("html",))
+    assert body is not None
+    assert body.get_content().replace("\r\n", "\n").strip() == wanted
+    assert message["bodyHtml"].strip() == wanted
+    assert message["bodyText"] == "Above & more\nBelow"
+
+
 SIGNED_PART = "Content-Type: text/plain\r\nX-Odd:  kept \r\n\r\nSigned words  \r\n"
 SIGNED = (
     f"{HEAD}Message-ID: <1@client>\r\nSender: ceo@bank.example\r\nX-Mailer: Client\r\n"

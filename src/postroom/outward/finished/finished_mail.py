@@ -3,7 +3,9 @@
 The client's bytes are kept only if the email is signed or encrypted, and nothing holds it.
 """
 
+import html
 import re
+from collections.abc import Iterator
 from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
@@ -13,16 +15,17 @@ from msgspec import Struct, structs
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mail import charset, headers
+from postroom.mail import charset, headers, mime
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list, validate
 from postroom.mail.headers import Block, Headers
 from postroom.mail.html import text
 from postroom.mail.meaning.calendar import read_calendar
+from postroom.mail.mime import Part
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mail.writing import compose
 from postroom.mail.writing.compose import CALENDAR_METHODS, SUBJECT_LIMIT, Draft, DraftAttachment
 from postroom.mail.writing.invitation import CalendarFile
-from postroom.mail.writing.kept_bytes import sealed
+from postroom.mail.writing.kept_bytes import passed_on, sealed
 from postroom.mailbox import threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
@@ -92,6 +95,8 @@ def prepare(
     require_readable(block, parsed)
     draft = to_draft(inbox, block.headers, parsed, now)
     seal = sealed.kind_of(block.headers)
+    if draft.html is not None and not seal:
+        draft = structs.replace(draft, html=with_loose_texts(mime.read(mail.raw, block).root, draft.html))
     body = mail.raw[block.body_start :]
     raw = sealed.write(draft, block.headers, body) if seal else compose.compose(draft)
     recipients = share_out(mail.recipients, parsed)
@@ -148,6 +153,35 @@ def to_draft(inbox: Inbox, fields: Headers, parsed: ParsedMail, now: int) -> Dra
     )
 
 
+def with_loose_texts(root: Part, written: str) -> str:
+    """The HTML, with texts beside it that are no alternative of it: who reads the HTML would miss them."""
+    before: list[str] = []
+    after: list[str] = []
+    has_html = False
+    for part in _loose_leaves(root):
+        has_html = has_html or part.content_type != "text/plain"
+        if part.content_type == "text/plain":
+            shown = f"<pre>{html.escape(passed_on.text_of(part), quote=False)}</pre>\n"
+            (after if has_html else before).append(shown)
+    return "".join((*before, written, *(("\n", *after) if after else ())))
+
+
+def _loose_leaves(part: Part) -> Iterator[Part]:
+    """Texts without a name that are shown one after the other; alternatives count as one of HTML."""
+    if part.content_type == "multipart/alternative":
+        yield structs.replace(part, content_type="text/html")
+    elif part.is_multipart:
+        for child in part.children:
+            yield from _loose_leaves(child)
+    elif part.content_type in ("text/plain", "text/html") and not _is_file(part):
+        yield part
+
+
+def _is_file(part: Part) -> bool:
+    disposition = part.headers.text("content-disposition").lower()
+    return disposition.startswith("attachment") or "filename" in disposition or "name" in part.parameters
+
+
 def _own_fields(fields: Headers) -> dict[str, str]:
     """The fields that any send may have, each once: a second one of a name would not be seen everywhere."""
     found: dict[str, str] = {}
@@ -166,12 +200,12 @@ def _date(written: str) -> str:
         return ""
 
 
-def _to_file(file: ParsedAttachment, html: str) -> DraftAttachment:
+def _to_file(file: ParsedAttachment, shown_in: str) -> DraftAttachment:
     """A picture keeps its Content-ID if the HTML shows it: then the id is hashed and shown with the HTML."""
     kind = f"{file.content_type}; charset={file.charset}" if file.charset else file.content_type
     name = file.content_id
     is_shown = file.content_type.startswith("image/") and compose.is_message_id(f"<{name}>")
-    is_shown = is_shown and (f"cid:{name}" in html or f"cid:{quote(name)}" in html)
+    is_shown = is_shown and (f"cid:{name}" in shown_in or f"cid:{quote(name)}" in shown_in)
     return DraftAttachment(file.filename, kind, file.content, name if is_shown else "")
 
 

@@ -32,7 +32,7 @@ def is_passed_on(fields: Headers) -> bool:
 def text_parts(raw: bytes) -> list[TextPart]:
     """Every text of an email, also alternatives of which a reader shows only the last."""
     root = mime.read(raw, headers.split(raw, 0)).root
-    return [TextPart(part.content_type, _text(part)) for part in _leaves(root) if _is_text(part)]
+    return [TextPart(part.content_type, text_of(part)) for part in _leaves(root) if _is_text(part)]
 
 
 def mentions_a_link(raw: bytes) -> bool:
@@ -88,7 +88,7 @@ def _content(part: Part) -> bytes:
     return transfer.decode(part.body, part.headers.text("content-transfer-encoding")).content
 
 
-def _text(part: Part) -> str:
+def text_of(part: Part) -> str:
     return charset.decode(_content(part), part.parameters.get("charset", charset.UNDECLARED))
 
 
