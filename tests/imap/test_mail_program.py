@@ -46,7 +46,7 @@ async def test_a_program_reads_an_inbox(server: Server) -> None:
             assert name in names
         assert ok(client.select("INBOX")) == [b"3"]
         flags, dates = ok(client.fetch("1:*", "(UID FLAGS INTERNALDATE RFC822.SIZE)"))[0:2]
-        assert b"UID 1 FLAGS ()" in flags
+        assert b"UID 1 FLAGS (\\Recent)" in flags
         assert b"UID 2" in dates
         parts = ok(client.uid("FETCH", "1", "(BODY.PEEK[] BODYSTRUCTURE ENVELOPE)"))
         assert parts[0][1] == raw
@@ -279,7 +279,7 @@ async def test_who_waits_hears_of_a_mail_and_of_a_flag(server: Server) -> None:
     assert await until(b"EXISTS") == b"* 4 EXISTS\r\n"
     thread = (await threads_of(server, inbox_id))[-1]
     await server.api.patch(f"/v1/threads/{thread['id']}", json={"is_read": True})
-    assert await until(b"FETCH") == b"* 1 FETCH (FLAGS (\\Seen))\r\n"
+    assert await until(b"FETCH") == b"* 1 FETCH (FLAGS (\\Recent \\Seen))\r\n"
     writer.write(b"DONE\r\nd LOGOUT\r\n")
     await until(b"c OK")
     await until(b"d OK")

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from postroom.imap.dialogue.requests import STAR, NumberSet
+from postroom.accounts.permissions import READING
+from postroom.extraction.pool import ExtractionPool
+from postroom.imap import listing
+from postroom.imap.dialogue.requests import STAR, FetchMails, MailSection, NumberSet, SelectFolder
+from postroom.imap.reading import fetching
+from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
 from postroom.mail.imap import structure, written
+from postroom.operations.folders import names
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
@@ -54,6 +60,19 @@ async def opened(server: Server, *mails: bytes) -> Lines:
         client.logout()
 
     await aside(fill)
+    return await opened_again(server)
+
+
+async def append_one(server: Server) -> None:
+    def work() -> None:
+        client = log_in(server, "agent")
+        ok(client.append("INBOX", None, None, letter("One more")))
+        client.logout()
+
+    await aside(work)
+
+
+async def opened_again(server: Server) -> Lines:
     lines = Lines(*await asyncio.open_connection("127.0.0.1", server.imap_port))
     await lines._reader.readline()
     await lines.ask(f"LOGIN agent@postroom.localhost {server.token}")
@@ -172,3 +191,61 @@ async def test_a_search_puts_its_numbers_in_order_once(server: Server) -> None:
     assert await client.ask("SEARCH 5,1:2 NOT UID 2,3") == ["* SEARCH 1 5"]
     assert await client.ask("SEARCH OR 6:* 1000") == ["* SEARCH 6"]
     await client.end()
+
+
+async def test_a_message_is_recent_to_the_first_session_that_sees_it(server: Server) -> None:
+    first = await opened(server, letter("One"), letter("Two"))
+    assert "* 2 RECENT" in await first.ask("EXAMINE INBOX")
+    assert await first.ask("FETCH 1 FLAGS") == ["* 1 FETCH (FLAGS (\\Recent))"]
+    await first.ask("UNSELECT")
+    assert await first.ask("STATUS INBOX (RECENT)") == ['* STATUS "INBOX" (RECENT 2)']
+    assert "* 2 RECENT" in await first.ask("SELECT INBOX")
+    assert await first.ask("STATUS INBOX (RECENT)") == ['* STATUS "INBOX" (RECENT 0)']
+    assert await first.ask("STORE 1 +FLAGS (\\Seen)") == ["* 1 FETCH (FLAGS (\\Recent \\Seen))"]
+    assert await first.ask("SEARCH RECENT") == ["* SEARCH 1 2"]
+    assert await first.ask("SEARCH NEW") == ["* SEARCH 2"]
+    assert await first.ask("SEARCH OLD") == ["* SEARCH"]
+    second = await opened_again(server)
+    assert "* 0 RECENT" in await second.ask("SELECT INBOX")
+    assert await second.ask("SEARCH OLD") == ["* SEARCH 1 2"]
+    await append_one(server)
+    assert await first.ask("NOOP") == ["* 3 EXISTS", "* 3 RECENT"]
+    assert await second.ask("NOOP") == ["* 3 EXISTS", "* 0 RECENT"]
+    assert await second.ask("FETCH 3 FLAGS") == ["* 3 FETCH (FLAGS ())"]
+    await first.end()
+    await second.end()
+
+
+class CountingOutput:
+    """Counts the bodies that are written before anything else gets its turn."""
+
+    def __init__(self) -> None:
+        self.at_once = self.most_at_once = self.bodies = 0
+
+    def write(self, data: bytes) -> None:
+        self.bodies += data.count(b"FETCH (")
+        self.at_once += data.count(b"FETCH (")
+        self.most_at_once = max(self.most_at_once, self.at_once)
+
+    async def drain(self) -> None:
+        """There is always room."""
+
+    async def take_turns(self) -> None:
+        while True:
+            self.at_once = 0
+            await asyncio.sleep(0)
+
+
+@pytest.mark.sqlite_alone
+async def test_a_fetch_of_many_bodies_gives_way_after_each(server: Server) -> None:
+    await (await opened(server, *(letter(f"Mail {number}") for number in range(20)))).end()
+    db, output = server.resources.db, CountingOutput()
+    name = "agent@postroom.localhost"
+    login = await db.read(names.log_in, name, server.token, READING, server.clock.now())
+    client = ImapState(server.resources, ExtractionPool(), output, login.caller, login.inbox)
+    await listing.select(client, SelectFolder("INBOX", is_read_only=True))
+    others = asyncio.create_task(output.take_turns())
+    whole = FetchMails(NumberSet(((1, STAR),)), False, (), (MailSection(is_peek=True),))
+    assert await fetching.fetch(client, whole) == b"OK Done."
+    others.cancel()
+    assert (output.bodies, output.most_at_once) == (20, 1)

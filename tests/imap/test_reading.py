@@ -91,6 +91,7 @@ async def test_envelope_and_structure_are_made_once_and_kept(server: Server) -> 
         answers = [*ok(client.fetch("1:2", "(UID FLAGS ENVELOPE)"))]
         answers += ok(client.fetch("1:2", "(BODYSTRUCTURE)"))
         found = [b"".join(each) if isinstance(each, tuple) else each for each in answers]
+        found = [each.replace(b"\\Recent", b"") for each in found]  # in the first session alone
         found += [ok(client.fetch(str(each), "(BODY.PEEK[HEADER])"))[0][1] for each in (1, 2)]
         found += [
             ok(client.fetch(str(each), "(BODY.PEEK[HEADER.FIELDS (Subject)]<0.9>)"))[0][1] for each in (1, 2)

@@ -22,6 +22,7 @@ from postroom.imap.state import ImapState
 from postroom.mail.extraction import Extraction
 from postroom.mailbox import labels, messages, threads
 from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders.flags import RECENT
 from postroom.mailbox.folders.places import INBOX
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
@@ -107,7 +108,7 @@ class Mirror:
             assert mail[0] in (None, int(uid[1])), "a number stands for the mail that it stood for"
             mail[0] = int(uid[1])
         if told := _TOLD_FLAGS.search(words):
-            mail[1] = frozenset(told[1].decode().split())
+            mail[1] = frozenset(told[1].decode().split()) - {RECENT}  # a mark of the session, not of the mail
 
     async def drain(self) -> None:
         """There is always room."""

@@ -1,12 +1,13 @@
 """LIST, STATUS, SELECT, and notifying a client of changes in its folder."""
 
+from postroom.accounts.permissions import WRITING
 from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
 from postroom.mail.imap import written
 from postroom.mailbox.folders import places, views
-from postroom.mailbox.folders.flags import SYSTEM
+from postroom.mailbox.folders.flags import RECENT, SYSTEM
 from postroom.mailbox.folders.views import FolderState
 from postroom.operations.folders import names
 from postroom.resources import Tx
@@ -78,7 +79,7 @@ async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[s
     state = await client.resources.db.read(views.state, inbox_id, folder, "SIZE" in items)
     values = {
         "MESSAGES": state.messages,
-        "RECENT": 0,
+        "RECENT": state.recent,
         "UIDNEXT": state.next_uid,
         "UIDVALIDITY": state.uid_validity,
         "UNSEEN": state.unseen,
@@ -104,12 +105,13 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
     state, view, first_unseen = await client.resources.db.read(_look, inbox_id, request.folder)
     view.is_read_only = request.is_read_only
     client.view = view
+    await _take_recent(client)
     client.wants_modseq = client.wants_modseq or request.wants_modseq
     flags = " ".join([*SYSTEM, *sorted(view.keywords)])
     permanent = "" if request.is_read_only else f"{flags} \\*"
     lines = [
         f"* {len(view.uids)} EXISTS",
-        "* 0 RECENT",
+        f"* {view.recent_count} RECENT",
         f"* FLAGS ({flags})",
         f"* OK [PERMANENTFLAGS ({permanent})] These are kept.",
         f"* OK [UIDVALIDITY {state.uid_validity}] UIDs never change.",
@@ -120,6 +122,18 @@ async def select(client: ImapState, request: SelectFolder) -> bytes:
         lines.append(f"* OK [UNSEEN {number}] The first that was not seen.")
     client.output.write("\r\n".join(lines).encode() + b"\r\n")
     return b"OK [READ-ONLY] Done." if request.is_read_only else b"OK [READ-WRITE] Done."
+
+
+async def _take_recent(client: ImapState) -> None:
+    """Notes what is recent to this session. One that changes nothing leaves it to others as well."""
+    view, (caller, inbox_id), db = client.selected, client.who, client.resources.db
+    first, behind = await db.read(views.recent_span, inbox_id, view.folder)
+    takes = not view.is_read_only and not caller.permissions.isdisjoint(WRITING)
+    if takes and first < behind:
+        first, behind = await db.write(views.take_recent, inbox_id, view.folder)
+    if not takes:
+        view.recent.clear()
+    view.add_recent(first, behind)
 
 
 async def tell_changes(
@@ -141,7 +155,8 @@ async def tell_changes(
     new = [uid for uid, _, _ in seen.changed if uid > view.last_uid]
     if new:
         view.add(new)
-        client.output.write(b"* %d EXISTS\r\n* 0 RECENT\r\n" % len(view.uids))
+        await _take_recent(client)
+        client.output.write(b"* %d EXISTS\r\n* %d RECENT\r\n" % (len(view.uids), view.recent_count))
     told = frozenset(new) | untold
     for uid, flags, modseq in seen.changed:
         if uid not in told:
@@ -171,7 +186,7 @@ def tell_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, 
     if number is None:
         return
     name_keywords(client, flags)
-    words = [b"FLAGS " + written.flag_list(flags)]
+    words = [b"FLAGS " + written.flag_list(flags | {RECENT} if client.selected.is_recent(uid) else flags)]
     if with_uid or client.wants_modseq:
         words.append(b"UID %d" % uid)
     if client.wants_modseq:

@@ -26,7 +26,23 @@ class FolderView:
         self.uids = array("I", uids)
         self.modseq = modseq
         self.keywords = set(keywords)  # those that the client was told of
+        self.recent: list[tuple[int, int]] = []  # ranges of UIDs, in order: both ends included
         self.must_compare = False  # some are gone that the client was not told of yet
+
+    def add_recent(self, first: int, behind: int) -> None:
+        if first >= behind:
+            return
+        if self.recent and self.recent[-1][1] + 1 == first:
+            first = self.recent.pop()[0]
+        self.recent.append((first, behind - 1))
+
+    def is_recent(self, uid: int) -> bool:
+        at = bisect_right(self.recent, (uid, STAR)) - 1
+        return at >= 0 and uid <= self.recent[at][1]
+
+    @property
+    def recent_count(self) -> int:
+        return sum(bisect_right(self.uids, high) - bisect_left(self.uids, low) for low, high in self.recent)
 
     def number_of(self, uid: int) -> int | None:
         at = bisect_left(self.uids, uid)

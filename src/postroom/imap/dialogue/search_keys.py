@@ -67,10 +67,13 @@ class _KeyReader:
 
     def _named(self, name: str, depth: int) -> SearchKey:
         cursor = self._cursor
-        if name in ("ALL", "OLD"):
+        if name == "ALL":
             return ALL
-        if name in ("NEW", "RECENT"):
-            return _not(ALL)  # no message is ever reported as recent
+        if name in ("NEW", "OLD", "RECENT"):
+            recent = SearchKey("RECENT")
+            unseen = _not(SearchKey("FLAG", value=FLAGS["SEEN"]))
+            both = SearchKey("AND", keys=(recent, unseen))
+            return {"NEW": both, "OLD": _not(recent), "RECENT": recent}[name]
         if name in FLAGS:
             return SearchKey("FLAG", value=FLAGS[name])
         if name.startswith("UN") and name[2:] in FLAGS:

@@ -17,7 +17,7 @@ from postroom.mail.imap import structure, written
 from postroom.mail.imap.structure import BodyPart
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import views
-from postroom.mailbox.folders.flags import SEEN
+from postroom.mailbox.folders.flags import RECENT, SEEN
 from postroom.mailbox.folders.places import DRAFTS
 from postroom.mailbox.folders.views import FolderMail
 from postroom.operations.folders import mails
@@ -70,6 +70,10 @@ async def _fetch_some(client: ImapState, request: FetchMails, uids: list[int]) -
         found = await describing.with_envelopes(client, found)
     if "BODYSTRUCTURE" in request.items:
         found = await describing.with_structures(client, found)
+    if (view := client.selected).recent:
+        found = [
+            replace(mail, flags=mail.flags | {RECENT}) if view.is_recent(mail.uid) else mail for mail in found
+        ]
     for flags in {mail.flags for mail in found} if "FLAGS" in request.items or newly_seen else ():
         listing.name_keywords(client, flags)
     told = [(mail, _words(request, mail, mail.uid in newly_seen)) for mail in found]

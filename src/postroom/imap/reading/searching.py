@@ -127,6 +127,8 @@ def _search(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey, blobs: Blobs
 
 def _with_ranges(view: FolderView, key: SearchKey) -> SearchKey:
     """Sets of numbers are put in order once, not for each mail."""
+    if key.name == "RECENT":
+        return structs.replace(key, ranges=tuple(view.recent))
     if key.which is not None:
         last = view.last_uid if key.name == "UID" else len(view.uids)
         return structs.replace(key, ranges=tuple(key.which.ranges(last)))
@@ -245,7 +247,7 @@ def _is_of_row(key: SearchKey, each: Candidate) -> bool:
     match key.name:
         case "FLAG":
             return key.value.lower() in {flag.lower() for flag in mail.flags}
-        case "NUMBERS" | "UID":
+        case "NUMBERS" | "RECENT" | "UID":
             number = each.number if key.name == "NUMBERS" else mail.uid
             at = bisect_right(key.ranges, (number, STAR)) - 1
             return at >= 0 and number <= key.ranges[at][1]

@@ -7,6 +7,7 @@ from postroom.mailbox.folders import places
 from postroom.storage.database import Row, Tx, one_of
 
 SEEN, DELETED, DRAFT = "\\Seen", "\\Deleted", "\\Draft"
+RECENT = "\\Recent"  # of the session that is the first to see a message; never stored with it
 SYSTEM = ("\\Answered", "\\Flagged", DRAFT, SEEN, DELETED)
 MOST_KEYWORDS = 50
 MAX_KEYWORD_LENGTH = 100

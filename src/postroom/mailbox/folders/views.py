@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from postroom.mailbox.folders import flags
+from postroom.mailbox.folders import flags, places
 from postroom.mailbox.folders.places import DRAFTS, FIXED, LABEL
 from postroom.storage.database import Tx, all_of, one_of
 
@@ -21,6 +21,8 @@ class FolderState(Struct, frozen=True):
     uid_validity: int
     modseq: int
     size_bytes: int = 0
+    recent: int = 0
+    recent_uid: int = 0
 
 
 class FolderChange(Struct, frozen=True):
@@ -65,16 +67,21 @@ def has(tx: Tx, inbox_id: str, folder: str) -> bool:
 def state(tx: Tx, inbox_id: str, folder: str, with_size: bool = False) -> FolderState:
     owner = tx.one("select uid_validity, modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
     assert owner is not None, "the inbox is open"
+    place = tx.one(
+        "select next_uid, recent_uid from folders where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    recent_uid = 0 if place is None else int(place["recent_uid"])
     row = tx.one(
         "select count(*) as messages, coalesce(sum(1 - is_seen), 0) as unseen,"
-        " coalesce(sum(is_deleted), 0) as deleted"
+        " coalesce(sum(is_deleted), 0) as deleted,"
+        " coalesce(sum(case when uid >= :recent_uid then 1 else 0 end), 0) as recent"
         " from folder_mails join mail_flags on mail_flags.message_id = folder_mails.message_id"
         " where folder_mails.inbox_id = :id and folder = :folder",
         id=inbox_id,
         folder=folder,
-    )
-    place = tx.one(
-        "select next_uid from folders where inbox_id = :id and folder = :folder", id=inbox_id, folder=folder
+        recent_uid=recent_uid,
     )
     assert row is not None
     return FolderState(
@@ -85,7 +92,31 @@ def state(tx: Tx, inbox_id: str, folder: str, with_size: bool = False) -> Folder
         int(owner["uid_validity"]),
         int(owner["modseq"]),
         _size(tx, inbox_id, folder) if with_size else 0,
+        int(row["recent"]),
+        recent_uid,
     )
+
+
+def recent_span(tx: Tx, inbox_id: str, folder: str) -> tuple[int, int]:
+    """The first UID that no session was told of as recent, and the one behind the last."""
+    row = tx.one(
+        "select recent_uid, next_uid from folders where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    return (0, 0) if row is None else (int(row["recent_uid"]), int(row["next_uid"]))
+
+
+def take_recent(tx: Tx, inbox_id: str, folder: str) -> tuple[int, int]:
+    """Gives these messages to one session: to no other they are recent (RFC 3501 section 2.3.2)."""
+    places.lock(tx, inbox_id)
+    span = recent_span(tx, inbox_id, folder)
+    tx.run(
+        "update folders set recent_uid = next_uid where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    return span
 
 
 def _size(tx: Tx, inbox_id: str, folder: str) -> int:
