@@ -190,3 +190,16 @@ def mail_by(outbound: str) -> OutgoingMail:
     return OutgoingMail(
         "a@x.y", "bob@example.org", b"Subject: Hi\r\n\r\nHello\r\n", "example.org", 0, outbound
     )
+
+
+@pytest.mark.sqlite_alone
+async def test_a_relay_in_a_forbidden_network_is_refused_when_it_is_set(tmp_path: Path) -> None:
+    config = replace(settings(tmp_path), allow_private=False)
+    async with running_server(config, FakeClock()) as server:
+        pod = (await server.api.get("/v1/pods")).json()["data"][0]["id"]
+        for relay in ("smtp://127.0.0.1:25", "smtps://a:b@[::1]:465", "smtp://10.0.0.1"):
+            for answer in (
+                await server.api.patch(f"/v1/pods/{pod}", json={"outbound": relay}),
+                await server.api.post("/v1/pods", json={"name": "new", "outbound": relay}),
+            ):
+                assert (answer.status_code, answer.json()["error"]) == (422, "invalid_target"), relay

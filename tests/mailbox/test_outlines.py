@@ -93,13 +93,13 @@ async def test_messages_from_before_get_their_outlines_one_by_one(db: Database) 
         tx.run("delete from message_outlines")
         for message_id in [*(message.id for message in old), "msg_deleted_meanwhile"]:
             tx.run("insert into outlines_due (message_id) values (:id)", id=message_id)
-        before = [each.document for each in messages.list_outlines(tx, [message.id for message in old])]
+        assert messages.list_outlines(tx, [message.id for message in old]) == old
         steps = 0
         while documents.add_due_outline(tx):
             steps += 1
         assert (steps, outlines(tx)) == (3, 2)
         after = [each.document for each in messages.list_outlines(tx, [message.id for message in old])]
-        assert before == after
+        assert all(len(document) < LARGE_BYTES for document in after)
         for message in old:
             lose_document(tx, message)
         assert [each.document for each in messages.list_outlines(tx, [each.id for each in old])] == after

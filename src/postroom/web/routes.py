@@ -25,7 +25,7 @@ from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.accounts.domains import make_dkim_key
 from postroom.web.api.delivery import connections as connection_checks
-from postroom.web.api.delivery.connections import require_allowed_targets
+from postroom.web.api.delivery.connections import require_allowed_relays, require_allowed_targets
 from postroom.web.api.events import listing, waiting
 from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.events.webhooks import require_allowed_urls
@@ -100,6 +100,7 @@ TAKEN = (errors.DomainTaken,)
 NEW_USER = (errors.UserExists, errors.AddressIsAnInbox)
 OLD_USER = (errors.LastOwner,)
 TARGET = (errors.InvalidTarget,)
+NEW_POD = (errors.ClientIdTaken, errors.InvalidTarget, errors.AddressIsAnInbox)
 NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached, errors.AddressIsAnInbox)
 
 ROUTES = (
@@ -121,10 +122,12 @@ ROUTES = (
     get("/v1/api-keys/{key_id}", keys.get_api_key, ACCOUNT, READING),
     patch("/v1/api-keys/{key_id}", keys.change_api_key, ACCOUNT, MANAGING, 200, OLD_KEY),
     delete("/v1/api-keys/{key_id}", keys.delete_api_key, ACCOUNT, MANAGING, 204, OLD_KEY),
-    post("/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken, *RULES)),
+    post("/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, NEW_POD, prepare=require_allowed_relays),
     get("/v1/pods", pods.list_pods, POD, READING),
     get("/v1/pods/{pod_id}", pods.get_pod, POD, READING),
-    patch("/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, (errors.ClientIdTaken, *RULES)),
+    patch(
+        "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, NEW_POD, prepare=require_allowed_relays
+    ),
     delete("/v1/pods/{pod_id}", pods.delete_pod, ACCOUNT, MANAGING, 204, OLD_POD),
     post("/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     get("/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
@@ -240,7 +243,15 @@ ROUTES = (
     get("/v1/domains", domains.list_domains, POD, READING),
     post("/v1/domains", domains.create_domain, POD, MANAGING, 201, NEW_DOMAIN, prepare=make_dkim_key),
     get("/v1/domains/{domain_id}", domains.get_domain, POD, READING),
-    patch("/v1/domains/{domain_id}", domains.change_domain, POD, MANAGING),
+    patch(
+        "/v1/domains/{domain_id}",
+        domains.change_domain,
+        POD,
+        MANAGING,
+        200,
+        TARGET,
+        prepare=require_allowed_relays,
+    ),
     get("/v1/domains/{domain_id}/health", domain_checks.get_domain_health, POD, READING),
     get("/v1/domains/{domain_id}/reports", domain_reports.get_domain_reports, POD, READING),
     delete("/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),

@@ -13,8 +13,10 @@ from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.errors import InvalidTarget
 from postroom.mail.proof.lookup import DnsTemporary
-from postroom.net import target
+from postroom.net import relay, target
 from postroom.operations.delivery.connections import ConnectionChange, ConnectionTest, NewConnection
+from postroom.operations.domains import DomainChange
+from postroom.operations.pods import NewPod, PodChange
 from postroom.resources import Resources
 from postroom.web.call import Call
 
@@ -37,6 +39,21 @@ async def require_allowed_targets(
     for field, url in asked.items():
         if isinstance(url, str):
             await require_target(resources, url, field)
+    return {}
+
+
+async def require_allowed_relays(
+    resources: Resources, body: NewPod | PodChange | DomainChange
+) -> dict[str, Any]:
+    """The same for the relays of a pod or a domain, without DNS: names are resolved at each delivery."""
+    outbound = relay.require_relays(body.outbound) if isinstance(body.outbound, str) else None
+    for way in relay.parse_ways(outbound) if outbound else ():
+        assert way is not None  # `mx` was refused
+        host = f"[{way.host}]" if ":" in way.host else way.host
+        try:
+            target.check_url(f"https://{host}/", allows_private_targets(resources.config))
+        except target.ForbiddenTarget as error:
+            raise InvalidTarget(f"outbound cannot be used: {error.reason}.", field="outbound") from None
     return {}
 
 
