@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of
 from postroom.storage.packed import packing
 
@@ -24,6 +25,7 @@ COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
 # Lists read an outline of documents that are larger as JSON; `0140_outlines.sql` has the number too.
 LARGE_BYTES = 32 * 1024
+PAGE_BYTES = pages.PAGE_BYTES
 # The size of the document as JSON, in SQL. `document_bytes` is behind the document, and SQLite reads all
 # pages up to a column; the length of a document is known without them, and a compressed one is never longer.
 SIZE = (
@@ -291,6 +293,11 @@ def list_sizes(tx: Tx, message_ids: Sequence[str]) -> list[int]:
     rows = all_of(tx, f"select id, {SIZE} as size from messages where :wanted", "id", message_ids)
     found = {row["id"]: row["size"] for row in rows}
     return [found.get(message_id, 0) for message_id in message_ids]
+
+
+def count_fitting(tx: Tx, message_ids: Sequence[str]) -> int:
+    """How many of these messages fit into a page with their texts."""
+    return pages.fitting(list_sizes(tx, message_ids))
 
 
 def outline_columns(tx: Tx, row: Row) -> Columns:

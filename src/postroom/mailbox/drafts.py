@@ -16,7 +16,7 @@ from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of, count, delete, insert, item_from_row, one_of, update
-from postroom.storage.pages import Cut
+from postroom.storage.pages import CutPage
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100
@@ -131,7 +131,7 @@ def require_version(version: int, seen_version: int | None) -> None:
         )
 
 
-def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[Cut[KeptDraft], int]:
+def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[CutPage[KeptDraft], int]:
     rows = tx.all(
         f"{SIZED} where inbox_id = :inbox_id order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
@@ -141,7 +141,7 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[Cut[K
     return _whole(tx, rows), count_of_inbox(tx, inbox_id)
 
 
-def list_span(tx: Tx, reach: Reach, span: Span) -> Cut[KeptDraft]:
+def list_span(tx: Tx, reach: Reach, span: Span) -> CutPage[KeptDraft]:
     """Drafts of all inboxes within reach."""
     column, owner = reach.owner_of_inboxes
     in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
@@ -157,9 +157,9 @@ def list_span(tx: Tx, reach: Reach, span: Span) -> Cut[KeptDraft]:
     return _whole(tx, rows)
 
 
-def _whole(tx: Tx, sized: Sequence[Row]) -> Cut[KeptDraft]:
+def _whole(tx: Tx, sized: Sequence[Row]) -> CutPage[KeptDraft]:
     found = pages.whole_rows(tx, "drafts", sized)
-    return Cut([KeptDraft.from_row(row) for row in found.items], found.is_cut)
+    return CutPage([KeptDraft.from_row(row) for row in found.items], found.is_cut)
 
 
 def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> KeptDraft | None:

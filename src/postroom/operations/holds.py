@@ -23,7 +23,6 @@ from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessage, show_message
 from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
-from postroom.storage import pages
 from postroom.storage.database import Tx
 
 Note = Annotated[
@@ -106,7 +105,7 @@ def list_approvals(tx: Tx, caller: Caller, query: ApprovalQuery, links: Links) -
 
 
 def those_that_fit(tx: Tx, found: list[holds.Hold]) -> list[holds.Hold]:
-    return found[: pages.fitting(documents.list_sizes(tx, [hold.message_id for hold in found]))]
+    return found[: documents.count_fitting(tx, [hold.message_id for hold in found])]
 
 
 def show(tx: Tx, found: list[holds.Hold], links: Links) -> list[HeldMessage]:

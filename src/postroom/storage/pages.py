@@ -31,18 +31,18 @@ def fitting(sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-class Cut(Struct, Generic[T], frozen=True):
+class CutPage(Struct, Generic[T], frozen=True):
     """A page of a list. It is cut if what was asked for did not fit."""
 
     items: list[T]
     is_cut: bool = False
 
 
-def whole_rows(tx: Tx, table: str, sized: Sequence[Row]) -> Cut[Row]:
+def whole_rows(tx: Tx, table: str, sized: Sequence[Row]) -> CutPage[Row]:
     """The whole rows that fit into a page, from rows of `id` and SIZE: others are never read."""
     wanted = [row["id"] for row in sized[: fitting([row[SIZE] for row in sized])]]
     rows = {row["id"]: row for row in all_of(tx, f"select * from {table} where :wanted", "id", wanted)}
-    return Cut([rows[each] for each in wanted], is_cut=len(wanted) < len(sized))
+    return CutPage([rows[each] for each in wanted], is_cut=len(wanted) < len(sized))
 
 
 def count_up_to(tx: Tx, most: int, source: str, **params: object) -> int:

@@ -14,7 +14,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, update
-from postroom.storage.pages import Cut
+from postroom.storage.pages import CutPage
 
 TEMPLATES_OF_AN_INBOX = 100
 SUBJECT_CHARACTERS = 998
@@ -124,7 +124,7 @@ def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:
     return Template.from_row(row) if row else None
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[Cut[Template], int]:
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[CutPage[Template], int]:
     """Newest first."""
     column, owner = reach.owner
     where = f"from templates where account_id = :account_id and {column} = :owner and {OF_AN_INBOX}"
@@ -138,7 +138,7 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[Cut[Temp
     )
     total = count(tx, f"select count(*) as number {where}", account_id=reach.account_id, owner=owner)
     found = pages.whole_rows(tx, "templates", rows)
-    return Cut([Template.from_row(row) for row in found.items], found.is_cut), total
+    return CutPage([Template.from_row(row) for row in found.items], found.is_cut), total
 
 
 def remove(tx: Tx, template: Template) -> None:

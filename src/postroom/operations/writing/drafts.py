@@ -15,7 +15,7 @@ from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import parse_moment, require_ahead, require_files_fit
 from postroom.storage.database import Tx
-from postroom.storage.pages import Cut
+from postroom.storage.pages import CutPage
 
 Given = Mapping[str, Any]  # fields of a draft, by their names in the interface; None clears
 
@@ -43,11 +43,11 @@ def create_draft(
     return whole(tx, drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now))
 
 
-def list_drafts(tx: Tx, caller: Caller, inbox_id: str, query: PageQuery) -> tuple[Cut[WholeDraft], int]:
+def list_drafts(tx: Tx, caller: Caller, inbox_id: str, query: PageQuery) -> tuple[CutPage[WholeDraft], int]:
     inbox = inboxes.get(tx, caller.reach, inbox_id)
     found, total = drafts.list_of_inbox(tx, inbox.id, query.limit, query.offset)
     files = drafts.list_files(tx, [draft.id for draft in found.items])
-    return Cut([WholeDraft(draft, files[draft.id]) for draft in found.items], found.is_cut), total
+    return CutPage([WholeDraft(draft, files[draft.id]) for draft in found.items], found.is_cut), total
 
 
 def get_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:

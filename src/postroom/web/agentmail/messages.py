@@ -15,6 +15,7 @@ from postroom.errors import BadRequest, NotFound
 from postroom.fields import RowPlace, Span
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, labels, messages, raw_mails
+from postroom.mailbox.documents import PAGE_BYTES
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -25,7 +26,6 @@ from postroom.operations import messages as verbs
 from postroom.outward.complete import read_reply_to
 from postroom.processes import pools
 from postroom.resources import Tx
-from postroom.storage.pages import PAGE_BYTES
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.showing import ReadBytes
 from postroom.web.api.mailbox import search as finding

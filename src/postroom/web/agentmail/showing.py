@@ -20,7 +20,6 @@ from postroom.mailbox.search import listing
 from postroom.mailbox.search.listing import ThreadFacts
 from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
-from postroom.storage import pages
 from postroom.web.agentmail import shapes
 
 PREVIEW_CHARACTERS = 200
@@ -86,7 +85,7 @@ def show_by_ids(tx: Tx, message_ids: Sequence[str], read: ReadBytes | None = Non
 
 def show_whole(tx: Tx, message_ids: Sequence[str]) -> list[shapes.Message]:
     """With their texts, as many as fit into a page."""
-    fitting = pages.fitting(documents.list_sizes(tx, message_ids))
+    fitting = documents.count_fitting(tx, message_ids)
     return show_messages(tx, messages.list_by_ids(tx, message_ids[:fitting]), is_whole=True)
 
 

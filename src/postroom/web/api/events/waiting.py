@@ -17,7 +17,7 @@ from postroom.events.payload import Payload
 from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import message_search
-from postroom.storage.database import Database
+from postroom.resources import Resources
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import WaitQuery
 from postroom.web.interface.shapes import answer_shapes
@@ -57,7 +57,7 @@ async def first_match(
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
     wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
-    read_aside = partial(read_long, call.resources.db)
+    read_aside = partial(read_long, call.resources)
     # A hundred whole events may take long to read, so a log is passed over beside the loop.
     read: Callable[..., Awaitable[Any]] = call.resources.db.read if query.after is None else read_aside
     with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
@@ -76,8 +76,8 @@ async def first_match(
             await ear.wait(min(left, 1.0))
 
 
-async def read_long(db: Database, fn: Callable[..., T], *given: Any) -> T:
-    return await db.read_long(fn, SECONDS, *given)
+async def read_long(resources: Resources, fn: Callable[..., T], *given: Any) -> T:
+    return await resources.db.read_long(fn, SECONDS, *given)
 
 
 class LookedThrough(Struct, frozen=True):

@@ -13,13 +13,13 @@ from postroom.fields import PageQuery
 from postroom.mail.writing.markup import light_markup
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
+from postroom.mailbox.documents import PAGE_BYTES
 from postroom.operations import holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
 from postroom.operations.writing import drafts
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
-from postroom.storage.pages import PAGE_BYTES
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard import undo
