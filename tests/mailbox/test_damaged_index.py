@@ -129,3 +129,8 @@ async def test_verify_of_a_damaged_database_reports_it_without_a_traceback(
         done = await asyncio.to_thread(run, tmp_path, "verify")
         assert done.returncode != 0
         assert "database" in done.stdout + done.stderr
+    for table in ("messages", "events", "accounts"):
+        path.write_bytes(whole)
+        damage_root_of(path, table)
+        done = await asyncio.to_thread(run, tmp_path, "verify")
+        assert (done.returncode, f"{table}: " in done.stdout) == (1, True), done
