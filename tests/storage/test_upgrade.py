@@ -185,5 +185,5 @@ def test_a_newer_database_is_refused_by_every_earlier_version() -> None:
                 require_known(current, latest_known)
     for current in [0, *numbers]:
         require_known(current, numbers[-1])
-    with pytest.raises(StorageError, match=r"before Postroom 1\.0\.0"):
+    with pytest.raises(StorageError, match=r"early build of Postroom 1\.0\.0"):
         require_known(FIRST - 1, numbers[-1])
