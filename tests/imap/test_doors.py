@@ -402,3 +402,37 @@ def _with_ports(config: Config, imap: int, submission: int) -> Config:
 async def test_without_imap_there_is_nothing_to_configure(server: Server) -> None:
     answer = await server.api.get("/.well-known/autoconfig/mail/config-v1.1.xml")
     assert answer.status_code == 404
+
+
+async def test_attempts_at_once_wait_as_those_one_after_another_do() -> None:
+    failures, seen = FailedLogins(), []
+
+    async def fail() -> None:
+        async with failures.turn("192.0.2.1", "a@x.example"):
+            seen.append(failures.wait_seconds("192.0.2.1", "a@x.example"))
+            await asyncio.sleep(0)  # the password is compared
+            failures.note("192.0.2.1", "a@x.example")
+
+    await asyncio.gather(*(fail() for _ in range(6)))
+    assert seen == [0, 0, 0, 1, 2, 4]
+
+
+async def test_logins_on_many_connections_at_once_do_not_escape_the_delay(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.new_inbox("agent")
+    certificate = Certificate(own_files(tmp_path / "tls", "one.example"))
+    async with doors(server, certificate) as both, asyncio.timeout(120):
+        for door, login in zip(both, (b"a AUTHENTICATE PLAIN", b"AUTH PLAIN"), strict=True):
+            waits: list[float] = []
+            known = door._shared.failures.wait_seconds
+            monkeypatch.setattr(
+                door._shared.failures, "wait_seconds", lambda *who, k=known, w=waits: w.append(k(*who)) or 0
+            )
+            opened = [await program(door) for _ in range(6)]
+            for _, writer in opened:
+                writer.write(b"%s %s\r\n" % (login, plain("pr_wrong")))
+            await asyncio.gather(*(reader.readline() for reader, _ in opened))
+            assert waits == [0, 0, 0, 1, 2, 4]
+            for _, writer in opened:
+                writer.close()

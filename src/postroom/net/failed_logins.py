@@ -1,6 +1,10 @@
 """Delays after wrong passwords, by the client's network and the user name."""
 
+import asyncio
 from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from postroom.net.proxies import network_of
 
@@ -14,6 +18,14 @@ class FailedLogins:
 
     def __init__(self) -> None:
         self._failures: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, address: str, name: str) -> AsyncIterator[None]:
+        """One attempt at a time: of many at once, each would see the failures from before all of them."""
+        lock = self._turns.setdefault(_who(address, name), asyncio.Lock())
+        async with lock:
+            yield
 
     def wait_seconds(self, address: str, name: str) -> float:
         failures = self._failures.get(_who(address, name), 0)

@@ -194,14 +194,15 @@ class ProgramConnection(asyncio.Protocol, Generic[D]):
             return await work()
 
     async def _log_in_slowly(self, name: str, log_in: Callable[[], Awaitable[T]]) -> T:
-        """After wrong passwords the answer is delayed."""
+        """After wrong passwords the answer is delayed. Attempts of one peer at one name take turns."""
         failures, peer = self._shared.failures, self._socket.peer
-        await asyncio.sleep(failures.wait_seconds(peer, name))
-        answer = await log_in()
-        if self.logged_in is None:
-            failures.note(peer, name)
-        else:
-            failures.forget(peer, name)
+        async with failures.turn(peer, name):
+            await asyncio.sleep(failures.wait_seconds(peer, name))
+            answer = await log_in()
+            if self.logged_in is None:
+                failures.note(peer, name)
+            else:
+                failures.forget(peer, name)
         return answer
 
     def _admit_key(self, key_id: str) -> bool:
