@@ -191,7 +191,6 @@ HARMLESS = [
         "<details open><summary>More</summary>WORDS</details>",
         "<details><summary>WORDS</summary>x</details>",
         "<ruby>k<rt>WORDS</rt></ruby>", "<noscript>WORDS</noscript>", "<object>WORDS</object>",
-        "<canvas>WORDS</canvas>",
         '<span style="width:0;height:0;overflow:hidden">WORDS</span>',
         '<div style="font-size:0"><p style="font-size:14px">WORDS</p></div>',
         '<div style="visibility:hidden"><p style="visibility:visible">WORDS</p></div>',

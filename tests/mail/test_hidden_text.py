@@ -39,6 +39,24 @@ def test_words_that_a_browser_does_not_show_are_left_out_or_marked(trick: Trick)
     assert outcome(trick) in ("left out", "marked")
 
 
+@samples(
+    "body",
+    [
+        "<canvas>WORDS</canvas>",
+        "<canvas><p>WORDS</p></canvas>",
+        "<math><mi>x</mi><mphantom>WORDS</mphantom></math>",
+        "<math><semantics><mi>x</mi><annotation>WORDS</annotation></semantics></math>",
+        '<math><semantics><mi>x</mi><annotation-xml encoding="a/b"><b>WORDS</b></annotation-xml></math>',
+    ],
+)
+def test_words_that_some_programs_show_and_others_do_not_are_marked(body: str) -> None:
+    assert outcome(Trick("", "", body, is_seen=True)) == "marked"
+
+
+def test_the_words_of_a_formula_stay_unmarked() -> None:
+    assert outcome(Trick("", "", "<math><mtext>WORDS</mtext></math>", is_seen=True)) == "shown"
+
+
 @samples("trick", HARMLESS)
 def test_words_that_a_browser_shows_stay_unmarked(trick: Trick) -> None:
     assert outcome(trick) == "shown"

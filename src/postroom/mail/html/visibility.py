@@ -31,10 +31,13 @@ STYLING_ATTRIBUTES = (
 )  # fmt: skip
 
 NEVER_SHOWN = names("title script style template iframe noembed noframes audio video svg meter progress area")
+# Shown or not: a canvas shows its words where no scripts run, as in most mail programs, not in webmail; the
+# others are hidden inside of formulas (MathML Core, section 3.3) and shown outside.
+_IN_DOUBT = names("canvas annotation annotation-xml mphantom")
 # Not shown unless the mail says otherwise.
 _NOT_DISPLAYED = names("datalist rp")
 _CONTROLS = names("button select textarea")
-_SPECIAL = NEVER_SHOWN | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
+_SPECIAL = NEVER_SHOWN | _IN_DOUBT | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
 _VARIABLE = re.compile(
     r"var\(\s*+(--[^\s,()]++)\s*+(?:,((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+))?\)", re.IGNORECASE
 )
@@ -174,7 +177,7 @@ class ComputedStyles:
         if parent.folded is not None and kind.name == "summary":
             parent = parent.folded
         declared = kind.own or kind.presented or kind.around or rules or doubts
-        if not declared and kind.name != "details":
+        if not declared and kind.name != "details" and kind.name not in _IN_DOUBT:
             return parent.inside
         if len(self._known) >= MAX_LOOKS:
             return looks.removed(parent)
@@ -184,7 +187,7 @@ class ComputedStyles:
             if other.is_seen != look.is_seen or other.doubt != look.doubt:
                 look = other if other.is_seen else look
                 look.doubt = True
-        if len(doubts) > MAX_DOUBTS:
+        if len(doubts) > MAX_DOUBTS or kind.name in _IN_DOUBT:
             look.doubt = True
         return self._same.setdefault(look.same(), look)
 
