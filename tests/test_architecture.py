@@ -131,7 +131,15 @@ ROOMS: dict[str, list[str]] = {
         ),
         *("follow_all", "sending_through"),
     ],
-    "inward/journal": ["entries", "places", "aside", "depositor", "mail_journal", "running"],
+    "inward/journal": [
+        "entries",
+        "places",
+        "aside",
+        "depositor",
+        "reading_budget",
+        "mail_journal",
+        "running",
+    ],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "invitations", "submit", "send", "finished"),
         *(

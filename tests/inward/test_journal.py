@@ -18,8 +18,9 @@ from postroom.inward.journal import places
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
 from postroom.inward.journal.mail_journal import Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.reading_budget import MOST_OF_A_PEER, MOST_SECONDS, ReadingBudget, estimate_of
 from postroom.inward.journal.running import running_journal
-from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import MAX_HOPS, OwnReader
 from postroom.mailbox import documents, messages
 from postroom.storage import segments
@@ -415,3 +416,84 @@ async def test_without_a_journal_what_is_left_of_one_is_deposited(
     ):
         while (await api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] < 1:
             await asyncio.sleep(0.02)
+
+
+def costly(inbox_id: str, peer_ip: str) -> Arrival:
+    raw = b"Subject: costly\r\nContent-Type: text/html\r\n\r\n" + b"<p><b>" * 5_000
+    return Arrival(Origin((Destination(inbox_id),), b"Received: x\r\n", peer_ip, "helo", "a@b.example"), raw)
+
+
+class Gate:
+    """Reads nothing before it is opened."""
+
+    def __init__(self) -> None:
+        self.is_open = asyncio.Event()
+
+    async def read(self, arrival: Arrival) -> ReadMail:
+        await self.is_open.wait()
+        return await READER.read(arrival)
+
+
+async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "PRESENT_SECONDS", 0.0)
+    gate, handed = Gate(), list[Journaled]()
+    journal = MailJournal(tmp_path / "j", SegmentPlace(), gate, handed.append)
+    following = asyncio.create_task(journal.follow())
+    flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(60)]
+    fits = int(MOST_OF_A_PEER / estimate_of(costly("inb_1", "192.0.2.1").raw))
+    async with asyncio.timeout(120):
+        while sum(task.done() for task in flood) < fits:
+            await asyncio.sleep(0.01)
+        await journal.append(arrival("inb_2", "from another peer"))  # its 250 comes at once
+    assert sum(task.done() for task in flood) == fits
+    gate.is_open.set()
+    async with asyncio.timeout(120):
+        await asyncio.gather(*flood)
+        while len(handed) < len(flood) + 1:
+            await asyncio.sleep(0.01)
+    subjects_read = [mail.read.mail.subject for mail in handed if mail.read is not None]
+    assert subjects_read.index("from another peer") == fits
+    following.cancel()
+
+
+def test_a_budget_of_reading_time_is_fair_by_peer_and_by_inbox() -> None:
+    budget = ReadingBudget()
+
+    def take_all(inbox_id: str, peer_ip: str) -> int:
+        """How many got in."""
+        for count in range(10_000):
+            share = budget.share_of(costly(inbox_id, peer_ip))
+            if not budget.has_room(share):
+                return count
+            budget.take(share)
+        raise AssertionError("no bound")
+
+    of_first = take_all("inb_1", "192.0.2.1")
+    assert take_all("inb_1", "2001:db8::1") < of_first  # the inbox has its own bound
+    assert take_all("inb_2", "2001:db8::2") < of_first  # of the same network
+    for number in range(3, 40):
+        take_all(f"inb_{number}", f"192.0.2.{number}")
+    seconds = estimate_of(costly("x", "x").raw)
+    assert budget._all <= 2 * MOST_SECONDS
+    share = budget.share_of(costly("inb_50", "192.0.2.1"))
+    assert not budget.has_room(share)
+    budget.learn(share, share.estimate / 10)  # its email turned out to be cheap
+    cheaper = budget.share_of(costly("inb_50", "192.0.2.1"))
+    assert cheaper.seconds < seconds
+    budget.learn(share, share.estimate * 3)  # and costly again: that counts at once
+    assert budget.share_of(costly("inb_50", "192.0.2.1")).seconds == pytest.approx(3 * seconds)
+
+
+def test_a_budget_that_is_given_back_is_empty() -> None:
+    budget = ReadingBudget()
+    shares = [budget.share_of(costly("inb_1", f"192.0.2.{number}")) for number in range(50)]
+    for share in shares:
+        budget.take(share)
+    for share in shares:
+        budget.give_back(share)
+    assert not budget._of_peers
+    assert not budget._of_inboxes
+    assert budget._all == pytest.approx(0.0, abs=1e-6)
+    assert all(budget.has_room(share) for share in shares)

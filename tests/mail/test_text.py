@@ -5,8 +5,10 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.mail.html import nesting
 from postroom.mail.html.markup import VOID, Close, Open
 from postroom.mail.html.nesting import nested
+from postroom.mail.html.page import read_page
 from postroom.mail.html.text import html_to_text, looks_like_html, visible
 from postroom_client import untrusted
 from tests.samples import samples
@@ -272,3 +274,15 @@ def test_the_tools_of_an_agent_leave_out_what_the_server_does() -> None:
         if visible(before + chr(code) + behind) != untrusted.visible(before + chr(code) + behind)
     ]
     assert differing == []
+
+
+def test_formatting_that_is_never_closed_does_not_nest_deeper_with_every_block() -> None:
+    """As in browsers, which repeat no more than three that are alike."""
+    depth = deepest = 0
+    for piece in nesting.nested("<p><b><font color=red>word" * 500):
+        depth += isinstance(piece, Open) - isinstance(piece, Close)
+        deepest = max(depth, deepest)
+    assert deepest <= 3 * 2 + 3
+    assert read_page("<p><b>one" * 50).text.split() == ["one"] * 50
+    hidden = read_page("<p><b>" * 9 + "<p><b style='display:none'>hidden<p>still hidden")
+    assert "hidden" not in hidden.text

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from postroom import log
 from postroom.errors import Unavailable
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
+from postroom.inward.journal.reading_budget import ReadingBudget, Share
 from postroom.inward.mails import Arrival
 from postroom.inward.receive import Reader, read_bytes_alone
 from postroom.processes.pools import Pool
@@ -69,6 +70,9 @@ class Waiting(NamedTuple):
     since: float
 
 
+Pending = tuple[Record, Share, "asyncio.Future[SegmentPlace]"]
+
+
 class MailJournal:
     """One folder of segments. `deaths`: how many readers died where this one begins."""
 
@@ -90,7 +94,9 @@ class MailJournal:
         self._segments = SegmentReader(folder, reached)
         self._writer = SegmentWriter(folder, max(reached, self._end).segment + 1)
         self._thread = Pool("journal", 1)
-        self._pending: list[tuple[Record, asyncio.Future[SegmentPlace]]] = []
+        self._pending: list[Pending] = []
+        self._budget = ReadingBudget()
+        self._unread: deque[tuple[SegmentPlace, Share]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._waiting: deque[Waiting] = deque()
         self._waiting_bytes = 0
@@ -105,9 +111,11 @@ class MailJournal:
 
     async def append(self, arrival: Arrival) -> None:
         """Durable on return. Raises OSError, Backlogged or DepositFull, and has then kept nothing."""
-        await self._wait_for_room()
+        share = self._budget.share_of(arrival)
+        await self._wait_for_room(share)
+        self._budget.take(share)
         written: asyncio.Future[SegmentPlace] = asyncio.get_running_loop().create_future()
-        self._pending.append((encode(arrival), written))
+        self._pending.append((encode(arrival), share, written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
         try:
@@ -186,10 +194,15 @@ class MailJournal:
         self._waiting.append(waiting)
         self._waiting_bytes += waiting.size_bytes
 
-    async def _wait_for_room(self) -> None:
+    async def _wait_for_room(self, share: Share) -> None:
+        """A peer or an inbox with much costly email waits for its own: the others' 250 does not."""
         if self._held is not None and self._held.is_full:
             raise DepositFull(self._held.reason)
-        if not self._has_room() and not await self._wait_until(self._has_room, PATIENCE_SECONDS):
+
+        def has_room() -> bool:
+            return self._has_room() and self._budget.has_room(share)
+
+        if not has_room() and not await self._wait_until(has_room, PATIENCE_SECONDS):
             raise Backlogged(f"{len(self._waiting)} mails wait: {self._held.reason if self._held else ''}")
 
     def _has_room(self) -> bool:
@@ -203,13 +216,14 @@ class MailJournal:
         while self._pending:
             pending, self._pending = self._pending, []
             try:
-                ends = await self._thread.run(self._writer.append, [record for record, _ in pending])
+                ends = await self._thread.run(self._writer.append, [record for record, _, _ in pending])
             except BaseException as error:
-                _fail(pending, error)
+                _fail(pending, error, self._budget)
                 del pending
                 continue
             now = time.monotonic()
-            for (record, written), end in zip(pending, ends, strict=True):
+            for (record, share, written), end in zip(pending, ends, strict=True):
+                self._unread.append((end, share))
                 self._wait_for(Waiting(end, sum(map(len, record)), now))
                 if not written.done():
                     written.set_result(end)
@@ -228,14 +242,26 @@ class MailJournal:
         self._ahead_bytes += len(found.record)
         if self._deaths >= DEADLY:
             self._deaths = 0
-            return self._unread(found, "its readers died")
+            return self._as_bytes(found, "its readers died")
+        started = time.perf_counter()
         try:
             return Journaled(found.start, found.end, await self._reader.read(decode(found.record)))
         except Exception as error:
             log.get().exception("a mail of the journal cannot be read")
-            return self._unread(found, repr(error)[:200])
+            return self._as_bytes(found, repr(error)[:200])
+        finally:
+            self._note_read(found.end, time.perf_counter() - started)
 
-    def _unread(self, found: FoundRecord, failure: str) -> Journaled:
+    def _note_read(self, end: SegmentPlace, seconds: float) -> None:
+        """Makes room for others. Email that an earlier process left has no share."""
+        while self._unread and self._unread[0][0] <= end:
+            read_to, share = self._unread.popleft()
+            self._budget.give_back(share)
+            if read_to == end:
+                self._budget.learn(share, seconds)
+        self._has_moved.set()
+
+    def _as_bytes(self, found: FoundRecord, failure: str) -> Journaled:
         """Hands over the bytes alone: an email with its 250 is delivered, whatever became of its readers."""
         try:
             read = read_bytes_alone(decode(found.record), ["email"])
@@ -312,7 +338,8 @@ class MailJournal:
         return True
 
 
-def _fail(pending: list[tuple[Record, "asyncio.Future[SegmentPlace]"]], error: BaseException) -> None:
-    for _, written in pending:
+def _fail(pending: list[Pending], error: BaseException, budget: ReadingBudget) -> None:
+    for _, share, written in pending:
+        budget.give_back(share)
         if not written.done():
             written.set_exception(error)

@@ -40,6 +40,10 @@ class Element:
         self.tbody: Element | None = None
         self.look: Look
 
+    @property
+    def key(self) -> object:
+        return self.tag.key
+
     def count_among(self, parent: "Element") -> None:
         parent.children += 1
         parent.counts[self.name] = parent.counts.get(self.name, 0) + 1

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from postroom.mail.html.markup import Close, Open, Piece, names, tokens
 
 MAX_REOPENED = 8
+MOST_ALIKE = 3
 
 FORMATTING = names("a b big code em font i nobr s small strike strong tt u")
 CELLS = ("td", "th", "caption", "table", "template", "object", "button")
@@ -47,7 +48,10 @@ def nested(html: str) -> Iterator[Piece]:
 
 
 class Named(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def key(self) -> object: ...
 
 
 Element = TypeVar("Element", bound=Named)
@@ -103,7 +107,16 @@ class Nesting(Generic[Element]):
     def _reopen(self, survivors: list[Open]) -> None:
         """Unclosed formatting continues after the end of its block, as browsers show it."""
         for tag in reversed(survivors[-MAX_REOPENED:]):
-            self.push(self._opened(tag))
+            if not self._is_in_effect(tag):
+                self.push(self._opened(tag))
+
+    def _is_in_effect(self, tag: Open) -> bool:
+        """Whether it is open so often that browsers do not repeat it (HTML section 13.2.4.3, "Noah's Ark").
+
+        Without this, every block of unclosed formatting would nest deeper than the one before it.
+        """
+        last = self._places[tag.name][-MOST_ALIKE:]
+        return len(last) == MOST_ALIKE and all(self._stack[place].key == tag.key for place in last)
 
     def _is_behind_barrier(self, name: str, place: int) -> bool:
         if place == len(self._stack) - 1:
