@@ -1,11 +1,15 @@
 """No inbox receives or pulls the email of a person, and no agent reads what the server writes to people."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from postroom.storage.database import Tx
 from tests.api.test_dashboard import browser
@@ -169,6 +173,63 @@ def plain(subject: str, **fields: str) -> bytes:
     head = {"From": "ada@example.org", "Subject": subject, "Message-ID": f"<{subject}@x>", **fields}
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in head.items())
     return f"{lines}\r\nHello\r\n".encode()
+
+
+def attached(subject: str, text: str) -> bytes:
+    return (
+        f"From: ann@{OFFICE}\r\nSubject: {subject}\r\nMessage-ID: <{subject}@x>\r\nMIME-Version: 1.0\r\n"
+        'Content-Type: text/plain; name="a.txt"\r\nContent-Disposition: attachment; filename="a.txt"\r\n'
+        f"\r\n{text}\r\n"
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    "write", [attached, lambda subject, text: plain(subject).replace(b"Hello", text.encode())]
+)
+async def test_a_link_that_is_forwarded_to_an_inbox_no_longer_works(
+    database_url: str, tmp_path: Path, clock: FakeClock, write: Callable[[str, str], bytes]
+) -> None:
+    """By hand, or by a rule that writes a new email around it."""
+    async with servers(tmp_path, clock, database_url) as (here, office):
+        ann, agent = await office.new_inbox("ann"), await here.new_inbox("agent")
+        await here.api.patch(f"/v1/inboxes/{agent}", json=with_reviewer(f"ann@{OFFICE}"))
+        await invite(here, f"ann@{OFFICE}")
+        letter = message_from_bytes(await coming(office, ann, "invited"), policy=policy.default)
+        await send(here, agent, "carol@elsewhere.example", body="Buy")
+        notice = message_from_bytes(await coming(office, ann, "To approve"), policy=policy.default)
+        assert isinstance(letter, EmailMessage)
+        assert isinstance(notice, EmailMessage)
+        invitation = re.search(r"invitation=([\w-]+)", text_of(letter))
+        review = re.search(r"/review/\w+", text_of(notice))
+        assert invitation is not None
+        assert review is not None
+        async with browser(here) as page:
+            assert (await page.get(review[0])).status_code == 200
+            await here.deliver(
+                write("forged", f"{here.base_url}/review/{'a' * 56} sign-in?mail={'a' * 43}"), "agent"
+            )
+            await coming(here, agent, "forged")
+            assert (await page.get(review[0])).status_code == 200
+            for number, original in enumerate((letter, notice)):
+                quoted = "".join(f"> {line}\r\n" for line in text_of(original).splitlines())
+                await here.deliver(write(f"forwarded-{number}", quoted), "agent")
+                await coming(here, agent, f"forwarded-{number}")
+            await until_examined(here)
+            assert (await page.get(review[0])).status_code == 404
+            opened = await page.post("/app/sign-in", data={"invitation": invitation[1]})
+            assert opened.status_code == 401
+
+
+def text_of(mail: EmailMessage) -> str:
+    body = mail.get_body(("plain",))
+    assert body is not None
+    return str(body.get_content())
+
+
+async def until_examined(server: Server) -> None:
+    async with asyncio.timeout(120):
+        while await server.resources.db.read(lambda tx: tx.all("select message_id from examinations")):
+            await asyncio.sleep(0.02)
 
 
 async def test_no_agent_reads_what_the_server_writes_to_people(

@@ -163,6 +163,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "retired_at",
         30 * DAY,
     ),
+    "shown_links": ({}, "token_hash", "shown_at", 365 * DAY),
     "feedback": (
         {"account_id": "acc", "key_id": "key", "key_name": "n", "type": "bug", "message": "m"},
         "id",

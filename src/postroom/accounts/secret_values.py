@@ -5,6 +5,7 @@ import secrets
 from postroom.storage.database import Tx, insert_new
 
 LETTER = "letter"  # signs the mark of the server's own letters
+REVIEW = "review"  # signs the addresses and links of reviewers
 RETURN_PATH = "return-path"  # signs the envelope senders of outgoing mail
 
 

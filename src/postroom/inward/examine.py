@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import UNSET, Struct, structs
 
 from postroom import log
+from postroom.accounts.people import own_letters
 from postroom.errors import is_passing
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
@@ -292,6 +293,8 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         return []
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
+    texts = tuple(file.parsed_text for file in found.attachments if file.parsed_text)
+    own_letters.end_shown_links(tx, inbox.id, texts, now)
     document = set_findings(tx, message, found)
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:

@@ -15,7 +15,7 @@ from postroom.storage.database import Row, Tx, item_from_row
 
 BELL = "review answers"
 ANSWERS = WorkTable("review_answers", key="id")
-REVIEW = "review"  # the name of the secret
+REVIEW = secret_values.REVIEW
 
 
 class Reviewed(Struct, frozen=True):
