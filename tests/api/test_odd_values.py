@@ -81,7 +81,7 @@ async def test_words_beside_a_bare_address_are_refused(server: Server) -> None:
 
 async def test_a_list_of_recipients_without_end_is_refused(server: Server) -> None:
     hello = await server.new_inbox("hello")
-    for to in ("a@b.example," * 50_000, [""] * 60_000):
+    for to in ("a@b.example," * 50_000, [""] * 10_000):
         status, answer = await post(server, hello, to=to)
         assert (status, answer["field"]) == (400, "to")
 
