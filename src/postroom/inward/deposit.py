@@ -52,10 +52,7 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
 
 
 def without_letters(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
-    """Leaves out the server's own letters: their links sign a person in, or decide for one.
-
-    A person's mailbox may be pulled or forward its email to an inbox.
-    """
+    """Leaves out the server's own letters, pulled or forwarded: their links sign in, or decide."""
     own = {id(each) for each in addressed if own_letters.is_own(tx, each.read.letter_marks)}
     for each in addressed:
         if id(each) in own:
