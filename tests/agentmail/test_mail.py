@@ -118,6 +118,8 @@ async def test_messages_are_read_filtered_and_labelled_each_alone(
     whole = await api.inboxes.messages.get(inbox, odd)
     assert (whole.extracted_text or "").strip() == "Hello about One."
     assert whole.reply_to == ["desk@there.example"]
+    assert whole.headers is not None
+    assert (whole.headers["subject"], whole.headers["reply-to"]) == ("One", "desk@there.example")
     answer = (await api.inboxes.messages.list(inbox, subject=["re: one"])).messages[0]
     answer = await api.inboxes.messages.get(inbox, answer.message_id)
     assert (answer.in_reply_to, answer.thread_id) == (odd, whole.thread_id)
@@ -255,6 +257,14 @@ async def test_sends_answers_and_forwards(server: Server, api: AsyncAgentMail) -
     everybody = await api.inboxes.messages.reply_all(inbox, many.message_id, text="All")
     told = await api.inboxes.messages.get(inbox, everybody.message_id)
     assert (told.to, told.cc) == (["desk@there.example"], ["Bob <bob@there.example>", "c@there.example"])
+    answering: dict[str, Any] = {"in_reply_to": many.message_id, "text": "Later"}
+    to_one = await api.inboxes.drafts.create(inbox, **answering)
+    assert (to_one.to, to_one.cc or []) == (["desk@there.example"], [])
+    to_all = await api.inboxes.drafts.create(inbox, **answering, reply_all=True)
+    assert (to_all.to, to_all.cc) == (told.to, told.cc)
+    from_draft = await api.inboxes.drafts.send(inbox, to_all.draft_id)
+    left = await api.inboxes.messages.get(inbox, from_draft.message_id)
+    assert (left.to, left.cc, left.thread_id) == (told.to, told.cc, told.thread_id)
     alone = await api.inboxes.messages.reply(inbox, many.message_id, text="You")
     assert (await api.inboxes.messages.get(inbox, alone.message_id)).to == ["desk@there.example"]
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +14,8 @@ from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import RowPlace, Span
+from postroom.mail import headers
+from postroom.mail.charset import clean_line
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, labels, messages, raw_mails
 from postroom.mailbox.documents import PAGE_BYTES
@@ -37,6 +40,8 @@ Shown = TypeVar("Shown")
 
 LOOKED_THROUGH = 500  # rows of a list that is filtered by the content of the mails
 GOT_AT_ONCE = 100
+MAX_FIELDS = 200
+MAX_FIELD_CHARS = 4_000
 DIRECTIONS = {showing.RECEIVED_LABEL: INBOUND, showing.SENT_LABEL: OUTBOUND}
 
 
@@ -185,12 +190,21 @@ async def get_message(call: Call, message_id: str) -> shapes.Message:
     (shown,) = await call.resources.db.read(show_whole, call, message_id)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
+    is_received = showing.RECEIVED_LABEL in shown.labels
     return replace(
         shown,
+        headers=await pools.READING.run(read_fields, raw) if is_received else shown.headers,
         in_reply_to=mail.in_reply_to[0] if mail.in_reply_to else None,
         references=list(mail.references) or None,
         reply_to=showing.mailboxes(read_reply_to(raw)) or None,
     )
+
+
+def read_fields(raw: bytes) -> dict[str, str]:
+    """Return the first value of each header field, by its name in lower case."""
+    fields = headers.split(raw, 0).headers
+    values = ((name, fields.text(name)[:MAX_FIELD_CHARS]) for name in islice(fields.fields, MAX_FIELDS))
+    return {name: clean_line(headers.decode_words(value)) for name, value in values}
 
 
 def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:

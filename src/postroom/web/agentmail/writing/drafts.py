@@ -12,16 +12,16 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import iso
-from postroom.mailbox import drafts, inboxes, labels
+from postroom.mail.address import mailbox_of
+from postroom.mailbox import documents, drafts, inboxes, labels, messages, raw_mails
+from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.writing import drafts as verbs
 from postroom.operations.writing.drafts import DraftEdit
-from postroom.outward.orders import (
-    DraftVersion,
-    Order,
-)
+from postroom.outward import complete
+from postroom.outward.orders import DraftVersion, Order
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
@@ -98,7 +98,28 @@ async def create_draft(call: Call, body: shapes.NewDraft) -> shapes.Page:
     """The same client_id again returns the first one, if it still exists."""
     assert call.inbox is not None
     files = read_files(body.attachments or [])
+    if body.in_reply_to is not None and not body.to:
+        body = await addressed(call, call.inbox, body.in_reply_to, body)
     return await api.write_with_files(call, files, store, call.inbox.id, body)
+
+
+async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDraft) -> shapes.NewDraft:
+    """With the recipients of the reply, so that the draft shows whom it goes to."""
+    document = await call.resources.db.read(find_document, call.caller, inbox, answered)
+    raw = await raw_mails.read(call.resources, document.id, with_trace=False)
+    reply_to = await pools.READING.run(complete.read_reply_to, raw)
+    own = mailbox_of(inbox.known_as)
+    to = complete.who_answers(document, reply_to, own)
+    if not body.reply_all:
+        return structs.replace(body, to=list(map(str, to)) or None)
+    known = {own, *(mailbox_of(each.address) for each in to)}
+    others = complete.unknown(complete.writable(", ".join((document.header_to, *document.cc))), known)
+    return structs.replace(body, to=list(map(str, to)) or None, cc=body.cc or list(map(str, others)) or None)
+
+
+def find_document(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> Document:
+    message = messages.get(tx, caller.reach, names.find_message(tx, inbox, name))
+    return documents.decode(message.document)
 
 
 def store(
