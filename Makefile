@@ -22,7 +22,7 @@ run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
 test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 	@$(BIN)/python -m pytest --processes auto $(PYTEST_ARGS)
 
-soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KILLS=100 MINUTES=60
+soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KILLS=100 HOSTILE=1000 MINUTES=60
 	@$(BIN)/python -m tests.simulation $(subst :, ,$(or $(SEEDS),0:1000))
 	@POSTROOM_TEST_KILLS=$(or $(KILLS),100) POSTROOM_TEST_HOLD_KILLS=$(or $(KILLS),100) \
 		POSTROOM_TEST_NODE_KILLS=$(or $(KILLS),100) POSTROOM_TEST_TORN_DISKS=2000 \
@@ -31,6 +31,8 @@ soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KIL
 		tests/imap/test_programs.py tests/imap/test_kills.py \
 		$(foreach kind,kill mail_kill send_kill hold_kill search_kill stream_resume,tests/end_to_end/test_$(kind).py)
 	@$(BIN)/python -m tests.mixed_kills $(or $(KILLS),100)
+	@POSTROOM_TEST_HOSTILE=$(or $(HOSTILE),1000) POSTROOM_TEST_HOSTILE_SENDS=$(or $(HOSTILE),1000) \
+		$(BIN)/python -m pytest --processes 2 -q tests/adversary
 	@$(BIN)/python -m tests.soak $(or $(MINUTES),60) soak.svg
 
 setup: $(VENV)/.dev  ## Set up the server and the development tools

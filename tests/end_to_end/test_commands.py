@@ -466,7 +466,7 @@ def test_a_folder_from_before_the_first_release_is_refused_in_one_line(operator:
     for arguments in (["serve"], ["accounts", "list"], ["migrate"]):
         done = operator.run(*arguments)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-        assert "before Postroom 1.0.0 (schema 21)" in done.stderr
+        assert "schema 21, of an early build of Postroom 1.0.0" in done.stderr
 
 
 def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operator) -> None:

@@ -384,9 +384,7 @@ def _both(of_list: str, of_others: str, columns: str) -> str:
 
 
 def _total(tx: Tx, inbox_id: str, direction: str | None, including: str | None) -> int:
-    row = tx.one(
-        "select inbound_count, outbound_count, blocked_count from inboxes where id = :id", id=inbox_id
-    )
+    row = tx.one("select inbound_count, outbound_count, blocked_count from inboxes where id = :i", i=inbox_id)
     if row is None:
         raise NotFound("No such inbox.")
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}

@@ -111,12 +111,6 @@ def get(tx: Tx, message_id: str) -> RawMail:
     return RawMail(content, row["blob"], row["trace_bytes"], bytes(row["signature"] or b""))
 
 
-def was_received(tx: Tx, message_id: str) -> bool:
-    """Whether it has our trace field: an imported email has none."""
-    row = tx.one("select trace_bytes from raw_mails where message_id = :id", id=message_id)
-    return row is not None and row["trace_bytes"] > 0
-
-
 def heads(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
     """The header of each with its final empty line; none for a large mail or a long header."""
     found = _heads(tx, message_ids, USUAL_HEAD_BYTES)

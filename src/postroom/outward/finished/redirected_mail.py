@@ -66,16 +66,16 @@ def look_up(
         return SendAnswer(known, is_replay=True)
     document = documents.decode(message.document)
     require_redirectable(message, document)
-    if not raw_mails.was_received(tx, message.id):
-        raise NotRedirectable("This email was imported: only email that was received here can be redirected.")
     thread = threads.get(tx, caller.reach, message.thread_id)
     return Redirected(message, document, inboxes.get(tx, caller.reach, message.inbox_id), thread)
 
 
 def require_redirectable(message: Message, document: Document) -> None:
     """Harmful mail would count against us."""
-    if document.direction != INBOUND or not document.from_addr or message.is_imported:
-        raise NotRedirectable("Only received mail can be redirected.")
+    if message.is_imported:
+        raise NotRedirectable("This email was imported: only email that was received here can be redirected.")
+    if document.direction != INBOUND or not document.from_addr:
+        raise NotRedirectable("Only received email can be redirected.")
     if message.is_blocked or document.verdict == "malicious":
         raise NotRedirectable("This mail was blocked or judged malicious: it cannot be redirected.")
 

@@ -1,0 +1,145 @@
+"""Whatever a stranger sends, by whichever way: it is in the inbox once, and every reader sees the same."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adversary import agreement, imap_reading
+from tests.adversary.agreement import ApiView
+from tests.adversary.hostile import Hostile, hostile, mark_of
+from tests.adversary.imap_reading import ClientView
+from tests.adversary.loop_watch import watched_loop
+from tests.adversary.ways_in import WayIn, by_append, by_connection, by_import, by_post, by_smtp
+from tests.conftest import Server
+from tests.doubles import FakeClock
+from tests.imap.live import aside, log_in, running_imap
+
+MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "60"))  # by each way
+LONGEST_TURN_SECONDS = 0.5  # of processor time; 50 ms on a machine of today, and tests run on slower ones
+FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))
+NOT_RECEIVED = (by_append, by_import)  # filed by the owner: no event
+WAYS = [
+    by_smtp,
+    by_post,
+    by_append,
+    by_import,
+    pytest.param(by_connection, marks=pytest.mark.needs("dovecot")),
+]
+pytestmark = pytest.mark.sqlite_alone
+
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with running_imap(tmp_path, clock, database_url) as running:
+        yield running
+
+
+async def listed(server: Server, inbox_id: str) -> list[dict[str, Any]]:
+    """Every message of the inbox, page by page."""
+    found: list[dict[str, Any]] = []
+    while True:
+        query = {"limit": "100", "offset": str(len(found))}
+        page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages", params=query)).json()
+        found += page["data"]
+        if len(found) >= page["total"]:
+            return found
+
+
+async def api_view(server: Server, message_id: str) -> ApiView:
+    message = (await server.api.get(f"/v1/messages/{message_id}")).json()
+    raw = (await server.api.get(f"/v1/messages/{message_id}/raw")).content
+    files = [(await server.api.get(file["url"])).content for file in message["attachments"]]
+    return ApiView(message, raw, tuple(files))
+
+
+def number_of(raw: bytes, mails: dict[int, Hostile]) -> int:
+    """Which of the messages these stored bytes are."""
+    found = [number for number, mail in mails.items() if mark_of(number) in raw]
+    assert len(found) == 1, raw[:500]
+    return found[0]
+
+
+async def views_of(server: Server, inbox_id: str, name: str) -> list[tuple[ApiView, ClientView]]:
+    shown = [await api_view(server, message["id"]) for message in await listed(server, inbox_id)]
+
+    def read() -> list[ClientView]:
+        client = log_in(server, name)
+        try:
+            return imap_reading.read_all(client, "INBOX")
+        finally:
+            client.logout()
+
+    by_bytes = {view.raw: view for view in await aside(read)}
+    return [(view, by_bytes[view.raw]) for view in shown]
+
+
+async def events_of(server: Server, inbox_id: str) -> list[str]:
+    found: list[str] = []
+    after: dict[str, str] = {}
+    while True:
+        query = {"limit": "100", "inboxId": inbox_id, **after}
+        page = (await server.api.get("/v1/events", params=query)).json()
+        found += [each["message"]["id"] for each in page["data"] if each["event"] == "message.received"]
+        if not page["data"]:
+            return found
+        after = {"after": page["next"]}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_every_reader_sees_the_same_message(server: Server, way: WayIn) -> None:
+    inbox_id = await server.new_inbox("agent")
+    mails = {number: hostile(number) for number in range(FIRST, FIRST + MESSAGES)}
+    async with watched_loop() as watch:
+        taken = await way(server, "agent", list(mails.values()))
+        await until_examined(server, inbox_id, len(taken))
+    assert len(taken) > MESSAGES * 0.7, "most of them are taken"
+    assert watch.longest_seconds < LONGEST_TURN_SECONDS
+
+    events = await events_of(server, inbox_id)
+    shown = await listed(server, inbox_id)
+    assert len(shown) == len(taken), "each is in the inbox once"
+    assert sorted(events) == ([] if way in NOT_RECEIVED else sorted(each["id"] for each in shown))
+    numbers, disagreements = set(), {}
+    for api, client in await views_of(server, inbox_id, "agent"):
+        mail = mails[number_of(api.raw, mails)]
+        numbers.add(mail.number)
+        if found := disagreements_of(mail, api, client):
+            disagreements[mail.number] = (mail.tricks, found)
+    assert numbers == taken
+    assert not disagreements, "\n".join(f"{number}: {found}" for number, found in disagreements.items())
+
+
+def disagreements_of(mail: Hostile, api: ApiView, client: ClientView) -> list[str]:
+    if mail.is_plain and not api.raw.endswith(mail.raw):
+        return ["the bytes were changed"]
+    return agreement.compare(api, client)
+
+
+@pytest.mark.parametrize("way", NOT_RECEIVED, ids=lambda way: way.__name__)
+async def test_what_was_only_filed_makes_nobody_known(server: Server, way: WayIn) -> None:
+    inbox_id = await server.new_inbox("agent")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["strangers"]}})
+    await way(server, "agent", [hostile(number) for number in range(FIRST, FIRST + MESSAGES)])
+    senders = {message["fromAddr"] for message in await listed(server, inbox_id)}
+    assert len(senders) > 1
+    for address in ("eve@outside.example", "ceo@bank.example"):
+        answer = await server.api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": address, "subject": "Hello", "body": "Hello"},
+            headers={"Idempotency-Key": address},
+        )
+        assert answer.json()["hold"]["reasons"] == ["strangers"], address
+
+
+async def until_examined(server: Server, inbox_id: str, count: int) -> None:
+    """Until what is found out later, by DNS and from files, is there too."""
+    async with asyncio.timeout(120):
+        while True:
+            shown = await listed(server, inbox_id)
+            if len(shown) >= count and all(message["attachmentsRead"] for message in shown):
+                return
+            await asyncio.sleep(0.05)
