@@ -276,3 +276,24 @@ async def test_a_file_of_an_import_waits_for_its_turn_before_its_time_runs() -> 
     read = await asyncio.gather(*(patient.extract("text/plain", str(n), b"x", 10) for n in range(9)))
     assert [each.text for each in read] == list(map(str, range(9)))
     assert counting.most == FILES_AT_ONCE
+
+
+async def test_two_emails_without_an_id_of_one_second_and_one_size_are_both_imported(
+    server: Server, tmp_path: Path
+) -> None:
+    inbox_id = await server.new_inbox("one")
+    (tmp_path / "cur").mkdir()
+    head = b"From: ann@example.com\r\nDate: Mon, 2 Nov 2026 10:00:00 +0100\r\n\r\n"
+    for name in ("first", "other", "again"):
+        text = "other" if name == "again" else name
+        (tmp_path / "cur" / name).write_bytes(head + text.encode())
+    inbox = await server.resources.db.read(inboxes.find_by_address, "one@postroom.localhost")
+    assert inbox is not None
+    extractor = ExtractionPool()
+    try:
+        for _ in range(2):
+            await bring_in(server, extractor, inbox, mbox.list_maildir(tmp_path, server.clock.now()))
+    finally:
+        await extractor.close()
+    found = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert sorted(each["bodyText"] for each in found) == ["first", "other"]

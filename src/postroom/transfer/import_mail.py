@@ -5,6 +5,7 @@ have written it: it is marked as imported, makes nobody known and joins no threa
 """
 
 import asyncio
+import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
@@ -295,14 +296,14 @@ def unrelated_parts(addressed: Sequence[AddressedMail]) -> list[list[AddressedMa
 
 
 def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
-    """By Message-ID; without one, by date and size. Of duplicates in the batch only the first is new.
+    """By Message-ID; without one, by date and bytes. Of duplicates in the batch only the first is new.
 
     The server's own letters never are: agents must not read them.
     """
     known = known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
     found = []
     for mail in mails:
-        name = mail.read.mail.message_id or f"{mail.now} {mail.read.size_bytes}"
+        name = mail.read.mail.message_id or f"{mail.now} {_hash_of_accepted(mail)}"
         is_new = name not in known and (bool(mail.read.mail.message_id) or not _has(tx, inbox, mail))
         known.add(name)
         found.append(is_new and not own_letters.is_own(tx, mail.read.letter_marks))
@@ -324,15 +325,25 @@ def known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
 
 
 def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
-    row = tx.one(
-        "select 1 as found from messages join raw_mails on raw_mails.message_id = messages.id"
+    rows = tx.all(
+        "select id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where inbox_id = :inbox_id and direction in ('inbound', 'outbound') and created_at = :at"
-        " and size_bytes = :size limit 1",
+        " and size_bytes = :size",
         inbox_id=inbox.id,
         at=mail.now,
         size=mail.read.size_bytes,
     )
-    return row is not None
+    stored = (raw_mails.get(tx, row["id"]) for row in rows)
+    return any(_hash_of(raw.content, raw.blob) == _hash_of_accepted(mail) for raw in stored)
+
+
+def _hash_of_accepted(mail: AcceptedMail) -> str:
+    return _hash_of(deposit.content_of(mail.read), mail.blob)
+
+
+def _hash_of(content: bytes | None, blob: str | None) -> str:
+    """SHA-256 of an email's bytes; the name of a blob begins with it."""
+    return blob.partition("-")[0] if blob else hashlib.sha256(content or b"").hexdigest()
 
 
 def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
