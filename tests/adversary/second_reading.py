@@ -18,6 +18,7 @@ OWN_FIELDS = {
     *("auto-submitted", "mime-version", "content-type", "content-transfer-encoding", "content-disposition"),
     *("dkim-signature", "content-class"),
 }
+ENCODED_LINE = re.compile(r"[A-Za-z0-9+/=]{59,}")
 URL = re.compile(r"https?://[^\s\"'<>]+")
 
 
@@ -85,7 +86,10 @@ def urls_of(wire: bytes) -> set[str]:
 
 
 def plain_text_of(raw: bytes) -> str:
-    """Return the header and every text that is not encoded, as a person reads the source."""
+    """Return the header and every text that is not encoded, as a person reads the source.
+
+    Words with characters of another charset become words that are no ASCII; encoded lines are left out.
+    """
     message = message_from_bytes(raw)
     head = " ".join(f"{name} {value}" for name, value in message.items())
     texts = [
@@ -93,7 +97,8 @@ def plain_text_of(raw: bytes) -> str:
         for part in leaves(message)
         if part.get_content_maintype() == "text" and not part.get("Content-Transfer-Encoding")
     ]
-    return " ".join([head, *texts])
+    lines = "\n".join([head, *texts]).replace("\ufffd", "\u00e9").splitlines()
+    return " ".join(line for line in lines if not ENCODED_LINE.fullmatch(line))
 
 
 def leaves(message: Message) -> Iterator[Message]:
@@ -132,7 +137,10 @@ def _file(part: Message, name: str | None) -> dict[str, str]:
 def _text(part: Message) -> str:
     content = part.get_payload(decode=True)
     assert isinstance(content, bytes)
-    text = content.decode(part.get_content_charset() or "utf-8", "replace")
+    try:
+        text = content.decode(part.get_content_charset() or "utf-8", "replace")
+    except LookupError:  # no charset that anybody knows
+        text = content.decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
 
 
