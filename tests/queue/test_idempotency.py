@@ -7,8 +7,10 @@ import pytest
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
+from postroom.accounts.reach import Reach
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
+from postroom.mailbox.inboxes import Inbox
 from postroom.queue import idempotency
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Database
@@ -18,14 +20,15 @@ from tests.doubles import START
 
 LIFETIME = 24 * HOUR
 HASH, OTHER = idempotency.hash_request(b"said"), idempotency.hash_request(b"else")
-CLAIM = Claim("acc_1", "key", HASH, b"first", START)
+REACH, INBOX = Reach("acc_1"), Inbox("inb_1", "acc_1", "a@here.example", None, START, "pod_1")
+CLAIM = Claim(REACH, INBOX, "key", HASH, b"first", START)
 
 
 async def test_the_first_claim_wins_and_its_answer_is_given_again(db: Database) -> None:
     assert await db.write(idempotency.claim_all, [CLAIM]) == [None]
     again = replace(CLAIM, answer=b"second", now=START + LIFETIME - 1)
     assert await db.write(idempotency.claim_all, [again]) == [b"first"]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START + 1) == b"first"
+    assert await db.read(idempotency.find_answer, REACH, INBOX, "key", HASH, START + 1) == b"first"
 
 
 async def test_another_request_under_the_same_key_is_refused(db: Database) -> None:
@@ -33,18 +36,18 @@ async def test_another_request_under_the_same_key_is_refused(db: Database) -> No
     with pytest.raises(IdempotencyKeyReused):
         await db.write(idempotency.claim_all, [replace(CLAIM, request_hash=OTHER)])
     with pytest.raises(IdempotencyKeyReused):
-        await db.read(idempotency.find_answer, "acc_1", "key", OTHER, START)
+        await db.read(idempotency.find_answer, REACH, INBOX, "key", OTHER, START)
 
 
 async def test_a_key_is_free_again_after_a_day_and_for_other_accounts_at_once(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
-    other = replace(CLAIM, account_id="acc_2", answer=b"theirs")
+    other = replace(CLAIM, reach=Reach("acc_2"), answer=b"theirs")
     assert await db.write(idempotency.claim_all, [other]) == [None]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START + LIFETIME) is None
+    assert await db.read(idempotency.find_answer, REACH, INBOX, "key", HASH, START + LIFETIME) is None
     late = replace(CLAIM, request_hash=OTHER, answer=b"late", now=START + LIFETIME)
     assert await db.write(idempotency.claim_all, [late]) == [None]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", OTHER, START + LIFETIME + 1) == b"late"
-    assert await db.read(idempotency.find_answer, "acc_2", "key", HASH, START + 1) == b"theirs"
+    assert await db.read(idempotency.find_answer, REACH, INBOX, "key", OTHER, START + LIFETIME + 1) == b"late"
+    assert await db.read(idempotency.find_answer, Reach("acc_2"), INBOX, "key", HASH, START + 1) == b"theirs"
 
 
 async def test_claims_made_together_are_answered_in_their_order(db: Database) -> None:
@@ -73,7 +76,7 @@ async def test_a_key_used_before_an_upgrade_gets_its_answer_however_requests_wer
 ) -> None:
     await db.write(idempotency.claim_all, [replace(CLAIM, request_hash="0" * 64)])
     assert await db.write(idempotency.claim_all, [replace(CLAIM, answer=b"second")]) == [b"first"]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START) == b"first"
+    assert await db.read(idempotency.find_answer, REACH, INBOX, "key", HASH, START) == b"first"
 
 
 class EarlierBody(Struct, rename="camel", frozen=True, omit_defaults=True):

@@ -158,7 +158,7 @@ def look_up(
     if remembered is not None:
         inboxes.require_unchanged(tx, [(caller, remembered)], now)
     inbox = inboxes.get(tx, caller.reach, order.inbox_id)
-    known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
+    known = idempotency.find_answer(tx, caller.reach, inbox, order.idempotency_key, order.request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
     if order.send_at is not None:  # after the key: a repeated request is answered even after its time

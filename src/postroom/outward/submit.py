@@ -122,9 +122,14 @@ def make_ready(submission: Submission) -> Ready:
 
 
 def to_claim(ready: Ready) -> Claim:
-    order = ready.submission.order
+    submission, order = ready.submission, ready.submission.order
     return Claim(
-        ready.account_id, order.idempotency_key, order.request_hash, ready.answer, ready.submission.now
+        submission.caller.reach,
+        submission.around.inbox,
+        order.idempotency_key,
+        order.request_hash,
+        ready.answer,
+        submission.now,
     )
 
 

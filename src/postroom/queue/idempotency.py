@@ -4,10 +4,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 
+from postroom.accounts.reach import Reach
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Row, Tx
 
 LIFETIME = 24 * HOUR
@@ -17,7 +21,8 @@ VERSION = "2:"  # of the request hash, which begins with it
 class Claim(Struct, frozen=True):
     """A key, and the answer to store for it."""
 
-    account_id: str
+    reach: Reach
+    inbox: Inbox
     key: str
     request_hash: str
     answer: bytes
@@ -45,65 +50,104 @@ def hash_request(*parts: bytes) -> str:
     return VERSION + digest.hexdigest()
 
 
-def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) -> bytes | None:
-    row = _find(tx, account_id, key, now)
-    return None if row is None else _same_request(row, request_hash)
+def find_answer(
+    tx: Tx, reach: Reach, inbox: Inbox | None, key: str, request_hash: str, now: int
+) -> bytes | None:
+    """Return the answer to the same request of this inbox; raise IdempotencyKeyReused for another request.
+
+    Uses of the key in inboxes outside of `reach` count as none.
+    """
+    rows = _find(tx, reach, inbox, key, now)
+    if not rows:
+        return None
+    same = [row for row in rows if _may_be_same(row["request_hash"], request_hash)]
+    if not same:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for another request. Use a new one for a new mail."
+        )
+    return bytes(max(same, key=lambda row: row["request_hash"] == request_hash)["answer"])
 
 
-def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
+def find_any_answer(tx: Tx, reach: Reach, key: str, now: int) -> bytes | None:
     """The stored answer of a key, whatever its request was."""
-    row = _find(tx, account_id, key, now)
-    return None if row is None else bytes(row["answer"])
+    rows = _find(tx, reach, None, key, now)
+    return bytes(rows[0]["answer"]) if rows else None
 
 
-def _find(tx: Tx, account_id: str, key: str, now: int) -> Row | None:
-    return tx.one(
-        "select request_hash, answer from idempotency_keys"
-        " where account_id = :account_id and idempotency_key = :key and created_at > :oldest",
-        account_id=account_id,
+def own_name(reach: Reach, key: str) -> str:
+    """Return the name for a key that is taken outside of `reach`. No key has a blank, so the name is free."""
+    return key if reach.is_account else f"{key} {reach.owner[1]}"
+
+
+def _find(tx: Tx, reach: Reach, inbox: Inbox | None, key: str, now: int) -> list[Row]:
+    """Return the rows within reach, also those of wider and narrower API keys: a retry may use another."""
+    own = own_name(reach, key)
+    rows = tx.all(
+        "select idempotency_key, request_hash, answer from idempotency_keys where account_id = :account_id"
+        " and idempotency_key in (:key, :own, :of_pod, :of_inbox) and created_at > :oldest",
+        account_id=reach.account_id,
         key=key,
+        own=own,
+        of_pod=own if inbox is None else f"{key} {inbox.pod_id}",
+        of_inbox=own if inbox is None else f"{key} {inbox.id}",
         oldest=now - LIFETIME,
     )
+    return [row for row in rows if row["idempotency_key"] == own or _is_within(tx, reach, row["answer"])]
+
+
+def _is_within(tx: Tx, reach: Reach, answer: bytes) -> bool:
+    return reach.is_account or inboxes.are_within(tx, reach, [msgspec.json.decode(answer)["inboxId"]])
 
 
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, once committed. Else the answer of the first request.
 
     A key may occur only once. A second caller waits at the insert until the first has committed or failed.
+    A key that is taken outside of the caller's reach is claimed under a name of its own.
     """
+    ours = _insert(tx, [(each, each.key) for each in claims])
+    known = {
+        id(each): find_answer(tx, each.reach, each.inbox, each.key, each.request_hash, each.now)
+        for each in claims
+        if (each.reach.account_id, each.key) not in ours
+    }
+    unseen = [each for each in claims if id(each) in known and known[id(each)] is None]
+    if unseen:
+        ours = _insert(tx, [(each, own_name(each.reach, each.key)) for each in unseen])
+        for each in unseen:
+            if (each.reach.account_id, own_name(each.reach, each.key)) not in ours:
+                known[id(each)] = find_answer(
+                    tx, each.reach, each.inbox, each.key, each.request_hash, each.now
+                )
+    return [known.get(id(each)) for each in claims]
+
+
+def _insert(tx: Tx, named: Sequence[tuple[Claim, str]]) -> set[tuple[str, str]]:
+    """Return the accounts and names that were free."""
     rows = tx.many(
         "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
         " values :rows on conflict (account_id, idempotency_key) do update set"
         " request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at"
         f" where idempotency_keys.created_at <= excluded.created_at - {LIFETIME}"
         " returning account_id, idempotency_key",
-        sorted((each.account_id, each.key, each.request_hash, each.answer, each.now) for each in claims),
+        sorted(
+            (each.reach.account_id, name, each.request_hash, each.answer, each.now) for each, name in named
+        ),
     )
-    ours = {(row["account_id"], row["idempotency_key"]) for row in rows}
-    return [
-        None
-        if (each.account_id, each.key) in ours
-        else find_answer(tx, each.account_id, each.key, each.request_hash, each.now)
-        for each in claims
-    ]
+    return {(row["account_id"], row["idempotency_key"]) for row in rows}
 
 
-def set_answer(tx: Tx, account_id: str, key: str, answer: bytes) -> None:
+def set_answer(tx: Tx, reach: Reach, key: str, known: bytes, answer: bytes) -> None:
+    """Replaces the answer that was stored for a claim."""
     tx.run(
-        "update idempotency_keys set answer = :answer"
-        " where account_id = :account_id and idempotency_key = :key",
+        "update idempotency_keys set answer = :answer where account_id = :account_id"
+        " and idempotency_key in (:key, :own) and answer = :known",
         answer=answer,
-        account_id=account_id,
+        account_id=reach.account_id,
         key=key,
+        own=own_name(reach, key),
+        known=known,
     )
-
-
-def _same_request(row: Row, request_hash: str) -> bytes:
-    if not _may_be_same(row["request_hash"], request_hash):
-        raise IdempotencyKeyReused(
-            "This Idempotency-Key was used for another request. Use a new one for a new mail."
-        )
-    return bytes(row["answer"])
 
 
 def _may_be_same(known: str, asked: str) -> bool:

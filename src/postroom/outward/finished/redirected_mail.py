@@ -61,13 +61,14 @@ def look_up(
     tx: Tx, caller: Caller, message_id: str, key: str, request_hash: str, now: int
 ) -> Redirected | SendAnswer:
     message = messages.get(tx, caller.reach, message_id)
-    known = idempotency.find_answer(tx, caller.account_id, key, request_hash, now)
+    inbox = inboxes.get(tx, caller.reach, message.inbox_id)
+    known = idempotency.find_answer(tx, caller.reach, inbox, key, request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
     document = documents.decode(message.document)
     require_redirectable(message, document)
     thread = threads.get(tx, caller.reach, message.thread_id)
-    return Redirected(message, document, inboxes.get(tx, caller.reach, message.inbox_id), thread)
+    return Redirected(message, document, inbox, thread)
 
 
 def require_redirectable(message: Message, document: Document) -> None:

@@ -132,8 +132,8 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
     if not held:
         return ()
     for each, _ in held:
-        key = each.submission.order.idempotency_key
-        idempotency.set_answer(tx, each.account_id, key, answer_of(each, waiting))
+        key, reach = each.submission.order.idempotency_key, each.submission.caller.reach
+        idempotency.set_answer(tx, reach, key, each.answer, answer_of(each, waiting))
     for each, hold in held:
         if holds.CANARY in hold.reasons:
             note_canary(tx, each, hold)

@@ -171,7 +171,8 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
     if draft is None and "idempotency-key" not in call.request.headers:
         raise NotFound("No such draft.")
     key = require_idempotency_key(call.request)
-    known = idempotency.find_answer(tx, call.account_id, key, hash_of(draft_id), call.now())
+    inbox = None if draft is None else inboxes.find(tx, draft.inbox_id)
+    known = idempotency.find_answer(tx, call.reach, inbox, key, hash_of(draft_id), call.now())
     if known is not None:
         inboxes.get(tx, call.reach, msgspec.json.decode(known, type=SendReceipt).inbox_id)
         return SendAnswer(known, is_replay=True)

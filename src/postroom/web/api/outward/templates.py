@@ -44,7 +44,7 @@ def look_up(
     if call.is_remembered and call.inbox is not None:
         inboxes.require_unchanged(tx, [(call.caller, call.inbox)], call.now())
     inbox = inboxes.get(tx, call.reach, inbox_id)
-    known = idempotency.find_answer(tx, call.account_id, key, request_hash, call.now())
+    known = idempotency.find_answer(tx, call.reach, inbox, key, request_hash, call.now())
     if known is not None:
         return SendAnswer(known, is_replay=True)
     return templates.get_of_inbox(tx, inbox, wanted)

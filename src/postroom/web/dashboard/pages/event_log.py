@@ -129,7 +129,7 @@ def list_events(tx: Tx, context: PageContext, query: EventFilter) -> list[Event]
 
 def list_of_request(tx: Tx, context: PageContext, key: str) -> list[Event]:
     """Events of the mail that a request with this key made; none if it is not within reach."""
-    answer = idempotency.find_any_answer(tx, context.call.account_id, key, context.call.now())
+    answer = idempotency.find_any_answer(tx, context.call.reach, key, context.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:
         message = messages.get(tx, context.call.reach, named.get("id", ""))
