@@ -187,3 +187,25 @@ async def test_lists_are_rules_and_metrics_count(server: Server, api: AsyncAgent
     usage = await api.inboxes.metrics.query_usage(inbox, usage_types=["message_count", "inbox_count"])
     assert [usage[name][0].value for name in ("message_count", "inbox_count")] == [3, 1]
     assert len(await listed(api, inbox)) == 3
+
+
+async def test_a_list_entry_keeps_the_reason_that_it_was_added_with(
+    server: Server, api: AsyncAgentMail
+) -> None:
+    inbox = (await new(api, username="support")).inbox_id
+    made = await api.lists.create("send", "block", entry="@bad.example", reason="rude")
+    below = await api.inboxes.lists.create(inbox, "receive", "allow", entry="ann@there.example", reason="Ann")
+    plain = await api.lists.create("send", "block", entry="worse.example")
+    assert (made.reason, below.reason, plain.reason) == ("rude", "Ann", None)
+    assert (await api.lists.get("send", "block", "bad.example")).reason == "rude"
+    shown = {each.entry: each.reason for each in (await api.lists.list("send", "block")).entries}
+    assert shown == {"bad.example": "rude", "worse.example": None}
+    # The whole policy is set again, as a page does: a rule that stays keeps its reason.
+    rules = [{"type": "block", "value": value} for value in ("BAD.example", "third.example")]
+    kept = await server.api.put("/v1/policy", json={"outbound": {"mode": "inherit", "rules": rules}})
+    assert kept.status_code == 200, kept.text
+    shown = {each.entry: each.reason for each in (await api.lists.list("send", "block")).entries}
+    assert shown == {"bad.example": "rude", "third.example": None}
+    odd = {"entry": "odd.example", "reason": "a\x00b"}
+    answer = await server.api.post("/v0/lists/send/block", json=odd)
+    assert answer.status_code == 400, answer.text

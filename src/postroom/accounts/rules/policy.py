@@ -32,6 +32,7 @@ class PolicyRule(Struct, frozen=True):
     type: str
     value: str
     created_at: int
+    reason: str | None = None
 
 
 class Policy(Struct, frozen=True):
@@ -90,6 +91,10 @@ def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: 
     return item_from_row(PolicyRule, row)
 
 
+def set_reason(tx: Tx, rule_id: str, reason: str | None) -> None:
+    tx.run("update policy_rules set reason = :reason where id = :id", reason=reason, id=rule_id)
+
+
 def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
     row = ids.is_id(ids.RULE, rule_id) and tx.one(
         "delete from policy_rules where id = :id and scope_id = :scope_id returning *",
@@ -105,12 +110,15 @@ def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
 def replace(
     tx: Tx, within: Reach, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
 ) -> None:
-    """`rules` are pairs of type and value."""
+    """`rules` are pairs of type and value. Those that stay keep their reasons."""
+    reasons = {(rule.type, rule.value): rule.reason for rule in get(tx, within, direction).rules}
     for table in ("policy_rules", "policies"):
         delete(tx, table, scope_id=scope_of(within), direction=direction)
     set_mode(tx, within, direction, mode)
     for kind, value in rules:
-        add_rule(tx, within, direction, kind, value, now)
+        rule = add_rule(tx, within, direction, kind, value, now)
+        if reason := reasons.get((kind, rule.value)):
+            set_reason(tx, rule.id, reason)
 
 
 def require_type(kind: str, direction: str) -> str:

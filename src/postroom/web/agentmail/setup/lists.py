@@ -31,6 +31,7 @@ def show(tx: Tx, place: Reach, direction: str, type: str, rule: PolicyRule) -> s
     return {
         "entry": rule.value,
         "organization_id": place.account_id,
+        **({} if rule.reason is None else {"reason": rule.reason}),
         "direction": direction,
         "list_type": type,
         "entry_type": "email" if "@" in rule.value else "domain",
@@ -69,6 +70,8 @@ def add_entry(
     ours, kind = read_list(direction, type)
     new = verbs.NewRule(kind, body.entry, ours)  # type: ignore[arg-type]
     made = verbs.add_policy_rule(tx, caller, place, new, now)
+    if body.reason is not None:
+        policy.set_reason(tx, made.id, body.reason)
     if kind == "allow" and policy.get(tx, place, ours).mode != "allowlist":
         verbs.put_policy_mode(tx, caller, place, verbs.ModeChange("allowlist", ours), now)  # type: ignore[arg-type]
     return get_entry(tx, place, direction, type, made.value)

@@ -40,7 +40,7 @@ class NewDomain(DomainChange, frozen=True, kw_only=True):
 
 class NewEntry(Struct, frozen=True):
     entry: Annotated[str, Meta(max_length=320)]
-    reason: Annotated[str, Meta(max_length=1000)] | None = None
+    reason: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
 
 
 class MetricsQuery(Struct, frozen=True):
