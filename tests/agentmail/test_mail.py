@@ -17,6 +17,7 @@ from postroom.clock import SECOND
 from postroom.mailbox.folders import places
 from postroom.storage.database import Tx
 from tests.agentmail.clients import ONCE, agentmail, agentmail_without_async
+from tests.api.test_search import settled
 from tests.conftest import Server
 from tests.plain_transport import http_client
 
@@ -205,6 +206,59 @@ async def listed(api: AsyncAgentMail, inbox: str, **asked: Any) -> list[Any]:
     return list((await api.inboxes.messages.list(inbox, **asked)).messages)
 
 
+async def test_lists_and_events_name_the_messages_that_a_message_answers(
+    server: Server, api: AsyncAgentMail
+) -> None:
+    inbox = (await new(api, username="support")).inbox_id
+    first = "In-Reply-To: <two@there.example>\r\nReferences: <one@there.example>\r\n <two@there.example>\r\n"
+    await received(
+        server,
+        mail("First", message_id="<two@there.example>"),
+        mail("Re: First", message_id="<three@there.example>", more=first),
+    )
+    sent = await api.inboxes.messages.reply(inbox, "<three@there.example>", text="Yes", request_options=ONCE)
+    thread = await api.threads.get(sent.thread_id)
+    together = await api.inboxes.messages.batch_get(inbox, message_ids=["<three@there.example>"])
+    one, two, three = "<one@there.example>", "<two@there.example>", "<three@there.example>"
+    expected = {
+        two: (None, None),
+        three: (two, [one, two]),
+        sent.message_id: (three, (await api.inboxes.messages.get(inbox, sent.message_id)).references),
+    }
+    for shown in (await listed(api, inbox), thread.messages):
+        assert {each.message_id: (each.in_reply_to, each.references) for each in shown} == expected
+    (found,) = together.messages
+    assert (found.in_reply_to, found.references) == expected[three]
+    await settled(server)
+    searched = (await api.inboxes.messages.search(inbox, q="about")).messages
+    assert {each.message_id: each.in_reply_to for each in searched}[three] == two
+
+
+async def test_the_label_log_begins_with_the_arrival_of_a_message(
+    server: Server, api: AsyncAgentMail
+) -> None:
+    inbox = (await new(api, username="support")).inbox_id
+    one, two = "<one@there.example>", "<two@there.example>"
+    await received(server, mail("One", message_id=one), mail("Two", message_id=two))
+    server.clock.moment += SECOND
+    await api.inboxes.messages.update(inbox, one, add_labels=["vip"], remove_labels=["unread"])
+    await received(server, mail("Three", message_id="<three@there.example>"))
+    await api.inboxes.messages.send(inbox, to="ann@there.example", text="t", request_options=ONCE)
+    told = []
+    token = None
+    while True:
+        page = await api.inboxes.events.list(inbox, limit=2, page_token=token, ascending=True)
+        told += [(each.event_type, each.label, each.message_id) for each in page.events]
+        if (token := page.next_page_token) is None:
+            break
+    assert told[:2] == [("label.added", "unread", one), ("label.added", "unread", two)]
+    assert sorted(told[2:4]) == [("label.added", "vip", one), ("label.removed", "unread", one)]
+    assert told[4:] == [("label.added", "unread", "<three@there.example>")]
+    newest = (await api.inboxes.events.list(inbox)).events
+    assert [(each.event_type, each.label, each.message_id) for each in newest] == told[::-1]
+    assert len({each.event_id for each in newest}) == len(newest)
+
+
 async def check_files(api: AsyncAgentMail, server: Server, inbox: str) -> None:
     """Links need no key, and hold what came."""
     three = (await listed(api, inbox, subject=["three"]))[0]
@@ -309,7 +363,7 @@ async def test_threads_and_the_client_without_async(server: Server) -> None:
         assert (first.message_count, first.senders) == (2, ["Ann <ann@there.example>"])
         assert first.labels == ["received", "unread"]
         newest = api.threads.get(first.thread_id, limit=1)
-        assert [message.in_reply_to or message.subject for message in newest.messages] == ["Re: One"]
+        assert [(each.subject, each.in_reply_to) for each in newest.messages] == [("Re: One", "<1@x>")]
         older = api.inboxes.threads.get(inbox, first.thread_id, limit=1, page_token=newest.next_page_token)
         assert [message.message_id for message in older.messages] == ["<1@x>"]
         changed = api.threads.update(first.thread_id, add_labels=["Done"], remove_labels=["unread"])

@@ -80,12 +80,16 @@ async def test_what_a_key_may_not_see_is_not_there(server: Server, api: AsyncAge
         assert (await client.threads.list(include_trash=True)).count == 1
         batch = await client.inboxes.messages.batch_get(inbox, message_ids=["<thrown@there.example>"])
         assert batch.count == 0
+        log = (await client.inboxes.events.list(inbox)).events
+        assert [each.label for each in log] == ["unread"]
         with pytest.raises(NotFoundError):
             await client.inboxes.messages.get(inbox, "<thrown@there.example>", request_options=ONCE)
         with pytest.raises(NotFoundError):
             await client.threads.get(thread, request_options=ONCE)
     async with agentmail(server, all_of_it.api_key) as client:
         assert (await client.inboxes.messages.list(inbox, include_trash=True)).count == 2
+        log = (await client.inboxes.events.list(inbox)).events
+        assert sorted(each.label for each in log) == ["trash", "unread", "unread"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself

@@ -86,7 +86,7 @@ async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_s
 
     def listed(tx: Tx) -> list[tuple[str, bool]]:
         found = label_changes.list_span(tx, inbox.id, Span(100, is_ascending=True))
-        return [(each.label, each.is_added) for each in found]
+        return [(each.label, each.is_added) for each in found if each.id != each.message_id]
 
     told = [("Urgent", True), ("Urgent", False), ("unread", False), ("unread", True)]
     assert await db.read(listed) == [each for each in told for _ in range(2)]

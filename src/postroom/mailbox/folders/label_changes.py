@@ -9,6 +9,11 @@ from postroom.fields import Span
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx
 
+ARRIVALS = (
+    "select id, inbox_id, id as message_id, 'unread' as label, 1 as is_added, created_at from messages"
+    " where inbox_id = :inbox_id and direction = 'inbound' and is_imported = 0"
+)
+
 
 class LabelChange(Struct, frozen=True):
     id: str
@@ -35,7 +40,10 @@ def note(tx: Tx, inbox_id: str, label: str, message_ids: Sequence[str], now: int
 
 
 def list_span(tx: Tx, inbox_id: str, span: Span) -> list[LabelChange]:
-    rows = pages.rows_of(
-        tx, "select * from label_changes where inbox_id = :inbox_id", span, inbox_id=inbox_id
-    )
-    return [LabelChange.from_row(row) for row in rows]
+    """Return changes with arrivals: a received message is `unread` from then on, and has no row for that."""
+    rows = [
+        *pages.rows_of(tx, "select * from label_changes where inbox_id = :inbox_id", span, inbox_id=inbox_id),
+        *pages.rows_of(tx, ARRIVALS, span, inbox_id=inbox_id),
+    ]
+    found = sorted(map(LabelChange.from_row, rows), key=lambda change: (change.created_at, change.id))
+    return (found if span.is_ascending else found[::-1])[: span.limit]

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -66,7 +65,7 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
     places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
 
     def show(some: Sequence[RowPlace], read: ReadBytes) -> list[shapes.Message]:
-        return showing.show_by_ids(tx, [place.id for place in some], read)
+        return showing.show_by_ids(tx, [place.id for place in some], read, with_origins=True)
 
     found, behind = look_through(places, most, show, keeps, query.limit, lambda place: place)
     return paging.page("messages", found, query.limit, behind)
@@ -158,9 +157,10 @@ async def search_messages(call: Call, inbox_id: str, query: shapes.SearchQuery) 
 def show_found(tx: Tx, found: Sequence[FoundMessage]) -> list[shapes.Message]:
     snippets = {each.id: each.snippet for each in found}
     there = messages.list_outlines(tx, list(snippets))
+    all_shown = showing.show_messages(tx, there, with_origins=True)
     return [
         replace(shown, highlights={"text": [snippets[message.id]]})
-        for message, shown in zip(there, showing.show_messages(tx, there), strict=True)
+        for message, shown in zip(there, all_shown, strict=True)
         if showing.HIDDEN.isdisjoint(shown.labels)
     ]
 
@@ -272,10 +272,17 @@ def change_all(
     return [{"message_id": message.message_id, "labels": message.labels} for message in shown]
 
 
-def list_label_changes(tx: Tx, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
-    """Labels added and removed, newest first."""
+def list_label_changes(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.PageQuery) -> shapes.Page:
+    """Labels added and removed, newest first. A page is shorter where a key may not see all its messages."""
     found = label_changes.list_span(tx, inbox.id, paging.span_of(query))
-    return paging.page_of("events", found, query, partial(show_label_change, tx, inbox))
+    some, behind = paging.cut(found, query.limit, paging.place_of)
+    if hidden := showing.hidden_from(caller):
+        there = messages.list_outlines(tx, list({change.message_id for change in some}))
+        pairs = zip(there, showing.show_messages(tx, there), strict=True)
+        seen = {message.id for message, shown in pairs if hidden.isdisjoint(shown.labels)}
+        some = [change for change in some if change.message_id in seen]
+    events = [show_label_change(tx, inbox, change) for change in some]
+    return paging.page("events", events, query.limit, behind)
 
 
 def show_label_change(tx: Tx, inbox: Inbox, change: label_changes.LabelChange) -> shapes.Page:

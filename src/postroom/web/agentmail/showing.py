@@ -8,7 +8,9 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.fields import iso
+from postroom.mail import headers
 from postroom.mail.address import parse_list
+from postroom.mail.parse import MAX_IN_REPLY_TO, MAX_REFERENCES
 from postroom.mailbox import attachments, documents, holds, inboxes, labels, messages, raw_mails
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.mailbox.documents import Document
@@ -72,12 +74,14 @@ class ReadBytes(Struct):
     total: int = 0
 
 
-def show_by_ids(tx: Tx, message_ids: Sequence[str], read: ReadBytes | None = None) -> list[shapes.Message]:
+def show_by_ids(
+    tx: Tx, message_ids: Sequence[str], read: ReadBytes | None = None, *, with_origins: bool = False
+) -> list[shapes.Message]:
     """Those that exist, in the given order, as a list shows them."""
     shown: list[shapes.Message] = []
     for start in range(0, len(message_ids), AT_ONCE):
         found = messages.list_outlines(tx, message_ids[start : start + AT_ONCE])
-        shown += show_messages(tx, found)
+        shown += show_messages(tx, found, with_origins=with_origins)
         if read is not None:
             read.total += sum(len(message.stored[0]) for message in found)
     return shown
@@ -89,7 +93,10 @@ def show_whole(tx: Tx, message_ids: Sequence[str]) -> list[shapes.Message]:
     return show_messages(tx, messages.list_by_ids(tx, message_ids[:fitting]), is_whole=True)
 
 
-def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -> list[shapes.Message]:
+def show_messages(
+    tx: Tx, found: Sequence[Message], *, is_whole: bool = False, with_origins: bool = False
+) -> list[shapes.Message]:
+    """`with_origins` adds which messages each one answers; whole messages have it always."""
     message_ids = [message.id for message in found]
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
@@ -98,6 +105,7 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
     files = attachments.list_of_messages(tx, filed, with_text=False)
     held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
     sizes, doubles = raw_mails.sizes(tx, message_ids), listing.find_later_doubles(tx, message_ids)
+    heads = raw_mails.heads(tx, message_ids) if is_whole or with_origins else {}
     shown = []
     for message in found:
         document = documents.decode(message.document)
@@ -124,9 +132,18 @@ def show_messages(tx: Tx, found: Sequence[Message], *, is_whole: bool = False) -
                 updated_at=document.created_at,
             )
         )
+        if message.id in heads:
+            shown[-1] = with_origin(shown[-1], heads[message.id])
         if is_whole:
             shown[-1] = with_texts(shown[-1], document)
     return shown
+
+
+def with_origin(shown: shapes.Message, head: bytes) -> shapes.Message:
+    fields = headers.split(head, 0).headers
+    answered = headers.message_ids(fields.text("in-reply-to"), MAX_IN_REPLY_TO)
+    named = headers.message_ids(fields.text("references"), MAX_REFERENCES)
+    return replace(shown, in_reply_to=next(iter(answered), None), references=list(named) or None)
 
 
 def with_texts(shown: shapes.Message, document: Document) -> shapes.Message:
