@@ -105,6 +105,16 @@ def test_an_email_is_read_whichever_reader_raises(
     assert "123456" in (read.mail.body_html or read.mail.body_text)
 
 
+@pytest.mark.parametrize("part", [(suspicion, "to_passage"), (parse, "_parsed")], ids=lambda part: part[1])
+def test_a_letter_of_the_server_is_recognized_although_a_reader_raises(
+    part: tuple[ModuleType, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an agent could get at a notice to a reviewer, by a held email that no reader can read."""
+    monkeypatch.setattr(*part, raises)
+    read = read_mail(arrival(f"X-Postroom-Letter: {'a' * 48}\r\n".encode() + letter("To approve")))
+    assert [each.letter_marks for each in (read, *receive.simpler(read))] == [("a" * 48,)] * 3
+
+
 @pytest.mark.parametrize("part", ["_parsed", "_assembled", "_read_content"])
 def test_bytes_that_the_parser_fails_on_are_read_as_text(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, part, raises)

@@ -271,6 +271,7 @@ def read_simply(arrival: Arrival, mail: ParsedMail, failed: Sequence[str]) -> Re
         calendar=None,
         kept=raw_mails.Cut(arrival.origin.trace + arrival.raw),
         size_bytes=len(arrival.origin.trace) + len(arrival.raw),
+        letter_marks=Analysis().run("letter", (), lambda: own_letters.find_marks(arrival.raw)),
         failed=tuple(failed),
     )
 
