@@ -220,6 +220,47 @@ async def test_a_link_that_is_forwarded_to_an_inbox_no_longer_works(
             assert opened.status_code == 401
 
 
+def below_false_links(token: str) -> bytes:
+    """As an agent may write them into the email that a notice shows above its link."""
+    false = "".join(
+        f"https://x.example/review/{token[:50]}{number:06d}\r\n" for number in range(222_222, 224_000)
+    )
+    return plain("false").replace(b"Hello", f"{false}https://x.example/review/{token}".encode())
+
+
+def as_answer(token: str) -> bytes:
+    return plain("answered", To=f"Review+{token.upper()}@postroom.localhost, agent@postroom.localhost")
+
+
+def as_copied_answer(token: str) -> bytes:
+    return plain("copied", To="agent@postroom.localhost", Cc=f"review+{token}@postroom.localhost")
+
+
+def as_quoted_address(token: str) -> bytes:
+    return plain("quoted").replace(b"Hello", f"> Reply-To: review+{token}@postroom.localhost".encode())
+
+
+@pytest.mark.parametrize("write", [below_false_links, as_answer, as_copied_answer, as_quoted_address])
+async def test_a_link_of_a_reviewer_ends_in_whatever_form_an_inbox_gets_it(
+    database_url: str, tmp_path: Path, clock: FakeClock, write: Callable[[str], bytes]
+) -> None:
+    """The address of a notice has the token of its link: an agent that reads it could write the link."""
+    async with servers(tmp_path, clock, database_url) as (here, office):
+        ann, agent = await office.new_inbox("ann"), await here.new_inbox("agent")
+        await here.api.patch(f"/v1/inboxes/{agent}", json=with_reviewer(f"ann@{OFFICE}"))
+        await send(here, agent, "carol@elsewhere.example", body="Buy")
+        notice = message_from_bytes(await coming(office, ann, "To approve"), policy=policy.default)
+        assert isinstance(notice, EmailMessage)
+        review = re.search(r"/review/(\w+)", text_of(notice))
+        assert review is not None
+        async with browser(here) as page:
+            assert (await page.get(review[0])).status_code == 200
+            raw = write(review[1])
+            await here.deliver(raw, "agent")
+            await coming(here, agent, str(message_from_bytes(raw)["Subject"]))
+            assert (await page.get(review[0])).status_code == 404
+
+
 def text_of(mail: EmailMessage) -> str:
     body = mail.get_body(("plain",))
     assert body is not None

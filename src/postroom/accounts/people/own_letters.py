@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from itertools import islice
 
 from postroom import log
 from postroom.accounts import secret_values
@@ -16,7 +17,7 @@ from postroom.accounts.keys import hash_token
 from postroom.mail import headers
 from postroom.mail.writing import review_path
 from postroom.mail.writing.compose import ascii_domain
-from postroom.storage.database import Tx, insert_new
+from postroom.storage.database import Tx, insert_new, one_of
 
 FIELD = "X-Postroom-Letter"
 CONTEXT = b"postroom letter\x00"  # nothing else is signed with the same secret and this prefix
@@ -28,10 +29,14 @@ MOST_MARKS = 4
 _MARK = re.compile(r"[a-z2-7]{48}")
 _MESSAGE_ID = re.compile(r"<letter\.([a-z2-7]{48})@")
 
-MOST_LINKS = 20
+# More than the text of a notice can hold: it shows the email of an agent, which may write any number of
+# false links above the true one.
+MOST_LINKS = 10_000
+TOGETHER = 500
 # Also as rewritten by a service that puts its own address before each link.
 _SIGN_IN = re.compile(r"sign-in(?:\?|%3[Ff])(?:invitation|mail)(?:=|%3[Dd])([\w-]{43})(?![\w-])", re.ASCII)
-_REVIEW = re.compile(r"/review(?:/|%2[Ff])([a-z2-7]{56})", re.ASCII)
+# In lower case. The address that a notice is answered at has the same token as its link.
+_REVIEW = re.compile(r"review(?:[/+]|%2[fb])([a-z2-7]{56})", re.ASCII)
 
 
 def new_mark(tx: Tx) -> str:
@@ -79,15 +84,34 @@ def end_shown_links(tx: Tx, inbox_id: str, texts: tuple[str, ...], now: int) -> 
     The email itself is kept. A stranger ends nothing: nobody can guess a link.
     """
     for text in texts:
-        if "sign-in" not in text and "review" not in text:
-            continue
-        for token in set(_SIGN_IN.findall(text)[:MOST_LINKS]):
-            if tx.run("delete from mail_links where token_hash = :hash", hash=hash_token(token)):
-                log.get().error("a sign-in link came into an inbox and was ended", inbox=inbox_id)
-        for token in set(_REVIEW.findall(text)[:MOST_LINKS]):
-            if review_path.decode(secret_values.get(tx, secret_values.REVIEW), token) is not None:
-                insert_new(tx, "shown_links", token_hash=hash_token(token), shown_at=now)
-                log.get().error("a review link came into an inbox and was ended", inbox=inbox_id)
+        if "sign-in" in text:
+            _end_sign_in(tx, inbox_id, _tokens(_SIGN_IN, text))
+        folded = text.lower()  # servers may change the case of an address
+        if "review" in folded:
+            _end_reviews(tx, inbox_id, _tokens(_REVIEW, folded), now)
+
+
+def _tokens(pattern: re.Pattern[str], text: str) -> list[str]:
+    return list(islice(dict.fromkeys(match[1] for match in pattern.finditer(text)), MOST_LINKS))
+
+
+def _end_sign_in(tx: Tx, inbox_id: str, tokens: list[str]) -> None:
+    for start in range(0, len(tokens), TOGETHER):
+        is_named, named = one_of(
+            "token_hash", [hash_token(each) for each in tokens[start : start + TOGETHER]]
+        )
+        if tx.run(f"delete from mail_links where {is_named}", **named):
+            log.get().error("a sign-in link came into an inbox and was ended", inbox=inbox_id)
+
+
+def _end_reviews(tx: Tx, inbox_id: str, tokens: list[str], now: int) -> None:
+    if not tokens:
+        return
+    secret = secret_values.get(tx, secret_values.REVIEW)
+    for token in tokens:
+        if review_path.decode(secret, token) is not None:
+            insert_new(tx, "shown_links", token_hash=hash_token(token), shown_at=now)
+            log.get().error("a review link came into an inbox and was ended", inbox=inbox_id)
 
 
 def is_shown(tx: Tx, token: str) -> bool:

