@@ -95,7 +95,7 @@ def _look(tx: Tx, inbox_id: str, name: str) -> tuple[FolderState, FolderView, in
     """The state of the folder, the view of it, and the first unseen UID."""
     folder = names.require_folder(tx, inbox_id, name)
     state, uids = views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder)
-    view = FolderView(folder, False, uids, state.modseq, views.keywords(tx, inbox_id, folder))
+    view = FolderView(folder, False, uids, state.modseq, views.keywords(tx, inbox_id))
     return state, view, views.first_unseen(tx, inbox_id, folder)
 
 
