@@ -13,6 +13,7 @@ import pytest
 
 from postroom.storage.database import Tx
 from tests.api.test_dashboard import browser
+from tests.api.test_keys import second_account
 from tests.api.test_people import invite, links_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -71,6 +72,18 @@ async def test_nobody_becomes_a_person_with_the_address_of_an_inbox(server: Serv
     assert await refused(server, "POST", "/v1/inboxes", more) == "approval"
     assert (await server.api.delete(f"/v1/connections/{made.json()['id']}")).status_code == 204
     await invite(server, "office@büro.example")
+
+
+async def test_nobody_keeps_others_from_a_name_by_calling_it_a_reviewer(server: Server) -> None:
+    """No notice goes to an address of this server, so the other account learns nothing."""
+    async with server.client(await second_account(server)) as other:
+        answer = await other.patch("/v1/account", json=with_reviewer("sales@postroom.localhost"))
+        assert answer.status_code == 200, answer.text
+        await server.new_inbox("sales")
+        body = {"mailboxName": "info", **with_reviewer("info@postroom.localhost")}
+        assert (await other.post("/v1/inboxes", json=body)).status_code == 409
+    await server.api.patch("/v1/account", json=with_reviewer("help@postroom.localhost"))
+    assert await refused(server, "POST", "/v1/inboxes", {"mailboxName": "help"}) == "mailboxName"
 
 
 async def test_no_inbox_takes_the_address_of_a_person(server: Server) -> None:

@@ -51,11 +51,16 @@ def require_no_inbox(tx: Tx, account_id: str, address: str, field: str) -> None:
         )
 
 
-def require_no_person(tx: Tx, addresses: Iterable[str], field: str) -> None:
-    """Raise AddressIsAnInbox if a user, reviewer or notification target of any account has one of these."""
+def require_no_person(tx: Tx, addresses: Iterable[str], field: str, of_account: str | None = None) -> None:
+    """Raise AddressIsAnInbox if a user, reviewer or notification target of any account has one of these.
+
+    `of_account`: it makes an inbox with this address. Of other accounts only users count then: no notice goes
+    to an address of this server, and else anybody could keep others from a name by calling it a reviewer.
+    """
     for mailbox in sorted({mailbox_of(each) for each in addresses}):
         _lock(tx, mailbox)
-        if any(mailbox in map(mailbox_of, _addresses_of(tx, each)) for each in _owners(tx, mailbox)):
+        owners = _owners(tx, mailbox, of_account)
+        if any(mailbox in map(mailbox_of, _addresses_of(tx, each)) for each in owners):
             raise AddressIsAnInbox(
                 f"{mailbox} belongs to a person who uses this server. Agents must not read that email.",
                 field=field,
@@ -103,9 +108,14 @@ def _lock(tx: Tx, mailbox: str) -> None:
     tx.run("delete from address_uses where address = :address and owner_id = :owner_id", **key)
 
 
-def _owners(tx: Tx, mailbox: str) -> list[str]:
-    rows = tx.all("select owner_id from address_uses where address = :address", address=mailbox)
-    return [row["owner_id"] for row in rows]
+def _owners(tx: Tx, mailbox: str, of_account: str | None = None) -> list[str]:
+    """All of them; with an account, all of it and the users of others."""
+    rows = tx.all("select owner_id, account_id from address_uses where address = :address", address=mailbox)
+    return [
+        row["owner_id"]
+        for row in rows
+        if of_account in (None, row["account_id"]) or ids.is_id(ids.USER, row["owner_id"])
+    ]
 
 
 def _addresses_of(tx: Tx, owner_id: str) -> list[str]:

@@ -144,7 +144,7 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         allowed.inboxes_per_day,
         allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
     )
-    address_uses.require_no_person(tx, [added.address], "mailboxName")
+    address_uses.require_no_person(tx, [added.address], "mailboxName", caller.account_id)
     inbox = bind(added, body, allowed)
     inboxes.put(tx, inbox)
     if body.approval is not UNSET:
