@@ -142,10 +142,26 @@ MARKED_UP = [
     Trick("by markup", "old page, class in another case", "<style>.x{display:none}</style><p class=X>WORDS",
           False, True),
 ]  # fmt: skip
+LAID_OVER = [
+    Trick("under an opaque box", name, body, False)
+    for name, body in (
+        ("another box above it",
+         '<p style="position:relative;height:20px">WORDS'
+         '<span style="position:absolute;inset:0;background:#fff"></span></p>'),
+        ("a box that comes first",
+         '<div style="position:relative;height:20px"><div style="position:absolute;top:0;left:0;width:100%;'
+         'height:100%;background:white"></div>WORDS</div>'),
+        ("a box over the page",
+         '<p>WORDS</p><div style="position:fixed;top:0;left:0;right:0;bottom:0;background:#fff"></div>'),
+        ("a box with a gradient",
+         '<div style="position:relative"><p>WORDS</p><div style="position:absolute;inset:0;'
+         'background:linear-gradient(#fff,#fff)"></div></div>'),
+        ("a box by a style sheet",
+         "<style>.a{position:relative}.b{position:absolute;inset:0;background:#fff;z-index:2}</style>"
+         '<div class=a><p>WORDS</p><i class=b></i></div>'),
+    )
+]  # fmt: skip
 COVERED = [
-    Trick("covered by something", "another box above it",
-          '<p style="position:relative;height:20px">WORDS'
-          '<span style="position:absolute;inset:0;background:#fff"></span></p>', False),
     Trick("covered by something", "behind the ground of its parent",
           '<div style="background:#fff"><p style="position:relative;z-index:-1">WORDS</p></div>', False),
     Trick("covered by something", "pulled up under a box",
@@ -201,4 +217,17 @@ HARMLESS = [
     Trick("hides nothing", "old page, a table starts anew",
           '<div style="font-size:0"><table><tr><td>WORDS</table></div>', True, True),
 ]  # fmt: skip
-TRICKS = [*DISPLAY, *SMALL, *AWAY, *CUT, *COLORED, *RULED, *MARKED_UP, *COVERED]
+HARMLESS += [
+    Trick("hides nothing", name, f'<div style="position:relative">{body}</div>', True)
+    for name, body in (
+        ("a box behind it",
+         '<p>WORDS</p><div style="position:absolute;inset:0;background:#fff;z-index:-1"></div>'),
+        ("a veil", '<p>WORDS</p><div style="position:absolute;inset:0;background:rgba(0,0,0,.3)"></div>'),
+        ("a box in the corner",
+         '<p>WORDS</p><b style="position:absolute;top:0;right:0;width:9px;height:9px;background:red"></b>'),
+        ("a box below it in the order",
+         '<b style="position:absolute;inset:0;background:#fff"></b><p style="position:relative">WORDS</p>'),
+        ("in the upper box", '<div style="position:absolute;inset:0;background:#fff"><p>WORDS</p></div>'),
+    )
+]  # fmt: skip
+TRICKS = [*DISPLAY, *SMALL, *AWAY, *CUT, *COLORED, *RULED, *MARKED_UP, *LAID_OVER, *COVERED]

@@ -6,6 +6,7 @@ from postroom.mail.html.look import Look
 from postroom.mail.html.markup import Open
 from postroom.mail.html.visibility import ElementKind
 
+MAX_LEVELS = 50  # looked through for the box that something is placed in
 MORE = 3  # a tag does more to the page than up to two breaks
 LINKED = ("a", "area")
 SPOKEN = ("alt", "title", "aria-label", "content")
@@ -51,6 +52,8 @@ class Element:
         self.before, parent.last = parent.last, self
 
     def effect_of_start(self, tag: Open) -> int:
+        if self.look.is_placed:
+            return MORE
         if self.breaks:
             return self.breaks
         if tag.name in LAID_OUT:
@@ -65,3 +68,44 @@ class Element:
 
 # Where a tag leads, what it does to the page, and the look of its element.
 Step = tuple[Element, int, Look]
+
+
+class Covers:
+    """Opaque boxes that are laid over others: which boxes they cover, and where the text in those begins."""
+
+    def __init__(self) -> None:
+        self.covered: set[Element] = set()
+        self.doubted_to = 0  # the parts of the page that were written before the last cover
+        self._begun: dict[Element, tuple[int, int]] = {}
+        self._doubtful: dict[Look, Look] = {}
+
+    def begin(self, element: Element, parts: int, chars: int) -> tuple[int, int] | None:
+        """Notes what is on the page before a placed box. Returns where the text behind a cover begins."""
+        self.covered.discard(element)  # an earlier box that looked the same
+        self._begun[element] = parts, chars
+        if not element.look.is_cover:
+            return None
+        box = element.outer
+        for _ in range(MAX_LEVELS):  # CSS 2.2, section 10.1
+            if box.look.is_placed:
+                break
+            box = box.outer
+        self.covered.add(box)
+        start, before = self._begun.get(box, (0, 0))
+        return max(start, self.doubted_to), before
+
+    def look_of(self, element: Element) -> Look:
+        """The look of text after a cover: in doubt, unless it is in a placed box, which is drawn above."""
+        box = element
+        for _ in range(MAX_LEVELS):
+            if box in self.covered:
+                break
+            if box.look.is_placed or box.outer is box:
+                return element.look
+            box = box.outer
+        known = self._doubtful.get(element.look)
+        if known is None:
+            known = self._doubtful[element.look] = Look(element.look)
+            known.doubt = True
+            known.judge()
+        return known

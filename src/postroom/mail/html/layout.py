@@ -67,6 +67,16 @@ class TextPage(Struct):
             self.parts.append(END_OF_DOUBT)
         self.is_doubtful = is_doubtful
 
+    def doubt_since(self, start: int) -> str:
+        """Marks the text from this part on, which was written as visible, and returns it."""
+        words = (number for number in range(start, len(self.parts)) if not self.parts[number].isspace())
+        if (first := next(words, None)) is None:
+            return ""
+        text = "".join(self.parts[first:])
+        self.parts[first] = DOUBT + self.parts[first]
+        self.parts.append(END_OF_DOUBT)
+        return text
+
     def _write_lines(self, data: str) -> None:
         for number, line in enumerate(data.split("\n")):
             if number:

@@ -10,7 +10,7 @@ from postroom.mail.html.markup import names
 
 SMALLEST_READABLE_PX = 1.5
 SMALLEST_RELATIVE_PX = 6.0  # some browsers do not shrink text further that is sized relative to its parent
-LEAST_OPAQUE = 0.05
+LEAST_OPAQUE, MOST_OPAQUE = 0.05, 0.95
 FAR_OFF_PX = -400
 
 # A child inherits these from its parent, unless declared otherwise.
@@ -35,7 +35,8 @@ class Look:
     __slots__ = (
         "background", "color", "custom", "doubt", "fill", "folded", "font_px", "indent_px", "inside",
         "invisible",
-        "is_flex", "is_painted", "is_seen", "opacity", "outline", "pictured", "removed",
+        "is_cover", "is_flex", "is_painted", "is_placed", "is_seen",
+        "opacity", "outline", "pictured", "removed",
     )  # fmt: skip
 
     def __init__(self, parent: "Look | None" = None) -> None:
@@ -55,6 +56,8 @@ class Look:
             self.background, self.pictured, self.custom = parent.background, parent.pictured, parent.custom
             self.is_painted = parent.is_painted
         self.is_flex = False
+        self.is_placed = False  # positioned: it is drawn above those that are not
+        self.is_cover = False  # nothing of the box that it is placed in is visible behind it
         self.folded: Look | None = None  # how the summary of closed details looks
         self.is_seen = True
         self.inside: Look = self  # the look of an element in here without declarations
@@ -64,7 +67,7 @@ class Look:
         return (
             self.removed, self.invisible, self.doubt, self.font_px, self.indent_px, self.opacity, self.color,
             self.fill, self.outline, self.background, self.pictured, self.is_flex, self.is_painted,
-            id(self.custom), self.folded,
+            self.is_placed, self.is_cover, id(self.custom), self.folded,
         )  # fmt: skip
 
     def judge(self) -> None:
@@ -82,7 +85,7 @@ class Look:
                 self.doubt = True
             else:
                 self.is_seen = self.pictured == GRADIENT and self._shown()[3] > LEAST_OPAQUE
-        if self.is_flex or self.folded is not None:
+        if self.is_flex or self.is_placed or self.folded is not None:
             self.inside = removed(self) if self.folded is not None else Look(self)
             self.inside.judge()
 
@@ -162,6 +165,25 @@ def _place(look: Look, parent: Look, name: str, style: Style) -> None:
         look.removed = True
     elif None in verdicts:
         look.doubt = True
+    if style.get("position") in ("relative", "absolute", "fixed", "sticky") and not look.removed:
+        look.is_placed = True
+        look.is_cover = _is_opaque(look, style) and boxes.is_laid_over(style, look.font_px)
+
+
+def _is_opaque(look: Look, style: Style) -> bool:
+    opacity = number(style.get("opacity", "1"))
+    if look.invisible or (opacity is not None and opacity < MOST_OPAQUE):
+        return False
+    color = _parsed(style.get("background-color", "transparent"), look.color)
+    picture = style.get("background-image", "none")
+    if color is not None and color[3] >= MOST_OPAQUE:
+        return True
+    found = [
+        colors.parse_color(word, look.color)
+        for word in words(picture.partition("(")[2][:-1].replace(",", " "))
+    ]
+    stops = [each for each in found if each is not None]
+    return "gradient(" in picture and bool(stops) and all(each[3] >= MOST_OPAQUE for each in stops)
 
 
 def _is_inline(name: str, style: Style, parent: Look) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from postroom.mail.html.css import conditions
-from postroom.mail.html.elements import LINKED, MORE, SPOKEN, Element, Step
+from postroom.mail.html.elements import LINKED, MORE, SPOKEN, Covers, Element, Step
 from postroom.mail.html.layout import LAID_OUT, SIMPLE_BLOCKS, TextPage
 from postroom.mail.html.look import Look
 from postroom.mail.html.markup import MarkupTokens, Open, Tag, tokens
@@ -139,6 +139,7 @@ class _Walk:
         self.aside: list[str] = []
         self.aside_chars = 0
         self.hidden: list[tuple[list[str], int, bool]] = []
+        self.covers = Covers()
         self.hidden_after = -1  # how many parts were written when text was last hidden
         self.anchor: Anchor | None = None
         self.is_in_anchor = False
@@ -179,7 +180,7 @@ class _Walk:
                 self.spoken.append(text)
                 page.space = page.space or element.look.is_seen
             elif text:
-                self._write(text, element.look)
+                self._write(text, self.covers.look_of(element) if self.covers.covered else element.look)
         self._end_anchor()
 
     def _find_way(self, tag: Tag) -> None:
@@ -229,7 +230,7 @@ class _Walk:
         if isinstance(tag, Open):
             if not tag.is_void:
                 element.tag = tag
-            self._start(tag, look)
+            self._start(tag, look, element)
         elif tag.name == "a":
             self._end_link()
         elif tag.name == "br":
@@ -247,7 +248,7 @@ class _Walk:
             self.element = element
         effect = element.effect_of_start(tag)
         if effect == MORE:
-            self._start(tag, element.look)
+            self._start(tag, element.look, element)
         elif self.page.breaks < effect:
             self.page.breaks = effect
         return element
@@ -295,8 +296,10 @@ class _Walk:
             return self.body, outer.look
         return outer, outer.look
 
-    def _start(self, tag: Open, look: Look) -> None:
+    def _start(self, tag: Open, look: Look, element: Element) -> None:
         name, attributes = tag.name, tag.attributes
+        if look.is_placed and not tag.is_void:
+            self._place(element)
         if name in LAID_OUT:
             self.page.open(tag)
             return
@@ -306,6 +309,19 @@ class _Walk:
             self._picture(attributes, look)
         if not attributes.keys().isdisjoint(SPOKEN):
             self._note_spoken(attributes)
+
+    def _place(self, element: Element) -> None:
+        """Puts the text in doubt that a cover lies over."""
+        page = self.page
+        found = self.covers.begin(element, len(page.parts), page.chars)
+        if found is None:
+            return
+        if page.is_doubtful:
+            page.doubt(False)
+        if text := page.doubt_since(found[0]):
+            self.hidden.append(([text], found[1], True))
+            self.hidden_after = -2
+        self.covers.doubted_to = len(page.parts)
 
     def _note_spoken(self, attributes: dict[str, str]) -> None:
         for name in SPOKEN:

@@ -121,6 +121,20 @@ def _is_far(offset: float | None, far: float) -> Answer:
     return offset is not None and offset >= far
 
 
+def is_laid_over(style: Style, font_px: float) -> bool:
+    """Whether a box lies over all of the one that it is placed in, and not behind it."""
+    if style.get("position") not in ("absolute", "fixed") or (number(style.get("z-index", "0")) or 0.0) < 0:
+        return False
+    sizes = (("left", "right", "width", VIEWPORT_WIDTH_PX), ("top", "bottom", "height", VIEWPORT_HEIGHT_PX))
+    for start, end, size, whole in sizes:
+        edges = [_measure(style, side, font_px, whole) for side in (start, end)]
+        reached = [edge is not None and edge <= 0 for edge in edges]
+        is_whole = (_measure(style, size, font_px, whole) or 0.0) >= whole
+        if not (all(reached) or (any(reached) and is_whole)):
+            return False
+    return True
+
+
 def is_clipped(style: Style) -> Answer:
     shape = style.get("clip-path", "none")
     if shape == UNDECIDED:

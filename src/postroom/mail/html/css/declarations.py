@@ -309,7 +309,7 @@ DECLARED: Mapping[str, Callable[[str, str, bool], Parts]] = {
     "overflow-x": _overflow, "overflow-y": _overflow, "inset": _sides, "margin": _sides, "padding": _sides,
     "clip": _clip, "clip-path": _clip, "transform": _calls, "filter": _calls, "translate": _anything,
     "scale": _anything, "rotate": _anything, "mask": _mask, "mask-image": _mask,
-    "text-shadow": _anything, "text-stroke": _anything,
+    "text-shadow": _anything, "text-stroke": _anything, "z-index": _anything,
     "animation": _animation, "animation-name": _animation, "all": _anything,
     **dict.fromkeys(_KEYWORDS, _keyword), **dict.fromkeys(_LISTS["length"], _length),
     **dict.fromkeys(_BOXES, _box),
