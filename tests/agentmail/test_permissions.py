@@ -71,7 +71,7 @@ async def test_what_a_key_may_not_see_is_not_there(server: Server, api: AsyncAge
     await api.inboxes.messages.update(inbox, "<thrown@there.example>", add_labels=["trash"])
     thread = (await api.inboxes.messages.get(inbox, "<thrown@there.example>")).thread_id
     few, all_of_it = (
-        await key_with(api, message_read=True),
+        await key_with(api, message_read=True, draft_create=True),
         await key_with(api, message_read=True, label_trash_read=True),
     )
     async with agentmail(server, few.api_key) as client:
@@ -86,6 +86,9 @@ async def test_what_a_key_may_not_see_is_not_there(server: Server, api: AsyncAge
             await client.inboxes.messages.get(inbox, "<thrown@there.example>", request_options=ONCE)
         with pytest.raises(NotFoundError):
             await client.threads.get(thread, request_options=ONCE)
+        for related in ({"in_reply_to": "<thrown@there.example>"}, {"forward_of": "<thrown@there.example>"}):
+            with pytest.raises(NotFoundError):
+                await client.inboxes.drafts.create(inbox, text="Hi", request_options=ONCE, **related)
     async with agentmail(server, all_of_it.api_key) as client:
         assert (await client.inboxes.messages.list(inbox, include_trash=True)).count == 2
         log = (await client.inboxes.events.list(inbox)).events

@@ -23,7 +23,7 @@ AS_IT_CAME = "The message that this one redirects unchanged, still from its auth
 NOT_ANALYZED = "`failed`: a reader of its meaning failed. The message holds what could be read."
 COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
-# Lists read an outline of documents that are larger as JSON; `0140_outlines.sql` has the number too.
+# Lists read an outline of documents that are larger as JSON; `0144_outlines.sql` has the number too.
 LARGE_BYTES = 32 * 1024
 PAGE_BYTES = pages.PAGE_BYTES
 # The size of the document as JSON, in SQL. `document_bytes` is behind the document, and SQLite reads all

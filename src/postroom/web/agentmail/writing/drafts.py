@@ -118,8 +118,14 @@ async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDra
 
 
 def find_document(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> Document:
-    message = messages.get(tx, caller.reach, names.find_message(tx, inbox, name))
-    return documents.decode(message.document)
+    return documents.decode(messages.get(tx, caller.reach, find_shown(tx, caller, inbox, name)).document)
+
+
+def find_shown(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> str:
+    """The id of a message that the key may see: a draft tells who wrote it, and quotes it when sent."""
+    message_id = names.find_message(tx, inbox, name)
+    names.require_shown(tx, caller, messages.get_outline(tx, inbox.reach, message_id))
+    return message_id
 
 
 def store(
@@ -129,7 +135,7 @@ def store(
     known = None if body.client_id is None else drafts.find_by_client_id(tx, inbox.id, body.client_id)
     if known is not None:
         return show(tx, [known])[0]
-    given = structs.replace(to_body(body), **messages_of(tx, inbox, body))
+    given = structs.replace(to_body(body), **messages_of(tx, caller, inbox, body))
     draft = verbs.create_draft(tx, caller, inbox.id, draft_body.read_fields(given), files, now).draft
     drafts.name(tx, draft.id, body.client_id, own_labels(body.labels, "labels"))
     if body.send_at is not None:
@@ -137,14 +143,14 @@ def store(
     return get_draft(tx, caller, draft.id)
 
 
-def messages_of(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
+def messages_of(tx: Tx, caller: Caller, inbox: Inbox, body: shapes.NewDraft) -> dict[str, Any]:
     if body.in_reply_to is not None and body.forward_of is not None:
         raise BadRequest("A mail is either a reply or a forward.", field="forward_of")
     if body.in_reply_to is not None:
-        answered = names.find_message(tx, inbox, body.in_reply_to)
+        answered = find_shown(tx, caller, inbox, body.in_reply_to)
         return {"reply_to_message_id": answered, "reply_all": bool(body.reply_all)}
     if body.forward_of is not None:
-        return {"forward_of": names.find_message(tx, inbox, body.forward_of)}
+        return {"forward_of": find_shown(tx, caller, inbox, body.forward_of)}
     return {}
 
 
