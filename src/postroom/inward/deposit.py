@@ -220,8 +220,7 @@ def store(
     ]
     count_late_starts(tx, copies)
     copies = look_at_senders(tx, copies)
-    for copy in copies:
-        mail = copy.read.mail
+    for copy, mail in ((copy, copy.read.mail) for copy in copies):
         texts = (mail.header_to, *map(str, mail.cc), mail.body_text, mail.body_html)
         own_letters.end_shown_links(tx, copy.inbox.id, texts, copy.mail.now)
     into_thread.store_new_threads(tx, [copy.place for copy in copies if copy.place is not None])
