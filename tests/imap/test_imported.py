@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from postroom.mailbox import usage
+from postroom.outward.notices import letters
+from postroom.storage.database import Tx
 from postroom_client import Client
 from postroom_client.mcp import results
 from postroom_client.untrusted import Delimiters
-from tests.api.test_dashboard import new_link, signed_in
+from tests.api.test_dashboard import browser, new_link, signed_in
+from tests.api.test_people import invite, links_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok
@@ -163,3 +166,41 @@ async def test_people_and_programs_see_what_was_imported(server: Server) -> None
         shown = await aside(lambda: client.get_message(message["id"]))
     assert shown.imported
     assert results.mail(shown, Delimiters()).warning.startswith("Imported: ")
+
+
+def written_letter(tx: Tx, domain: str, now: int) -> bytes:
+    """The invitation that waits to leave, as it will be sent."""
+    row = tx.one("select * from letters")
+    assert row is not None
+    job = letters.look_up(tx, row["id"], domain)
+    assert job is not None
+    return letters.write_letter(job.letter, domain, now, job.mark)
+
+
+async def test_a_letter_of_the_server_to_a_person_is_appended_to_no_folder(server: Server) -> None:
+    """By the mail client of a person who has both mailboxes in it."""
+    inbox_id = await server.new_inbox("agent")
+    await invite(server, "ann@corp.example")
+    raw = await server.resources.db.write(written_letter, "postroom.localhost", server.clock.now())
+
+    def work() -> None:
+        client = log_in(server, "agent")
+        for folder in ("INBOX", "Drafts", "Sent", "Trash"):
+            word, (said,) = client.append(folder, None, None, raw)
+            assert (word, said[:8]) == ("NO", b"[CANNOT]")
+        client.logout()
+
+    await aside(work)
+    assert await listed(server, inbox_id) == []
+    assert await listed(server, inbox_id, "drafts") == []
+
+
+async def test_a_link_to_a_person_that_is_forwarded_in_a_draft_no_longer_works(server: Server) -> None:
+    await server.new_inbox("agent")
+    await invite(server, "ann@corp.example")
+    (token,) = await links_of(server, "invitation")
+    forwarded = letter(f"> {server.base_url}/app/sign-in?invitation={token}", to="carol@corp.example")
+    await append(server, forwarded, "Drafts")
+    async with browser(server) as page:
+        opened = await page.post("/app/sign-in", data={"invitation": token})
+        assert opened.status_code == 401

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import WRITING, require_any
 from postroom.errors import ApiError
 from postroom.imap import listing
@@ -35,6 +36,8 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
     raw = await pools.FILES.run(client.mail.read)
     if not raw.strip():
         raise FolderRefused("CANNOT", "The mail is empty.")
+    if await db.read(own_letters.is_own, own_letters.find_marks(raw)):
+        raise FolderRefused("CANNOT", "This is a letter of the server to a person: agents must not read it.")
     if folder == places.DRAFTS:
         uid = await _draft(client, request, raw)
     else:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from postroom.accounts.keys import Caller
+from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import WRITING
 from postroom.errors import NotFound
 from postroom.mailbox import drafts, inboxes, threads
@@ -39,6 +40,8 @@ def add_draft(
     wanted = read_flags(given)
     thread = threads.resolve(tx, inbox.id, read.answers, ())
     fields = msgspec.structs.replace(read.fields, thread_id=None if thread is None else thread.id)
+    texts = (fields.body, fields.body_html or "")  # a person may forward a letter of the server from here
+    own_letters.end_shown_links(tx, inbox.id, texts, now)
     draft = drafts.add(tx, inbox.id, msgspec.json.encode(fields), files, caller.actor, now)
     flags.set_all(tx, inbox.id, DRAFTS, {draft.id: wanted | {flags.DRAFT}})
     return views.find_uids(tx, inbox.id, DRAFTS, [draft.id])[draft.id]
