@@ -14,12 +14,15 @@ import httpx2
 from postroom.accounts import keys, secret_values
 from postroom.assembly import open_blobs, open_database
 from postroom.first_start import make_first_account
+from postroom.inward import examine
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
+from postroom.mail.extraction import Extraction
 from postroom.net.dns import Resolver
-from postroom.outward import deliver_mail, reviewers
+from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, WebhookAnswer
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import look_at_due
+from postroom.outward.notices.deliver_notice import deliver_notice
 from postroom.outward.sign_mail import Signers
 from postroom.queue.claims import Claims
 from postroom.queue.deliveries import MAIL, NOTICE, Delivery
@@ -32,6 +35,7 @@ from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import settings
 from tests.doubles import FakeClock, post_intake
+from tests.doubles_dns import ZoneLookup
 
 Mood = Literal["takes", "defers", "refuses"]
 BASE_URL = "http://inside.example"
@@ -70,6 +74,13 @@ class NoWebhooks:
         raise DeliveryError("nobody is there", permanent=False)
 
 
+class UnreadFiles:
+    async def extract(
+        self, content_type: str, filename: str, content: bytes, deadline_seconds: float
+    ) -> Extraction:
+        return Extraction("unsupported", None)
+
+
 @dataclass
 class House:
     resources: Resources
@@ -77,6 +88,7 @@ class House:
     clock: FakeClock
     sink: Sink
     outbound: Outbound
+    lookup: ZoneLookup = field(default_factory=ZoneLookup)  # what the DNS says of senders
 
     def client(self, token: str) -> httpx2.AsyncClient:
         transport = self.api._transport
@@ -86,7 +98,7 @@ class House:
     async def step(self, milliseconds: int = 0) -> None:
         """Turns the clock, then does all that is due, until nothing is."""
         self.clock.turn(milliseconds)
-        tell = partial(reviewers.deliver_notice, self.resources, self.outbound)
+        tell = partial(deliver_notice, self.resources, self.outbound, NoWebhooks())
         leave = partial(deliver_mail.deliver_mail, self.resources, self.outbound)
         while True:
             looked_at = await look_at_due(self.resources)
@@ -95,7 +107,8 @@ class House:
                 await tell(notice)
             for mail in mails:
                 await leave(mail)
-            if not looked_at and not notices and not mails:
+            examined = await self.examine()
+            if not looked_at and not notices and not mails and not examined:
                 return
 
     async def claim(self, kind: str) -> list[Delivery]:
@@ -104,6 +117,13 @@ class House:
 
     async def hand_over(self, delivery: Delivery) -> None:
         await deliver_mail.deliver_mail(self.resources, self.outbound, delivery)
+
+    async def examine(self) -> bool:
+        """Judges senders of emails that came in. Whether there was one."""
+        due = await self.resources.db.write(examine.claim_due, [], 64, self.clock.now())
+        for examination in due:
+            await examine.examine_message(self.resources, UnreadFiles(), self.lookup, examination)
+        return bool(due)
 
     async def inbox(self, name: str) -> str:
         found: str = (await self.api.post("/v1/inboxes", json={"mailboxName": name})).json()["id"]

@@ -2,6 +2,8 @@
 
 The judge is the sink: it sees each mail at the moment at which it would leave, and compares with a model of
 its own what policy and people allow at that moment. In the end, whatever may leave has left.
+Emails come in from outside, from mailboxes elsewhere, by APPEND and by import: after each step an inbox knows
+those alone who wrote to it. Letters of the server to people come into no inbox.
 POSTROOM_TEST_PLAYS=5000 POSTROOM_TEST_PLAY_STEPS=100 plays as long as you like.
 """
 
@@ -10,14 +12,17 @@ import contextlib
 import email
 import email.policy
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -31,13 +36,18 @@ from hypothesis.stateful import (
 from msgspec import structs
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso, to_iso
-from postroom.errors import NotFound, NotHeld
-from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
-from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
+from postroom.errors import ApiError, NotFound, NotHeld
+from postroom.inward.mails import Arrival, ReadMail
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
+from postroom.mail.writing.content_hash import content_hash
+from postroom.operations.folders.names import FolderRefused
 from postroom.outward import reviewers
 from postroom.outward.courier import OutgoingMail
+from postroom.outward.finished.finished_mail import FinishedMail
 from postroom.queue.deliveries import MAIL, Delivery
+from postroom.storage.database import Row, Tx
 from tests.letters import letter
+from tests.simulation import doors
 from tests.stepped import House, Mood, stepped
 
 PLAYS = int(os.environ.get("POSTROOM_TEST_PLAYS", "3"))
@@ -45,10 +55,15 @@ STEPS = int(os.environ.get("POSTROOM_TEST_PLAY_STEPS", "30"))
 
 T = TypeVar("T")
 PEOPLE = ["ann@one.example", "ben@one.example", "cat@two.example", "dan@three.example"]
-REVIEWER = "boss@office.example"
+REVIEWERS = ["boss@office.example", "rita@office.example"]
+BANK = "bank.example"  # it signs its email, and has a policy
+TELLER = f"teller@{BANK}"
+MAILBOXES = [*REVIEWERS, "desk@office.example", TELLER]  # elsewhere: of people, or connected to an inbox
 BLOCKED = ["one.example", "two.example", "*.example", "ben@one.example"]
 NAMES = ["amy", "bob"]
 HERE = "postroom.localhost"
+OWN = [f"{name}@{HERE}" for name in NAMES]
+REVIEW_LINK = re.compile(r"/review/([a-z2-7]{56})")
 WORDS = ["always", "strangers", "links", "attachments"]
 FILE = {"filename": "a.txt", "contentType": "text/plain", "data": "YQ=="}
 LINK = "see https://shop.example/x"
@@ -57,6 +72,7 @@ ACCOUNT = ""
 
 Pick = st.integers(0, 2**12)
 Picks = st.lists(Pick, min_size=1, max_size=3)
+Directions = st.sampled_from(["outbound", "outbound", "inbound"])
 
 
 @dataclass
@@ -89,37 +105,77 @@ class MailModel:
     is_approved: bool = False
     excused: str = ""  # what spoke against its key when it was approved
     is_ended: bool = False
+    composed: bytes = b""  # of a mail client: what is stored
     left_to: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Connected:
+    id: str
+    address: str
+    last_uid: int = 0
+
+
+@dataclass
+class Policy:
+    """Who may be written to, or who may write."""
+
+    blocks: dict[str, set[str]] = field(default_factory=dict)  # values, by account or inbox
+    lists: set[str] = field(default_factory=set)  # where only the allowed are
+    allows: dict[str, set[str]] = field(default_factory=dict)
+
+    def is_refused(self, inbox: str, address: str, meets_allow: bool = True) -> bool:
+        levels = (ACCOUNT, inbox)
+        if any(meets(value, address) for level in levels for value in self.blocks.get(level, ())):
+            return True
+        return any(
+            not (meets_allow and any(meets(value, address) for value in self.allows.get(level, ())))
+            for level in levels
+            if level in self.lists
+        )
 
 
 @dataclass
 class World:
     """What is allowed now, in the words of the documentation."""
 
-    blocks: dict[str, set[str]] = field(default_factory=dict)  # values, by account or inbox
-    lists: set[str] = field(default_factory=set)  # where only the allowed may be written to
-    allows: dict[str, set[str]] = field(default_factory=dict)
+    outbound: Policy = field(default_factory=Policy)
+    inbound: Policy = field(default_factory=Policy)
     suppressed: set[str] = field(default_factory=set)
     paused: set[str] = field(default_factory=set)
     rules: dict[str, set[str]] = field(default_factory=dict)
+    reviewers: dict[str, str] = field(default_factory=dict)  # by account or inbox
+    users: dict[str, str] = field(default_factory=dict)  # ids, by address
+    people: set[str] = field(default_factory=set)  # who ever was a reviewer or user
+    connected: dict[str, Connected] = field(default_factory=dict)  # by inbox
     wrote: dict[str, set[str]] = field(default_factory=dict)  # by inbox
     stopped: set[str] = field(default_factory=set)  # addresses that were ever refused, by us or by themselves
 
+    def policy(self, direction: str) -> Policy:
+        return self.inbound if direction == "inbound" else self.outbound
+
     def is_refused(self, inbox: str, address: str) -> bool:
-        levels = (ACCOUNT, inbox)
-        if any(meets(value, address) for level in levels for value in self.blocks.get(level, ())):
-            return True
-        return any(
-            not any(meets(value, address) for value in self.allows.get(level, ()))
-            for level in levels
-            if level in self.lists
-        )
+        return self.outbound.is_refused(inbox, address)
+
+    def is_of_person(self, address: str) -> bool:
+        return address in self.users or address in self.reviewers.values()
+
+    def is_of_inbox(self, address: str) -> bool:
+        return address in OWN or any(address == each.address for each in self.connected.values())
+
+    def note_arrival(self, inbox: str, sender: str, is_genuine: bool) -> bool:
+        """Who has written to an inbox is no stranger to it. Whether it was let in."""
+        if self.inbound.is_refused(inbox, sender, meets_allow=is_genuine):
+            return False
+        if is_genuine:
+            self.wrote.setdefault(inbox, set()).add(sender)
+        return True
 
     def is_paused(self, inbox: str) -> bool:
         return ACCOUNT in self.paused or inbox in self.paused
 
     def note_stopped(self) -> None:
-        everybody = [*PEOPLE, *(f"{name}@{HERE}" for name in NAMES)]
+        everybody = [*PEOPLE, *OWN]
         self.stopped |= self.suppressed
         self.stopped |= {each for each in everybody for inbox in NAMES if self.is_refused(inbox, each)}
 
@@ -129,6 +185,14 @@ def meets(value: str, address: str) -> bool:
     if value.startswith("*."):
         return domain.endswith(value[1:])
     return value in (address, domain)
+
+
+def is_composed(mail: MailModel, raw: bytes) -> bool:
+    """Before what was composed are signatures alone."""
+    if not raw.endswith(mail.composed):
+        return False
+    added = email.message_from_bytes(raw.removesuffix(mail.composed) if mail.composed else b"")
+    return {name.lower() for name in added} <= {"dkim-signature"}
 
 
 class WatchedReader(OwnReader):
@@ -158,6 +222,9 @@ class RandomPlay(RuleBasedStateMachine):
         self.in_hand: list[Delivery] = []
         self.faults: list[str] = []
         self.clients: dict[str, httpx2.AsyncClient] = {}
+        self.received: dict[str, dict[str, bytes]] = {name: {} for name in NAMES}  # by Message-ID
+        self.letters: list[bytes] = []  # of the server, to people
+        self.shown_links: set[str] = set()  # that came into an inbox
 
     # --- machinery
 
@@ -181,6 +248,12 @@ class RandomPlay(RuleBasedStateMachine):
         inbox_id = None if inbox is None else self.inboxes[inbox]
         key_id, token = self.do(self.house.key(inbox_id, *may))
         self.keys.append(KeyModel(key_id, token, inbox, set(may)))
+
+    def select(self, statement: str, **values: str) -> list[Row]:
+        def read(tx: Tx) -> list[Row]:
+            return tx.all(statement, **values)
+
+        return self.do(self.house.resources.db.read(read))
 
     def scope(self, pick: int) -> tuple[str, str]:
         """An account or an inbox, and how the query names it."""
@@ -215,23 +288,26 @@ class RandomPlay(RuleBasedStateMachine):
             "too early": self.now < mail.send_at,
             "twice": recipient in mail.left_to,
             "with other words": mail.mark not in str(found.get_body(("plain",))),
+            "otherwise than composed": not is_composed(mail, raw),
         }
         self.faults += [f"{mail.mark} left {why}" for why, is_so in wrong.items() if is_so]
         if self.house.sink.mood == "takes" or recipient.endswith(HERE):
             mail.left_to.append(recipient)
-            self.note_writer(recipient, mail)
+            self.note_writer(recipient, found)
         elif self.house.sink.mood == "refuses":
             self.model.stopped.add(recipient)
 
-    def note_writer(self, recipient: str, mail: MailModel) -> None:
-        """Who has written to an inbox here is no stranger to it."""
+    def note_writer(self, recipient: str, mail: EmailMessage) -> None:
+        """An inbox here writes with its own address, or with that of its mailbox elsewhere."""
         name, _, domain = recipient.partition("@")
         if domain == HERE:
-            self.model.wrote.setdefault(name, set()).add(f"{mail.inbox}@{HERE}")
+            sender = mail["From"].addresses[0].addr_spec
+            self.model.note_arrival(name, sender, is_genuine=not sender.endswith(BANK))
 
     def watch_outside(self, mail: OutgoingMail) -> None:
         if mail.mail_from == "":
-            if mail.recipient != REVIEWER:
+            self.letters.append(mail.raw)
+            if mail.recipient not in self.model.people:
                 self.faults.append(f"a notice went to {mail.recipient}")
             return
         self.watch(mail.recipient, mail.raw)
@@ -240,12 +316,23 @@ class RandomPlay(RuleBasedStateMachine):
     def nothing_leaves_that_was_not_allowed(self) -> None:
         assert self.faults == []
 
+    @invariant()
+    def an_inbox_knows_those_who_wrote_to_it(self) -> None:
+        if not self.inboxes:
+            return
+        rows = self.select("select inbox_id, address from correspondents where is_trusted = 1")
+        known = {(row["inbox_id"], row["address"]) for row in rows}
+        wrote = {(self.inboxes[name], each) for name, all_ in self.model.wrote.items() for each in all_}
+        assert known == wrote, (known - wrote, wrote - known)
+
     # --- the beginning and the end
 
     @initialize()
     def open_the_house(self) -> None:
         folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(dir=self.folder)))
-        self.house: House = self.do(self.stack.enter_async_context(stepped(folder)))
+        opening = stepped(folder, ALLOW_PRIVATE_WEBHOOKS="on")  # mailboxes elsewhere are on the loopback
+        self.house: House = self.do(self.stack.enter_async_context(opening))
+        self.house.lookup.records = dict(doors.records(BANK))
         self.house.sink.watch = self.watch_outside
         self.inboxes = {name: self.do(self.house.inbox(name)) for name in NAMES}
         names = {inbox_id: name for name, inbox_id in self.inboxes.items()}
@@ -263,7 +350,7 @@ class RandomPlay(RuleBasedStateMachine):
         for who, when in ((0, 0), (1, 0), (3, 0), (0, 1), (1, 5), (2, 0)):
             self.send(who, [who, who + 1], [2], 0, when)
         self.do(self.house.step())
-        self.ask_for_approval(2, {"always"})
+        self.ask_for_approval(2, {"always"}, REVIEWERS[0])
         for who in (1, 3):
             self.send(who, [who], [], 0, 0)
         self.house.sink.mood = "takes"
@@ -327,6 +414,41 @@ class RandomPlay(RuleBasedStateMachine):
             seen, body = changed.json()["version"], body | change
         self.expect(key, inbox, body, self.ask(key, "POST", f"{path}/send", {"version": seen}))
 
+    @rule(
+        who=Pick,
+        to=Picks,
+        copy=st.lists(Pick, max_size=1),
+        shape=st.sampled_from(doors.SHAPES),
+        fields=st.sets(st.sampled_from(doors.FOREIGN_FIELDS), max_size=4),
+    )
+    def submit(self, who: int, to: list[int], copy: list[int], shape: doors.Shape, fields: set[str]) -> None:
+        """By a mail client, with fields and parts that nobody would be shown."""
+        key = self.keys[who % len(self.keys)]
+        inbox = key.inbox or NAMES[who % len(NAMES)]
+        body = self.compose(inbox, to, copy, 2 if copy else 0, 0)
+        mark, own = body["headers"]["X-Mark"], f"{inbox}@{HERE}"
+        hidden = f"hidden{mark[5:]}word"
+        head = [f"From: {own}", f"To: {', '.join(body['to'])}", "Subject: Hello", f"X-Mark: {mark}"]
+        head += [f"Message-ID: <{mark}@client.example>", "MIME-Version: 1.0", *sorted(fields)]
+        written = "\r\n".join((*head, shape.body)).replace("TEXT", body["body"]).replace("HIDDEN", hidden)
+        recipients = tuple(dict.fromkeys([*body["to"], *body.get("bcc", [])]))
+        mail = FinishedMail(written.encode(), own, recipients)
+        answer = self.do(doors.submit(self.house, key.token, own, mail))
+        body["body"] += LINK if shape.has_link else ""
+        body |= {"attachments": [FILE]} if shape.has_file else {}
+        self.expect(key, inbox, body | {"isSigned": shape.is_signed}, answer)
+        if answer.status_code == 200 and not shape.is_signed:
+            self.look_at_composed(self.mails[mark], answer.json().get("hold"), hidden, body)
+
+    def look_at_composed(
+        self, mail: MailModel, hold: dict[str, Any] | None, hidden: str, body: dict[str, Any]
+    ) -> None:
+        """No field and no part leaves that the content hash does not cover."""
+        bcc = [each for each in dict.fromkeys(body.get("bcc", [])) if each not in body["to"]]
+        mail.composed = self.ask(None, "GET", f"/v1/messages/{mail.id}/raw").content
+        assert doors.find_uncovered(mail.composed, bcc, hidden) == []
+        assert hold is None or hold["contentHash"] == content_hash(mail.composed, bcc)
+
     def compose(self, inbox: str, to: list[int], copy: list[int], kind: int, when: int) -> dict[str, Any]:
         everybody = [*PEOPLE, *(f"{name}@{HERE}" for name in NAMES if name != inbox)]
         mark = f"mail-{uuid.uuid4().hex[:12]}"
@@ -359,8 +481,27 @@ class RandomPlay(RuleBasedStateMachine):
         elif recipients & model.suppressed:
             assert (status, answer.json()["error"]) == (422, "recipient_suppressed"), answer.text
         elif status != 429:
+            asked, paused = self.find_reasons(key, inbox, body, recipients)
+            if body.get("isSigned") and asked | paused:  # nobody could see what it is
+                assert (status, answer.json()["error"]) == (403, "forbidden"), answer.text
+                return
             assert status == 200, answer.text
             self.accept(key, inbox, body, recipients, answer.json())
+
+    def find_reasons(
+        self, key: KeyModel, inbox: str, body: dict[str, Any], recipients: frozenset[str]
+    ) -> tuple[set[str], set[str]]:
+        """Why a person must see it, and whether it waits for the end of a pause."""
+        model = self.model
+        words = model.rules.get(ACCOUNT, set()) | model.rules.get(inbox, set()) | key.rules
+        holds = {
+            "always": True,
+            "strangers": not recipients <= model.wrote.get(inbox, set()),
+            "links": LINK in body["body"],
+            "attachments": "attachments" in body,
+        }
+        asked = {word for word in words if holds[word]} | ({"key"} if "send" not in key.may else set())
+        return asked, {"paused"} if model.is_paused(inbox) else set()
 
     def accept(
         self,
@@ -370,16 +511,8 @@ class RandomPlay(RuleBasedStateMachine):
         recipients: frozenset[str],
         receipt: dict[str, Any],
     ) -> None:
-        model, mark = self.model, body["headers"]["X-Mark"]
-        words = model.rules.get(ACCOUNT, set()) | model.rules.get(inbox, set()) | key.rules
-        holds = {
-            "always": True,
-            "strangers": not recipients <= model.wrote.get(inbox, set()),
-            "links": LINK in body["body"],
-            "attachments": "attachments" in body,
-        }
-        asked = {word for word in words if holds[word]} | ({"key"} if "send" not in key.may else set())
-        paused = {"paused"} if model.is_paused(inbox) else set()
+        mark = body["headers"]["X-Mark"]
+        asked, paused = self.find_reasons(key, inbox, body, recipients)
         shown = receipt.get("hold", {"reasons": [], "state": ""})
         assert set(shown["reasons"]) == asked | paused, (receipt, asked)
         assert (shown["state"] == "held") == bool(asked | paused)
@@ -459,11 +592,11 @@ class RandomPlay(RuleBasedStateMachine):
         mail.is_approved, mail.excused = True, mail.key.fault
 
     @precondition(lambda self: self.mails)
-    @rule(which=Pick, word=st.sampled_from(["approve", "reject"]))
-    def decide_by_link(self, which: int, word: str) -> None:
+    @rule(which=Pick, reviewer=st.sampled_from(REVIEWERS), word=st.sampled_from(["approve", "reject"]))
+    def decide_by_link(self, which: int, reviewer: str, word: str) -> None:
         """As the page does behind the link that a reviewer was sent."""
         mail = self.pick_mail(which)
-        token = self.do(self.house.resources.db.read(reviewers.token_of, mail.id, REVIEWER))
+        token = self.do(self.house.resources.db.read(reviewers.token_of, mail.id, reviewer))
         hold = self.ask(None, "GET", f"/v1/messages/{mail.id}").json().get("hold")
         if hold is None:
             return
@@ -476,6 +609,7 @@ class RandomPlay(RuleBasedStateMachine):
             )
         except (NotFound, NotHeld):
             return
+        assert token not in self.shown_links
         if word == "approve":
             self.note_approval(mail)
         else:
@@ -495,30 +629,37 @@ class RandomPlay(RuleBasedStateMachine):
 
     # --- what an owner sets
 
-    @rule(where=Pick, value=st.sampled_from(BLOCKED), kind=st.sampled_from(["block", "allow"]))
-    def add_rule(self, where: int, value: str, kind: str) -> None:
+    @rule(
+        where=Pick,
+        value=st.sampled_from(BLOCKED),
+        kind=st.sampled_from(["block", "allow"]),
+        direction=Directions,
+    )
+    def add_rule(self, where: int, value: str, kind: str, direction: str) -> None:
         name, query = self.scope(where)
-        body = {"type": kind, "value": value, "direction": "outbound"}
+        body = {"type": kind, "value": value, "direction": direction}
         assert self.ask(None, "POST", f"/v1/policy/rules{query}", body).status_code == 201
-        of_kind = self.model.blocks if kind == "block" else self.model.allows
-        of_kind.setdefault(name, set()).add(value)
+        policy = self.model.policy(direction)
+        (policy.blocks if kind == "block" else policy.allows).setdefault(name, set()).add(value)
         self.model.note_stopped()
 
-    @rule(where=Pick)
-    def clear_rules(self, where: int) -> None:
+    @rule(where=Pick, direction=Directions)
+    def clear_rules(self, where: int, direction: str) -> None:
         name, query = self.scope(where)
-        body = {"outbound": {"mode": "inherit", "rules": []}}
+        body = {direction: {"mode": "inherit", "rules": []}}
         assert self.ask(None, "PUT", f"/v1/policy{query}", body).status_code == 200
-        self.model.blocks.pop(name, None)
-        self.model.allows.pop(name, None)
-        self.model.lists.discard(name)
+        policy = self.model.policy(direction)
+        policy.blocks.pop(name, None)
+        policy.allows.pop(name, None)
+        policy.lists.discard(name)
 
-    @rule(where=Pick, is_list=st.sampled_from([False, False, True]))
-    def set_mode(self, where: int, is_list: bool) -> None:
+    @rule(where=Pick, is_list=st.sampled_from([False, False, True]), direction=Directions)
+    def set_mode(self, where: int, is_list: bool, direction: str) -> None:
         name, query = self.scope(where)
-        body = {"mode": "allowlist" if is_list else "none", "direction": "outbound"}
+        body = {"mode": "allowlist" if is_list else "none", "direction": direction}
         assert self.ask(None, "PUT", f"/v1/policy/mode{query}", body).status_code == 200
-        (self.model.lists.add if is_list else self.model.lists.discard)(name)
+        lists = self.model.policy(direction).lists
+        (lists.add if is_list else lists.discard)(name)
         self.model.note_stopped()
 
     @rule(whom=Pick, is_on=st.booleans())
@@ -538,13 +679,54 @@ class RandomPlay(RuleBasedStateMachine):
         assert self.ask(None, "PUT" if is_on else "DELETE", f"/v1/pause{query}").status_code == 200
         (self.model.paused.add if is_on else self.model.paused.discard)(name)
 
-    @rule(where=Pick, words=st.sets(st.sampled_from(WORDS)))
-    def ask_for_approval(self, where: int, words: set[str]) -> None:
+    @rule(
+        where=Pick,
+        words=st.sets(st.sampled_from(WORDS)),
+        reviewer=st.sampled_from([*REVIEWERS, *REVIEWERS, OWN[0]]),
+    )
+    def ask_for_approval(self, where: int, words: set[str], reviewer: str) -> None:
         name, _ = self.scope(where)
         path = "/v1/account" if name == ACCOUNT else f"/v1/inboxes/{self.inboxes[name]}"
-        body = {"approval": {"when": sorted(words), "reviewers": [REVIEWER]}}
-        assert self.ask(None, "PATCH", path, body).status_code == 200
-        self.model.rules[name] = words
+        body = {"approval": {"when": sorted(words), "reviewers": [reviewer]}}
+        answer = self.ask(None, "PATCH", path, body)
+        if self.model.is_of_inbox(reviewer):
+            assert (answer.status_code, answer.json()["error"]) == (409, "address_is_an_inbox"), answer.text
+            return
+        assert answer.status_code == 200, answer.text
+        self.model.rules[name], self.model.reviewers[name] = words, reviewer
+        self.model.people.add(reviewer)
+
+    @rule(address=st.sampled_from([*MAILBOXES, *OWN]))
+    def invite_or_remove_a_user(self, address: str) -> None:
+        model = self.model
+        if address in model.users:
+            removed = self.ask(None, "DELETE", f"/v1/users/{model.users.pop(address)}")
+            assert removed.status_code == 204, removed.text
+            return
+        made = self.ask(None, "POST", "/v1/users", {"email": address, "role": "approver"})
+        if model.is_of_inbox(address):
+            assert (made.status_code, made.json()["error"]) == (409, "address_is_an_inbox"), made.text
+            return
+        assert made.status_code == 201, made.text
+        model.users[address] = made.json()["id"]
+        model.people.add(address)
+
+    @rule(name=st.sampled_from(NAMES), address=st.sampled_from(MAILBOXES))
+    def connect_or_remove_a_mailbox(self, name: str, address: str) -> None:
+        """Elsewhere, from which emails are pulled into an inbox."""
+        model = self.model
+        if name in model.connected:
+            path = f"/v1/connections/{model.connected.pop(name).id}"
+            assert self.ask(None, "DELETE", path).status_code == 204
+            return
+        place = {"host": "127.0.0.1", "port": 9}
+        body = {"kind": "imap", **place, "username": address, "password": "secret", "smtp": place}
+        made = self.ask(None, "POST", "/v1/connections", body | {"inboxId": self.inboxes[name]})
+        if model.is_of_person(address):
+            assert (made.status_code, made.json()["error"]) == (409, "address_is_an_inbox"), made.text
+            return
+        assert made.status_code == 201, made.text
+        model.connected[name] = Connected(made.json()["id"], address)
 
     @rule(which=Pick, words=st.sets(st.sampled_from(WORDS)))
     def hold_a_key(self, which: int, words: set[str]) -> None:
@@ -591,21 +773,160 @@ class RandomPlay(RuleBasedStateMachine):
     def change_the_weather(self, mood: Mood) -> None:
         self.house.sink.mood = mood
 
+    def write(self, sender: str, text: str = "Hello", **fields: str) -> tuple[str, bytes]:
+        """A Message-ID, and an email with it."""
+        message_id = f"<{uuid.uuid4().hex}@outside.example>"
+        return message_id, letter(text, **({"from": sender, "message_id": message_id} | fields))
+
     @rule(who=Pick, name=st.sampled_from(NAMES))
     def write_to_an_inbox(self, who: int, name: str) -> None:
         sender = PEOPLE[who % len(PEOPLE)]
-        arrival = Arrival(
-            origin=Origin(
-                destinations=(Destination(self.inboxes[name]),),
-                trace=b"",
-                peer_ip="",
-                helo="",
-                mail_from=sender,
-            ),
-            raw=letter("Hello", **{"from": sender}),
+        message_id, raw = self.write(sender)
+        self.do(doors.receive(self.house, self.inboxes[name], sender, raw))
+        if self.model.note_arrival(name, sender, is_genuine=True):
+            self.received[name][message_id] = raw
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        sender=st.sampled_from([*PEOPLE, TELLER, TELLER]),
+        is_signed=st.booleans(),
+        is_told=st.booleans(),
+    )
+    def pull_from_a_mailbox(self, name: str, sender: str, is_signed: bool, is_told: bool) -> None:
+        """Anybody may have put it there in any name: a signature alone proves who wrote it.
+
+        From then on the inbox writes with the address of the mailbox, which proves nothing to another one.
+        """
+        if not self.require_connected(name):
+            return
+        message_id, raw = self.write(sender)
+        if is_signed:
+            raw = doors.with_signature(raw, BANK, self.now)
+        assert self.pull(name, raw)
+        is_genuine = is_signed or sender != TELLER
+        if self.model.note_arrival(name, sender, is_genuine):
+            self.received[name][message_id] = raw
+        if is_told:
+            self.send(NAMES.index(name), [len(PEOPLE)], [], 0, 0)
+            self.let_time_pass(0)
+
+    def require_connected(self, name: str) -> bool:
+        if name not in self.model.connected:
+            self.connect_or_remove_a_mailbox(name, MAILBOXES[3 - NAMES.index(name)])
+        return name in self.model.connected
+
+    def pull(self, name: str, raw: bytes) -> bool:
+        mailbox = self.model.connected[name]
+        mailbox.last_uid += 1
+        return self.do(doors.pull(self.house, mailbox.id, mailbox.last_uid, raw))
+
+    # --- what mail clients and imports put into an inbox
+
+    @rule(
+        who=Pick,
+        sender=st.sampled_from([*PEOPLE, TELLER, *OWN]),
+        answered=Pick,
+        folder=st.sampled_from(["INBOX", "Sent", "Trash", "import"]),
+    )
+    def file_an_email(self, who: int, sender: str, answered: int, folder: str) -> None:
+        """In any name, as an answer to any email: nobody becomes known, and no thread is joined."""
+        key = self.keys[who % len(self.keys)]
+        name = key.inbox or NAMES[who % len(NAMES)]
+        if not self.received[name]:
+            self.write_to_an_inbox(answered, name)
+        known = list(self.received[name])
+        fields = {"in_reply_to": known[answered % len(known)]} if known else {}
+        message_id, raw = self.write(sender, **fields)
+        if not self.file(key, name, folder, raw):
+            return
+        (filed,) = self.messages_of(name, message_id)
+        assert filed["is_imported"] == 1
+        beside = self.select("select is_imported from messages where thread_id = :id", id=filed["thread_id"])
+        assert all(row["is_imported"] for row in beside)
+
+    @precondition(lambda self: any(self.received.values()))
+    @rule(who=Pick, which=Pick)
+    def store_a_received_email_again(self, who: int, which: int) -> None:
+        key = self.keys[who % len(self.keys)]
+        name = next(each for each in (key.inbox or NAMES[who % len(NAMES)], *NAMES) if self.received[each])
+        message_id, raw = list(self.received[name].items())[which % len(self.received[name])]
+        before = len(self.messages_of(name, message_id))
+        if self.file(key, name, "INBOX", raw):
+            found = self.messages_of(name, message_id)
+            assert [row["is_imported"] for row in found] == [0] * (before + 1)
+
+    def file(self, key: KeyModel, name: str, folder: str, raw: bytes) -> bool:
+        """Whether the key may, and it is there."""
+        if folder == "import":
+            return self.do(doors.import_old(self.house, self.inboxes[name], raw)) == 1
+        is_allowed = not key.is_revoked and "read" in key.may and bool(key.may & {"draft", "send"})
+        is_allowed = is_allowed and key.inbox in (None, name)
+        try:
+            self.do(doors.append(self.house, key.token, f"{name}@{HERE}", folder, raw))
+        except ApiError:
+            is_filed = False
+        else:
+            is_filed = True
+        assert is_filed == is_allowed
+        return is_filed
+
+    def messages_of(self, name: str, message_id: str) -> list[Row]:
+        return self.select(
+            "select thread_id, is_imported from messages where inbox_id = :inbox and rfc_message_id = :id",
+            inbox=self.inboxes[name],
+            id=message_id,
         )
-        self.do(receive_mail(self.house.resources, OwnReader(AT_ONCE_BYTES), arrival))
-        self.model.wrote.setdefault(name, set()).add(sender)
+
+    # --- letters of the server itself
+
+    def find_letter(self, which: int) -> bytes:
+        if not self.letters:
+            self.let_time_pass(0)
+        return self.letters[which % len(self.letters)] if self.letters else b""
+
+    @rule(
+        who=Pick,
+        which=Pick,
+        name=st.sampled_from(NAMES),
+        way=st.sampled_from(["forwarded", "pulled", "INBOX", "Drafts", "import"]),
+        lost=st.sampled_from([b"", b"X-Postroom-Letter", b"Message-ID"]),
+    )
+    def bring_a_letter(self, who: int, which: int, name: str, way: str, lost: bytes) -> None:
+        """Whole, but for a field that a relay took: it comes into no inbox."""
+        raw = self.find_letter(which).replace(lost or b"\0", b"X-Other")
+        if not raw or (way == "pulled" and not self.require_connected(name)):
+            return
+        before = self.count_stored()
+        if way == "forwarded":
+            self.do(doors.receive(self.house, self.inboxes[name], REVIEWERS[0], raw))
+        elif way == "pulled":
+            assert not self.pull(name, raw)
+        else:
+            with contextlib.suppress(FolderRefused):
+                self.file(self.keys[who % len(self.keys)], name, way, raw)
+        assert self.count_stored() == before
+
+    def count_stored(self) -> int:
+        (row,) = self.select(
+            "select (select count(*) from messages) + (select count(*) from drafts) as stored"
+        )
+        return int(row["stored"])
+
+    @rule(which=Pick, who=Pick, name=st.sampled_from(NAMES))
+    def quote_a_letter(self, which: int, who: int, name: str) -> None:
+        """In an email of somebody's own: its links end."""
+        found = email.message_from_bytes(self.find_letter(which), policy=email.policy.default)
+        body = found.get_body(("plain",))
+        if body is None:
+            return
+        text, sender = str(body.get_content()), PEOPLE[who % len(PEOPLE)]
+        _, raw = self.write(sender, text.replace("\n", "\r\n> "))
+        self.do(doors.receive(self.house, self.inboxes[name], sender, raw))
+        self.model.note_arrival(name, sender, is_genuine=True)
+        for token in REVIEW_LINK.findall(text):
+            self.shown_links.add(token)
+            with pytest.raises(NotFound):
+                self.do(self.house.resources.db.read(reviewers.find_review, token))
 
     @rule()
     def claim(self) -> None:
@@ -617,6 +938,8 @@ class RandomPlay(RuleBasedStateMachine):
         claimed, self.in_hand = self.in_hand, []
         for delivery in claimed:
             self.do(self.house.hand_over(delivery))
+        if claimed:
+            self.do(self.house.examine())
 
     @rule(time=st.sampled_from([0, SECOND, 2 * MINUTE, HOUR, 8 * HOUR, 2 * DAY]))
     def let_time_pass(self, time: int) -> None:
