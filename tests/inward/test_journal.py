@@ -41,12 +41,12 @@ async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIt
         yield server
 
 
-def arrival(inbox_id: str, subject: str) -> Arrival:
+def arrival(inbox_id: str, subject: str, peer_ip: str = "192.0.2.1") -> Arrival:
     """Without a Message-ID: only the place tells that it was deposited."""
     raw = letter(subject=subject)
     assert b"message-id" not in raw.lower()
     return Arrival(
-        Origin((Destination(inbox_id),), b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com"), raw
+        Origin((Destination(inbox_id),), b"Received: x\r\n", peer_ip, "helo", "a@example.com"), raw
     )
 
 
@@ -446,7 +446,7 @@ async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
     async with asyncio.timeout(120):
         while sum(task.done() for task in flood) < fits:
             await asyncio.sleep(0.01)
-        await journal.append(arrival("inb_2", "from another peer"))  # its 250 comes at once
+        await journal.append(arrival("inb_2", "from another peer", "192.0.2.2"))  # its 250 comes at once
     assert sum(task.done() for task in flood) == fits
     gate.is_open.set()
     async with asyncio.timeout(120):
@@ -455,6 +455,29 @@ async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
             await asyncio.sleep(0.01)
     subjects_read = [mail.read.mail.subject for mail in handed if mail.read is not None]
     assert subjects_read.index("from another peer") == fits
+    following.cancel()
+
+
+async def test_cheap_email_of_a_peer_does_not_overtake_its_costly_email_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "PRESENT_SECONDS", 0.0)
+    gate, handed = Gate(), list[Journaled]()
+    journal = MailJournal(tmp_path / "j", SegmentPlace(), gate, handed.append)
+    following = asyncio.create_task(journal.follow())
+    flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(20)]
+    cheap = Arrival(costly("inb_1", "192.0.2.1").origin, b"Subject: cheap\r\n\r\nHello\r\n")
+    async with asyncio.timeout(120):
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        last = asyncio.create_task(journal.append(cheap))
+        await journal.append(arrival("inb_2", "from another peer", "192.0.2.2"))
+    assert not last.done()
+    gate.is_open.set()
+    async with asyncio.timeout(120):
+        await asyncio.gather(*flood, last)
+        while len(handed) < len(flood) + 2:
+            await asyncio.sleep(0.01)
+    assert [mail.read.mail.subject for mail in handed if mail.read is not None][-1] == "cheap"
     following.cancel()
 
 

@@ -96,6 +96,7 @@ class MailJournal:
         self._thread = Pool("journal", 1)
         self._pending: list[Pending] = []
         self._budget = ReadingBudget()
+        self._queues: dict[str, list[Share]] = {}  # by peer: those that wait for room, in their order
         self._unread: deque[tuple[SegmentPlace, Share]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._waiting: deque[Waiting] = deque()
@@ -195,15 +196,31 @@ class MailJournal:
         self._waiting_bytes += waiting.size_bytes
 
     async def _wait_for_room(self, share: Share) -> None:
-        """A peer or an inbox with much costly email waits for its own: the others' 250 does not."""
+        """A peer or an inbox with much costly email waits for its own: the others' 250 does not.
+
+        A peer's emails get in by turns: else its cheap ones would keep a costly one out for ever.
+        """
         if self._held is not None and self._held.is_full:
             raise DepositFull(self._held.reason)
+        of_peer = self._queues.setdefault(share.peer, [])
+        of_peer.append(share)
 
         def has_room() -> bool:
-            return self._has_room() and self._budget.has_room(share)
+            return of_peer[0] is share and self._has_room() and self._budget.has_room(share)
 
-        if not has_room() and not await self._wait_until(has_room, PATIENCE_SECONDS):
-            raise Backlogged(f"{len(self._waiting)} mails wait: {self._held.reason if self._held else ''}")
+        try:
+            if not has_room() and not await self._wait_until(has_room, PATIENCE_SECONDS):
+                reason = self._held.reason if self._held else ""
+                raise Backlogged(f"{len(self._waiting)} mails wait: {reason}")
+        finally:
+            self._leave_queue(share, of_peer)
+
+    def _leave_queue(self, share: Share, of_peer: list[Share]) -> None:
+        of_peer[:] = [each for each in of_peer if each is not share]
+        if of_peer:
+            self._has_moved.set()  # the next one of this peer may go
+        else:
+            self._queues.pop(share.peer, None)
 
     def _has_room(self) -> bool:
         if not self._waiting:
