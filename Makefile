@@ -64,7 +64,7 @@ lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for ne
 clean:  ## Remove what setup made (never the data folder)
 	rm -rf $(VENV) .tools postroom
 
-$(VENV)/.server: requirements/server.txt pyproject.toml src/postroom_client/pyproject.toml requirements/install.sh
+$(VENV)/.server: requirements/server.txt pyproject.toml src/postroom_client/pyproject.toml src/postroom_mail/pyproject.toml requirements/install.sh
 	@sh requirements/install.sh server
 	@touch $@
 

@@ -28,7 +28,7 @@ install_with_uv() {
     .tools/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "requirements/$wanted.txt"
     say "installing this checkout"
     .tools/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation \
-        --editable src/postroom_client --editable .
+        --editable src/postroom_mail --editable src/postroom_client --editable .
 }
 install_with_pip() {
     say "uv cannot run here, so pip does it, which takes some minutes"
@@ -36,7 +36,7 @@ install_with_pip() {
     say "fetching $(count) packages into .venv"
     .venv/bin/pip install --quiet --require-hashes -r "requirements/$wanted.txt"
     say "installing this checkout"
-    for project in . src/postroom_client; do  # the client last: the command is its own
+    for project in src/postroom_mail . src/postroom_client; do  # the client last: the command is its own
         .venv/bin/pip install --quiet --no-deps --no-build-isolation --editable "$project"
     done
 }

@@ -17,8 +17,8 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
+from postroom_mail.authentication.lookup import DnsTemporary
 
 Records = Mapping[tuple[str, str], Sequence[str | bytes]]
 

@@ -11,10 +11,10 @@ import dkim
 
 from postroom.accounts import dkim_keys
 from postroom.assembly import serving
-from postroom.mail.proof.dkim import public_record
 from postroom.net.dns import Resolver
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
+from postroom_mail.authentication.dkim import public_record
 from tests.conftest import Server, api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

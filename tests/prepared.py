@@ -15,10 +15,10 @@ from _pytest.assertion import rewrite
 from hypothesis.internal.charmap import charmap
 
 from postroom.inward import receive
-from postroom.mail.languages.patterns import compile_one
 from postroom.net.certificate import trusted_authorities
 from postroom.web.dashboard.display.rendering import Renderer
 from postroom_client.transport import wire
+from postroom_mail.languages.patterns import compile_one
 from tests.plain_transport import trusting
 
 ROOT = Path(__file__).parent.parent

@@ -15,10 +15,11 @@ import msgspec
 
 import postroom
 import postroom_client
-from postroom.mail.bounces import reason_words
-from postroom.mail.languages.patterns import _Late
+import postroom_mail
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.routes import ROUTES
+from postroom_mail.languages.patterns import _Late
+from postroom_mail.reports import reason_words
 
 SEARCHING = frozenset({"search", "finditer", "findall", "sub", "subn", "split"})
 ANCHORED = frozenset({"match", "fullmatch"})
@@ -42,7 +43,7 @@ class Made:
 
 
 def modules() -> Iterator[ModuleType]:
-    for package in (postroom, postroom_client):
+    for package in (postroom, postroom_client, postroom_mail):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith("__main__"):
                 yield importlib.import_module(found.name)
@@ -136,7 +137,7 @@ def _is_of_re(function: ast.expr) -> bool:
 @cache
 def sources() -> list[tuple[str, str]]:
     """Paths and texts of all."""
-    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client)]
+    folders = [Path(package.__path__[0]) for package in (postroom, postroom_client, postroom_mail)]
     return [
         (str(path.relative_to(folder.parent)), path.read_text())
         for folder in folders

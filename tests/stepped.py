@@ -16,7 +16,6 @@ from postroom.assembly import open_blobs, open_database
 from postroom.first_start import make_first_account
 from postroom.inward import examine
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
-from postroom.mail.extraction import Extraction
 from postroom.net.dns import Resolver
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, WebhookAnswer
@@ -33,6 +32,7 @@ from postroom.storage.journal import Journal
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
+from postroom_mail.files.extraction import Extraction
 from tests.conftest import settings
 from tests.doubles import FakeClock, post_intake
 from tests.doubles_dns import ZoneLookup

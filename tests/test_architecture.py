@@ -11,12 +11,13 @@ from tests.samples import samples
 
 SOURCE = Path(__file__).parent.parent / "src" / "postroom"
 CLIENT = SOURCE.parent / "postroom_client"
-FOLDERS = sorted({path.parent for room in (SOURCE, CLIENT) for path in room.rglob("*.py")})
+LIBRARY = SOURCE.parent / "postroom_mail"
+FOLDERS = sorted({path.parent for room in (SOURCE, CLIENT, LIBRARY) for path in room.rglob("*.py")})
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
     ["ids", "clock", "errors", "settings", "config", "log", "fields", "processes"],
-    ["mail", "net"],
+    ["net"],
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "connections", "outward"],
@@ -24,171 +25,22 @@ LAYERS: list[list[str]] = [
     ["upkeep", "one_store", "first_start"],
     ["transfer"],
     ["operations"],
-    ["extraction", "smtp", "imap", "web", "couriers"],
+    ["smtp", "imap", "web", "couriers"],
     ["judging", "workers"],
     ["mail_server"],
     ["assembly", "welcome"],
     ["commands"],
     ["__main__"],
 ]
-# Inside a room as well: what stands there imports only what stands before it.
-ROOMS: dict[str, list[str]] = {
-    "accounts": [
-        *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
-        *("keys", "key_rules", "audit", "sessions", "dkim_keys", "domains", "people"),
-    ],
-    "accounts/people": [
-        "users",
-        "mail_links",
-        "own_letters",
-        "challenges",
-        "passkeys",
-        "oauth_clients",
-        "grants",
-        "device_codes",
-        "delayed_actions",
-        "feedback",
-    ],
-    "accounts/rules": ["approval", "pauses", "limits", "policy"],
-    "mailbox": [
-        *(
-            "usage",
-            "correspondents",
-            "inboxes",
-            "folders",
-            "attachments",
-            "threads",
-            "related",
-            "documents",
-            "holds",
-        ),
-        *("raw_mails", "messages", "labels", "message_json", "drafts", "writing", "search"),
-    ],
-    "mailbox/folders": ["places", "flags", "views", "label_changes"],
-    "mailbox/search": [
-        "batch",
-        "pace",
-        "contents",
-        "removals",
-        "latecomers",
-        "index_upkeep",
-        "indexing",
-        "index_process",
-        "keep_indexed",
-        "filters",
-        "message_search",
-        "listing",
-    ],
-    "queue": [
-        *(
-            "leases",
-            "duties",
-            "received_reports",
-            "idempotency",
-            "deliveries",
-            "tls",
-            "providers",
-            "suppressions",
-            "claims",
-            "retries",
-            "outcomes",
-        ),
-        *("recording", "statistics", "sends_of_keys", "work"),
-    ],
-    "queue/providers": ["names", "counts", "paces", "warm_ups"],
-    "events": [
-        *("kinds", "payload", "event_log", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
-        *("web_push", "push_subscriptions", "notifications", "announce", "tool_calls"),
-    ],
-    "inward": [
-        *(
-            "addressing",
-            "into_thread",
-            "appointment",
-            "suspicion",
-            "attribute",
-            "bounces",
-            "admit",
-            "examine",
-            "review_answers",
-            "mails",
-            "destinations",
-            "deposit",
-        ),
-        "receive",
-        "journal",
-    ],
-    "connections": [
-        *(
-            "connections",
-            "address_uses",
-            "fetching",
-            "posts",
-            "imap_wire",
-            "imap_client",
-            "mailbox_access",
-            "follow_mailbox",
-        ),
-        *("follow_all", "sending_through"),
-    ],
-    "inward/journal": [
-        "entries",
-        "places",
-        "aside",
-        "depositor",
-        "reading_budget",
-        "mail_journal",
-        "running",
-    ],
-    "outward": [
-        *("courier", "states", "orders", "holding", "complete", "invitations", "submit", "send", "finished"),
-        *(
-            "sign_mail",
-            "simulate",
-            "delivering",
-            "deliver_mail",
-            "deliver_webhook",
-            "reviewers",
-            "notices",
-            "deliver",
-        ),
-    ],
-    "outward/notices": ["letters", "tell_people", "tls_reports", "deliver_notice"],
-    "queue/tls": ["tls_sessions", "tls_reports"],
-    "outward/delivering": ["mail_job", "receivers", "admission", "aftermath"],
-    "outward/holding": [
-        *("approval_rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
-    ],
-    "deliverability": [
-        *("findings", "mail_programs", "zone_checks", "server_checks", "check_domain", "switch_keys"),
-        *("domain_health", "answer_check", "domain_reports"),
-        *("watch_domains", "unsubscribe", "reputation", "watch_reputation"),
-    ],
-    "upkeep": [
-        "deletion",
-        "mail_retention",
-        "inbox_removal",
-        "account_removal",
-        "expiry",
-        "orphans",
-        "integrity",
-        "verification",
-        "upkeep_loop",
-    ],
-    "upkeep/verification": [
-        *("parts", "journals", "messages", "large_mails", "counters", "search_index", "verify"),
-    ],
-}
 LINES_OF_A_MODULE = 400
-FILES_OF_A_ROOM = 13
 # Each has its reason; what it does is done by verbs.
 TRANSACTIONS_OF_DOORS = {
     "commands/database.py:_carry_out": "runs a verb of the operator's, for the account that a command names",
     "imap/appending.py:file": "an upload: called in the transaction that stores the mail",
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
-DOORS = {"smtp", "imap", "web", "couriers", "extraction"}
-PURE = {"mail", "errors", "settings", "config"}
+DOORS = {"smtp", "imap", "web", "couriers"}
+PURE = {"errors", "settings", "config"}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')
 COMMENT = re.compile(r"#.*")
@@ -222,6 +74,11 @@ VAGUE_NAMES = {
 
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
+
+
+def house() -> list[Path]:
+    """The modules of the server and of the library."""
+    return sorted((*SOURCE.rglob("*.py"), *LIBRARY.rglob("*.py")))
 
 
 def part_of(path: Path) -> str:
@@ -299,14 +156,6 @@ def test_a_module_imports_only_what_lies_below_it() -> None:
             assert not (here in DOORS and other == "storage"), f"{path} must go through nouns and verbs"
 
 
-@samples("room", sorted(ROOMS))
-def test_a_room_lists_what_it_holds_in_its_order(room: str) -> None:
-    assert set(holdings(SOURCE / room)) == set(ROOMS[room]), "say in ROOMS where a new file stands"
-    for name, others in imports_inside(SOURCE / room).items():
-        for other in others:
-            assert ROOMS[room].index(other) < ROOMS[room].index(name), f"{name} imports {other}"
-
-
 def holdings(room: Path) -> dict[str, list[Path]]:
     """The files and the rooms inside a room, each with all its modules."""
     files = {path.stem: [path] for path in room.glob("*.py") if path.name != "__init__.py"}
@@ -334,14 +183,19 @@ def test_inside_a_room_there_is_no_circle(room: Path) -> None:
     TopologicalSorter(imports_inside(room)).prepare()
 
 
-@samples("room", FOLDERS)
-def test_a_room_is_small(room: Path) -> None:
-    assert len([path for path in room.glob("*.py") if path.name != "__init__.py"]) <= FILES_OF_A_ROOM
-
-
 def test_pure_parts_touch_no_thread_socket_or_database() -> None:
-    for path in [path for path in modules() if part_of(path) in PURE]:
+    pure = [path for path in modules() if part_of(path) in PURE]
+    pure += [
+        path for path in LIBRARY.rglob("*.py") if path.parent.relative_to(LIBRARY).parts[:1] != ("files",)
+    ]
+    for path in pure:
         assert not {name.split(".")[0] for name in imports_of(path)} & IMPURE_MODULES, path
+
+
+def test_the_library_imports_nothing_of_the_server_or_the_client() -> None:
+    for path in LIBRARY.rglob("*.py"):
+        imported = {name.split(".")[0] for name in imports_of(path)}
+        assert not imported & {"postroom", "postroom_client"}, path
 
 
 def test_the_client_imports_nothing_of_the_server() -> None:
@@ -357,13 +211,13 @@ def test_only_the_command_and_the_mcp_door_use_the_client() -> None:
 
 
 def test_names_say_what_they_hold() -> None:
-    for path in modules():
+    for path in house():
         words = set(path.stem.split("_")) | set(path.parent.name.split("_"))
         assert not words & VAGUE_NAMES, path
 
 
 def test_a_module_fits_in_one_sitting() -> None:
-    for path in modules():
+    for path in house():
         assert contents_of(path).lines <= LINES_OF_A_MODULE, path
         if path.name != "__init__.py":
             assert contents_of(path).has_docstring, f"{path} needs a docstring of one to three lines"
@@ -379,10 +233,10 @@ def test_only_the_pools_run_threads_for_the_loop() -> None:
 def types_by_name() -> dict[str, list[str]]:
     """Of the server, but for those that carry the names of the interface."""
     places: dict[str, list[str]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        if not path.stem.endswith("shapes") and "operations" not in path.relative_to(SOURCE).parts:
+    for path in house():
+        if not path.stem.endswith("shapes") and "operations" not in path.parts:
             for name in contents_of(path).types:
-                places.setdefault(name, []).append(str(path.relative_to(SOURCE)))
+                places.setdefault(name, []).append(str(path.relative_to(SOURCE.parent)))
     return places
 
 

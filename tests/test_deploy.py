@@ -53,7 +53,9 @@ def test_the_image_is_small_private_and_watched() -> None:
     assert "/health" in final
     assert '"serve"' in final
     assert "--require-hashes" in text
-    assert re.search(r"pip install --no-deps --no-build-isolation \. \./src/postroom_client ", text)
+    assert re.search(
+        r"pip install --no-deps --no-build-isolation \. \./src/postroom_mail \./src/postroom_client ", text
+    )
     for sources in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
         assert all((ROOT / source).exists() for source in sources.split())
     environment = dict(re.findall(r"(POSTROOM_\w+)=(\S+)", final))

@@ -9,20 +9,20 @@ LATE = {"webauthn", "joserfc", "cbor2", "asn1crypto", "OpenSSL"}
 NEVER = {"cryptography", "prometheus_client", "mcp", "pydantic"}
 # Each is loaded with the first file of its kind.
 READERS = {
-    "postroom.extraction.formats.letter",
-    "postroom.extraction.formats.office",
-    "postroom.extraction.formats.old_office.outlook",
-    "postroom.extraction.formats.pdf.pages",
-    "postroom.extraction.formats.pictures.preview",
-    "postroom.mail.html.page",
-    "postroom.mail.meaning.calendar",
+    "postroom_mail.files.letter",
+    "postroom_mail.files.office",
+    "postroom_mail.files.old_office.outlook",
+    "postroom_mail.files.pdf.pages",
+    "postroom_mail.files.pictures.preview",
+    "postroom_mail.html.page",
+    "postroom_mail.reading.calendar",
 }
 PROGRAM = f"""
 import importlib, pkgutil, sys
 def loaded(names): return sorted(set(names) & set(sys.modules))
 
-from postroom.extraction import child
-from postroom.extraction.extract import extract
+from postroom_mail.files import child
+from postroom_mail.files.extract import extract
 assert extract("text/plain", "a.txt", b"hello").text == "hello"
 print("by a reader of files", *loaded({READERS}))
 import postroom.workers.worker

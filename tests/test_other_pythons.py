@@ -18,7 +18,7 @@ NAMES = Path(__file__).with_name("stdlib_names.py")
 THERE = [version for version in NEWER_PYTHONS if find_python(version)]
 NEWEST = THERE[-1] if THERE else NEWER_PYTHONS[-1]
 OTHERS = [version for version in NEWER_PYTHONS if version != NEWEST]
-LOAD = "import postroom.assembly, postroom.workers.worker, postroom.extraction.child, postroom_client.cli"
+LOAD = "import postroom.assembly, postroom.workers.worker, postroom_mail.files.child, postroom_client.cli"
 
 
 @pytest.fixture(scope="module")

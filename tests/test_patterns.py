@@ -4,8 +4,8 @@ import re
 from functools import cache
 from typing import Any
 
-from postroom.mail import address
-from postroom.mail.html import visibility
+from postroom_mail.html import visibility
+from postroom_mail.mime import address
 from tests.pattern_trees import Tree
 from tests.source_patterns import Found, Made, held, in_functions, is_searched, of_types
 
@@ -21,10 +21,10 @@ BOUNDED: dict[str | bytes, str] = {
 # What is only known when it is asked for.
 MADE_LATE = {
     "postroom.imap.reading.fetching._pattern_of": "at most 30 names, tried at the beginnings of lines alone",
-    "postroom.mail.languages.patterns._compiled": "those of modules, which `held` sees",
-    "postroom.mail.bounces.reason_words._patterns": "of word lists, which `held` sees",
-    "postroom.mail.search.snippet._pattern": "tokens between spaces; every repetition is possessive",
-    "postroom.mail.signals.lexicon.is_in": "a class of letters",
+    "postroom_mail.languages.patterns._compiled": "those of modules, which `held` sees",
+    "postroom_mail.reports.reason_words._patterns": "of word lists, which `held` sees",
+    "postroom_mail.search.snippet._pattern": "tokens between spaces; every repetition is possessive",
+    "postroom_mail.screening.wording_rules.is_in": "a class of letters",
     "postroom.web.dashboard.display.assets._shorten": "our own style sheets, once",
     "postroom.web.dashboard.display.assets._names": "our own style sheets, once",
     "postroom.web.dashboard.display.signs.passages": "escaped words with at most a few signs between them",

@@ -38,7 +38,7 @@ MAX_FILES = 250
 UNREAD_SECONDS = 30.0
 PRESENT_SECONDS = 60.0  # a mail with a 250 is in its inbox, also where the machine needs more than a second
 READY = b"ready"
-MODULES = ("postroom.workers.worker", "postroom.extraction.child", "postroom.mailbox.search.index_process")
+MODULES = ("postroom.workers.worker", "postroom_mail.files.child", "postroom.mailbox.search.index_process")
 CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine()) if sys.platform == "linux" else None
 CLONE_PARENT = 0x8000
 ROOM_FOR_COMMAND = "-" * 1_000  # an argument of the first process, where its copies write what they run

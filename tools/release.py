@@ -2,8 +2,8 @@
 
     python -m tools.release [folder]
 
-Gives wheels and source archives of the server and of the client, the package of the TypeScript client where
-npm is there, a bill of materials (CycloneDX), and the checksums of all.
+Gives wheels and source archives of the server, the client and the library, the package of the
+TypeScript client where npm is there, a bill of materials (CycloneDX), and the checksums of all.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from uuid import NAMESPACE_URL, uuid5
 from postroom_client import __version__
 
 ROOT = Path(__file__).parents[1]
-PYTHON_PROJECTS = (ROOT, ROOT / "src" / "postroom_client")
+PYTHON_PROJECTS = (ROOT, ROOT / "src" / "postroom_client", ROOT / "src" / "postroom_mail")
 TYPESCRIPT = ROOT / "clients" / "typescript"
 LOCK = ROOT / "requirements" / "server.txt"
 BILL, CHECKSUMS = "bom.cdx.json", "SHA256SUMS"

@@ -22,11 +22,11 @@ from bench.seeding import seed
 from postroom import config
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
-from postroom.mail.imap import written
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import NewMessage
 from postroom.storage.database import Tx
+from postroom_mail.mime import imap_values
 from tests.ports import free_port
 
 MAILS = 100_000
@@ -96,7 +96,7 @@ def _with_bytes(message: NewMessage) -> NewMessage:
         "Content-Type: text/plain; charset=utf-8\r\n\r\n"
     )
     raw = f"{head}{document.body_text}\r\n".encode()
-    return replace(message, raw=raw, size_bytes=len(raw), envelope=written.envelope_of(head.encode()))
+    return replace(message, raw=raw, size_bytes=len(raw), envelope=imap_values.envelope_of(head.encode()))
 
 
 def _list(server: Server, port: int, token: str, size: int) -> list[Result]:

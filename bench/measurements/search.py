@@ -17,12 +17,12 @@ from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
-from postroom.mail.search.query import parse
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, message_search
 from postroom.storage.database import Database, Tx
+from postroom_mail.search.query import parse
 from tests.postgres_engine import running_postgres
 
 DOMAIN = "postroom.localhost"

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench.results import Result, at_most
-from postroom.mail.html.text import html_to_text
-from postroom.mail.signals import Findings, Subject, examine
+from postroom_mail.html.text import html_to_text
+from postroom_mail.screening import Findings, Subject, examine
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Attack, Sample
 

@@ -24,13 +24,12 @@ from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability import domain_reports
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
-from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers, suspicion
+from postroom.inward.extraction_pool import ExtractionPool
 from postroom.inward.journal import places
 from postroom.inward.receive import Reader
 from postroom.judging.judge_arrivals import Judge
-from postroom.mail.proof import dkim
 from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
 from postroom.mailbox.search.keep_indexed import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
@@ -73,6 +72,7 @@ from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
+from postroom_mail.authentication import dkim
 
 KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)

@@ -9,10 +9,10 @@ from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import web_push, webhooks
 from postroom.inward.review_answers import REVIEW
-from postroom.mail.proof import dkim
 from postroom.mailbox import attachments
 from postroom.processes import pools
 from postroom.storage.database import Database, Tx
+from postroom_mail.authentication import dkim
 
 
 class FirstAccount(Struct, frozen=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from postroom.mail import transfer
+from postroom_mail.mime import transfer_encoding
 from tests.imap.live import ok
 
 _LITERAL = re.compile(rb"\{(\d+)\}\r\n")
@@ -52,7 +52,7 @@ def read(client: imaplib.IMAP4, number: int) -> ClientView:
 
 
 def decoded(content: bytes, encoding: str) -> bytes:
-    return transfer.decode(content, encoding).content
+    return transfer_encoding.decode(content, encoding).content
 
 
 def _section(client: imaplib.IMAP4, number: int, section: str) -> bytes:

@@ -11,7 +11,7 @@ from email.utils import getaddresses
 from itertools import zip_longest
 from typing import Any
 
-from postroom.mail.address import parse_list
+from postroom_mail.mime.address import parse_list
 
 OWN_FIELDS = {
     *("from", "to", "cc", "reply-to", "subject", "date", "message-id", "in-reply-to", "references"),

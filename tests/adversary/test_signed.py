@@ -9,8 +9,8 @@ from random import Random
 import dkim as dkimpy
 import pytest
 
-from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
+from postroom_mail.authentication import dkim
 from tests.adversary.hostile import FIELDS, NOT_FIELDS, hostile
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

@@ -14,7 +14,7 @@ import httpx2
 import msgspec
 import pytest
 
-from postroom.mail.writing.content_hash import read_content
+from postroom_mail.writing.content_hash import read_content
 from tests.adversary import second_reading, ways_out
 from tests.adversary.ways_out import NAME, WayOut
 from tests.api.test_dashboard import signed_in

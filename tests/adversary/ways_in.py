@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from postroom.extraction.pool import ExtractionPool
-from postroom.mail.parse import parse_mail
+from postroom.inward.extraction_pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.transfer import mbox
+from postroom_mail.mime.parse import parse_mail
 from tests.adversary.hostile import SENDER, Hostile
 from tests.conftest import Server
 from tests.connections import provider_posts

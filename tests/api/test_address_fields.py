@@ -3,13 +3,13 @@
 import pytest
 
 from postroom.errors import BadRequest
-from postroom.mail.address import Address
 from postroom.web.interface.bodies.address_fields import (
     LIST_LIMIT_CHARACTERS,
     LIST_LIMIT_ENTRIES,
     read_addresses,
     read_reply_to,
 )
+from postroom_mail.mime.address import Address
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone

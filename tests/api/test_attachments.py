@@ -12,8 +12,8 @@ import pytest
 
 from postroom import assembly
 from postroom.clock import MINUTE
-from postroom.extraction.pool import ExtractionPool, Limits
-from postroom.mail.extraction import MAX_CONTENT_BYTES
+from postroom.inward.extraction_pool import ExtractionPool, Limits
+from postroom_mail.files.extraction import MAX_CONTENT_BYTES
 from tests.api.test_dashboard import signed_in
 from tests.api.test_messages import stranger
 from tests.api.test_send import send

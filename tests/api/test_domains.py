@@ -19,9 +19,9 @@ from postroom.accounts import accounts, keys
 from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY
 from postroom.deliverability.watch_domains import look_at_some
-from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
 from postroom.storage.database import Tx
+from postroom_mail.authentication import dkim
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer

@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from postroom.clock import HOUR, to_iso
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import drafts
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.upkeep.orphans import sweep_orphans
 from postroom.upkeep.upkeep_loop import one_round
+from postroom_mail.mime.parse import parse_mail
 from tests.api.test_send import MAIL, raw_of, status_of
 from tests.conftest import Server
 from tests.outward.test_holds import add_key

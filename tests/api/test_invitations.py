@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.mail.meaning.calendar import Calendar, read_calendar
+from postroom_mail.reading.calendar import Calendar, read_calendar
 from tests.api.test_dashboard import signed_in
 from tests.api.test_drafts import new_draft, send_draft
 from tests.api.test_send import first_message, raw_of, send

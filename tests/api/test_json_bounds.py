@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.mail.reading_cost import MAX_JSON_DEPTH, MAX_JSON_VALUES
+from postroom_mail.mime.parsing_cost import MAX_JSON_DEPTH, MAX_JSON_VALUES
 from tests.api.raw_websocket import open_raw
 from tests.conftest import Server
 from tests.connections.test_posts import connect

@@ -2,8 +2,8 @@
 
 import pytest
 
-from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import mail_html
+from postroom_mail.mime.parse import ParsedAttachment
 from tests.samples import samples
 
 DEEP = {

@@ -10,7 +10,7 @@ import pytest
 
 from postroom.accounts import accounts, keys
 from postroom.clock import DAY, MINUTE
-from postroom.mail.parse import parse_mail
+from postroom_mail.mime.parse import parse_mail
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 

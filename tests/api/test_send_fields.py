@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
-from postroom.mail.parse import parse_mail
 from postroom.outward import orders
+from postroom_mail.mime.parse import parse_mail
 from tests.api.test_send import raw_of, send, status_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

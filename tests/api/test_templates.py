@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.mail.parse import parse_mail
 from postroom.mailbox.writing.templates import TEMPLATES_OF_AN_INBOX
 from postroom.upkeep.upkeep_loop import one_round
+from postroom_mail.mime.parse import parse_mail
 from tests.api.test_keys import second_account
 from tests.api.test_pods import new_pod, pod_client
 from tests.api.test_send import raw_of

@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 import postroom
 import postroom_client
+import postroom_mail
 from postroom_client import Client
 from tests.client.live import API_KEY, LiveServer
 from tests.letters import letter
@@ -34,6 +35,7 @@ from tools import release
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "src" / "postroom_client"
+LIBRARY = ROOT / "src" / "postroom_mail"
 COMMAND = "from postroom_client.__main__ import main; main()"
 LARGEST_CLIENT_BYTES = 6_000_000
 
@@ -215,6 +217,11 @@ def server_wheel(released: Path) -> Wheel:
 
 
 @pytest.fixture(scope="module")
+def library_wheel(released: Path) -> Wheel:
+    return wheel_in(released, "postroom_mail")
+
+
+@pytest.fixture(scope="module")
 def archived_client(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Wheel:
     return build_from_archive(released, "postroom_client", tmp_path_factory.mktemp("archived-client"))
 
@@ -248,15 +255,44 @@ def test_the_server_is_a_wheel_that_requires_the_client_of_its_version(server_wh
     assert server_wheel.packages == {"postroom"}
 
 
-def test_both_wheels_are_for_every_python_since_3_11(client_wheel: Wheel, server_wheel: Wheel) -> None:
+def test_the_library_is_a_wheel_that_needs_nothing_of_the_server(
+    library_wheel: Wheel, server_wheel: Wheel, tmp_path: Path
+) -> None:
+    """As after `pip install postroom-mail`: the examples of its README run."""
+    [library] = [one for one in server_wheel.requirements if one.name == "postroom-mail"]
+    assert str(library.specifier) == f"=={postroom_mail.__version__}" == f"=={postroom.__version__}"
+    assert library_wheel.packages == {"postroom_mail"}
+    assert not {one.name for one in library_wheel.requirements} & {"postroom", "postroom-client"}
+    machine = Machine.empty(tmp_path / "machine")
+    library_wheel.unpack(machine.packages)
+    for name in closure(library_wheel.requirements):
+        machine.take(name)
+    examples = re.findall(r"```python\n(.*?)```", (LIBRARY / "README.md").read_text(), re.DOTALL)
+    assert examples
+    done = machine.run("".join(examples))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_library_is_whole_in_its_wheel(library_wheel: Wheel) -> None:
+    apart = {"pyproject.toml", "README.md", "LICENSE"}
+    files = {path.relative_to(LIBRARY.parent) for path in LIBRARY.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(library_wheel.path) as archive:
+        packed = {Path(name) for name in archive.namelist() if name.startswith("postroom_mail/")}
+    assert packed == {path for path in files if "__pycache__" not in path.parts and path.name not in apart}
+
+
+def test_every_wheel_is_for_every_python_since_3_11(
+    client_wheel: Wheel, server_wheel: Wheel, library_wheel: Wheel
+) -> None:
     """What they hold works there: tests/test_other_pythons.py."""
-    for wheel in (client_wheel, server_wheel):
+    for wheel in (client_wheel, server_wheel, library_wheel):
         assert wheel.path.name.endswith("-py3-none-any.whl")
         assert wheel.metadata["Requires-Python"] == ">=3.11"
 
 
-def test_both_distributions_carry_the_same_licence() -> None:
-    assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+def test_all_distributions_carry_the_same_licence() -> None:
+    for folder in (CLIENT, LIBRARY):
+        assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_the_client_alone_is_light(light_machine: Machine) -> None:
@@ -294,15 +330,16 @@ def test_a_source_archive_gives_the_wheel_that_the_checkout_gives(
 
 
 def test_what_is_installed_by_name_serves_pages_and_takes_mail(
-    archived_client: Wheel, archived_server: Wheel, tmp_path: Path
+    archived_client: Wheel, archived_server: Wheel, library_wheel: Wheel, tmp_path: Path
 ) -> None:
     """As after `pipx install postroom` from the source archives, whose wheels are those of the checkout."""
     client_wheel, server_wheel = archived_client, archived_server
     machine = Machine.empty(tmp_path / "machine")
     client_wheel.unpack(machine.packages)
     server_wheel.unpack(machine.packages)
-    needed = [one for one in server_wheel.requirements if one.name != "postroom-client"]
-    needed += [one for one in client_wheel.requirements if one.name != "postroom-client"]
+    library_wheel.unpack(machine.packages)
+    wheels = (server_wheel, client_wheel, library_wheel)
+    needed = [one for wheel in wheels for one in wheel.requirements if not one.name.startswith("postroom-")]
     for name in closure(needed, "mcp") | closure(needed, "command"):
         machine.take(name)
     assert server_wheel.commands == client_wheel.commands == {"postroom = postroom_client.__main__:main"}
@@ -318,7 +355,7 @@ def test_what_is_installed_by_name_serves_pages_and_takes_mail(
 def test_a_release_is_built_of_the_same_bytes_twice(released: Path, tmp_path: Path) -> None:
     other = build_release(tmp_path / "other")
     release.require_same(released, other)
-    assert len(list(released.iterdir())) == 4
+    assert len(list(released.iterdir())) == 6
     (other / "more").touch()
     with pytest.raises(SystemExit, match="more"):
         release.require_same(released, other)

@@ -11,9 +11,9 @@ from postroom.accounts.reach import Reach
 from postroom.connections import connections
 from postroom.connections.fetching import Fetched, FetchError
 from postroom.connections.posts import MAX_POST_BYTES, PostIntake
+from postroom.connections.providers.post import Post
 from postroom.errors import InvalidSignature, Unavailable
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
-from postroom.mail.inbound_webhooks.post import Post
 from postroom.queue import deliveries
 from tests.conftest import Server
 from tests.connections import provider_posts as made

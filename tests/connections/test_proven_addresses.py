@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from postroom.inward.mails import Arrival, ReadMail
+from postroom.inward.mails import UNKNOWN_PEER, Arrival, ReadMail
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
 from postroom.storage.database import Tx
 from tests.api.test_people import invite
 from tests.conftest import Server

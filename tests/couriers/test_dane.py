@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.tls.tls_policies import TlsPolicies
-from postroom.mail.proof.mta_sts import write_policy
 from postroom.net.dns import Resolver
+from postroom_mail.authentication.mta_sts import write_policy
 from tests.couriers.certificates import make_chain, server_context
 from tests.couriers.conftest import MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import SmtpPeer

@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from postroom.connections.fetching import Fetched, FetchError
 from postroom.couriers.tls.tls_policies import FAILURE_SECONDS, TlsPolicies
-from postroom.mail.proof.mta_sts import POLICY_BYTES, StsPolicy, read_identity, read_policy, write_policy
 from postroom.net.dns import Resolver
+from postroom_mail.authentication.mta_sts import (
+    POLICY_BYTES,
+    StsPolicy,
+    read_identity,
+    read_policy,
+    write_policy,
+)
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import SmtpPeer

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from postroom.connections.fetching import FetchError
 from postroom.couriers.tls.tls_policies import TlsPolicies
-from postroom.mail.proof.mta_sts import write_policy
 from postroom.net.dns import Resolver
 from postroom.outward.courier import OutgoingMail
 from postroom.queue.tls.tls_sessions import TlsSession
+from postroom_mail.authentication.mta_sts import write_policy
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import RAW, MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import SmtpPeer

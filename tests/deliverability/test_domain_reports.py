@@ -16,10 +16,10 @@ from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.deliverability.domain_reports import ROWS_A_DAY
-from postroom.mail.reports.dmarc import AggregateReport, AggregateRow
 from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.storage.database import Tx
+from postroom_mail.reports.dmarc_report import AggregateReport, AggregateRow
 from tests.api.test_dashboard import signed_in
 from tests.api.test_domains import stranger_of
 from tests.conftest import Server

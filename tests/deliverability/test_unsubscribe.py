@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from postroom.mail.lists import unsubscribe_link
-from postroom.mail.lists.unsubscribe_link import Unsubscription
+from postroom_mail.writing import unsubscribe_link
+from postroom_mail.writing.unsubscribe_link import Unsubscription
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

@@ -8,9 +8,9 @@ import pytest
 from postroom.deliverability import server_checks
 from postroom.deliverability.findings import HealthCheck, quoted
 from postroom.deliverability.zone_checks import ZONE_CHECKS, Questions, WantedRecords, answered
-from postroom.mail.proof import mta_sts
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.queue.statistics import OutsideAnswers
+from postroom_mail.authentication import mta_sts
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles_dns import DnsServer
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from postroom.mail.parse import ParsedMail, parse_mail
+from postroom_mail.mime.parse import ParsedMail, parse_mail
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

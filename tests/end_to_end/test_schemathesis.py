@@ -13,8 +13,8 @@ import pytest
 
 from postroom.assembly import serving
 from postroom.clock import SECOND
-from postroom.mail.proof import dkim
 from postroom.web.routes import ROUTES
+from postroom_mail.authentication import dkim
 from tests.conftest import settings
 from tests.doubles import RushingClock
 from tests.mail.keys import signing_key

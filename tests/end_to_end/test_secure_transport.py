@@ -12,9 +12,9 @@ from cryptography import x509
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.couriers.webhook import HttpCourier
-from postroom.mail.proof.mta_sts import write_policy
 from postroom.net.dns import Resolver
 from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom_mail.authentication.mta_sts import write_policy
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.http_peer import HttpPeer, say
 from tests.couriers.smtp_peer import SmtpPeer

@@ -4,7 +4,7 @@ import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
-from postroom.extraction.extract import extract
+from postroom_mail.files.extract import extract
 from tests.extraction import test_pdf, test_reading_order
 from tests.extraction.pdf_files import at, cid_font, document, to_unicode
 from tests.mail import files

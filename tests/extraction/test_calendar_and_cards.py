@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction.extract import extract
-from postroom.mail.extraction import MAX_WHOLE_CHARS, Extraction
-from postroom.mail.meaning.content_lines import MAX_BYTES
+from postroom_mail.files.extract import extract
+from postroom_mail.files.extraction import MAX_WHOLE_CHARS, Extraction
+from postroom_mail.reading.content_lines import MAX_BYTES
 from tests.mail.test_calendar import INVITATION, calendar
 from tests.samples import samples
 

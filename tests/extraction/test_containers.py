@@ -8,10 +8,10 @@ import zipfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction import extract as extraction
-from postroom.extraction.extract import UNREAD_REST, extract
-from postroom.extraction.formats import archive
-from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
+from postroom_mail.files import archive
+from postroom_mail.files import extract as extraction
+from postroom_mail.files.extract import UNREAD_REST, extract
+from postroom_mail.files.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
 from tests.samples import samples
 

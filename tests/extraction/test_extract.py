@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction import extract as extracting
-from postroom.extraction.extract import UNREAD_REST, extract
-from postroom.extraction.formats.archive import Archive, UnpackingBudget
-from postroom.mail.extraction import (
+from postroom_mail.files import extract as extracting
+from postroom_mail.files.archive import Archive, UnpackingBudget
+from postroom_mail.files.extract import UNREAD_REST, extract
+from postroom_mail.files.extraction import (
     MAX_CONTENT_BYTES,
     MAX_TEXT_CHARS,
     MAX_WHOLE_CHARS,

@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction.extract import extract
-from postroom.extraction.formats.old_office.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
-from postroom.extraction.formats.old_office.compressed_rtf import unpacked_rtf
-from postroom.extraction.formats.old_office.outlook import outlook_text
-from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
+from postroom_mail.files.extract import extract
+from postroom_mail.files.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
+from postroom_mail.files.old_office.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
+from postroom_mail.files.old_office.compressed_rtf import unpacked_rtf
+from postroom_mail.files.old_office.outlook import outlook_text
 from tests.extraction.compound_files import attachment, compound_file, message, recipient
 from tests.mail import files
 from tests.samples import samples

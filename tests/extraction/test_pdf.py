@@ -13,10 +13,10 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction.extract import extract
-from postroom.extraction.formats.pdf.pages import page_pictures
-from postroom.extraction.ocr import read_picture
-from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
+from postroom_mail.files.extract import extract
+from postroom_mail.files.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
+from postroom_mail.files.ocr import read_picture
+from postroom_mail.files.pdf.pages import page_pictures
 from tests.extraction.pdf_files import cid_font, document, to_unicode
 from tests.samples import samples
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from postroom.extraction.pool import ExtractionPool, Limits
-from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
+from postroom.inward.extraction_pool import ExtractionPool, Limits
 from postroom.processes.child_processes import Child
+from postroom_mail.files.extraction import MAX_CONTENT_BYTES, Extraction
 from tests import warm_children
 from tests.extraction import pdf_files
 from tests.mail import files
@@ -28,7 +28,7 @@ needs_tesseract = pytest.mark.needs("tesseract")
 
 PARENT = """
 import asyncio, sys
-from postroom.extraction.pool import ExtractionPool
+from postroom.inward.extraction_pool import ExtractionPool
 content = sys.stdin.buffer.read()
 async def main():
     async with asyncio.timeout(120):

@@ -7,10 +7,10 @@ import zlib
 
 import pytest
 
-from postroom.extraction.formats.pictures.drawing import PNG_MARK, chunk, page_of_picture
-from postroom.extraction.formats.pictures.png import PASSES, chunks
-from postroom.extraction.formats.pictures.preview import preview
-from postroom.extraction.pool import ExtractionPool
+from postroom.inward.extraction_pool import ExtractionPool
+from postroom_mail.files.pictures.drawing import PNG_MARK, chunk, page_of_picture
+from postroom_mail.files.pictures.png import PASSES, chunks
+from postroom_mail.files.pictures.preview import preview
 from tests.samples import samples
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from postroom.extraction.extract import extract
+from postroom_mail.files.extract import extract
 from tests.extraction.pdf_files import at, cid_font, document, to_unicode
 from tests.samples import samples
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.imap.listing import is_meant
-from postroom.mail.imap import structure, written
-from postroom.mail.imap.structure import BodyPart
+from postroom_mail.mime import imap_sections, imap_values
+from postroom_mail.mime.imap_sections import BodyPart
 
 MIXED = (
     b"From: =?utf-8?q?J=C3=B6rg?= <joerg@x.example>\r\nTo: a@y.example, B <b@y.example>\r\n"
@@ -25,7 +25,7 @@ MIXED = (
 
 
 def part(raw: bytes, path: tuple[int, ...], kind: str = "") -> bytes | None:
-    found = structure.span(structure.scan([raw]), path, kind)
+    found = imap_sections.span(imap_sections.scan([raw]), path, kind)
     return None if found is None else raw[found[0] : found[1]]
 
 
@@ -55,17 +55,17 @@ def test_a_mail_without_parts_has_one() -> None:
 
 
 def test_the_structure_of_a_mail_is_told_part_by_part() -> None:
-    told = written.body_structure(structure.scan([MIXED]), is_extended=True)
+    told = imap_values.body_structure(imap_sections.scan([MIXED]), is_extended=True)
     assert told.startswith(b'((("TEXT" "PLAIN" ("CHARSET" "utf-8") NIL NIL "7BIT" 12 1 NIL NIL NIL NIL)')
     assert b'("MESSAGE" "RFC822" NIL NIL NIL "7BIT" 29 (NIL "Inside" ' in told
     assert b'("attachment" ("FILENAME" "m.eml"))' in told
     assert b'("APPLICATION" "PDF" ("NAME" "a.pdf") NIL NIL "BASE64" 4 NIL NIL NIL NIL)' in told
     assert told.endswith(b' "MIXED" ("BOUNDARY" "outer") NIL NIL NIL)')
-    assert b"BOUNDARY" not in written.body_structure(structure.scan([MIXED]), is_extended=False)
+    assert b"BOUNDARY" not in imap_values.body_structure(imap_sections.scan([MIXED]), is_extended=False)
 
 
 def test_the_envelope_names_people_as_encoded_words() -> None:
-    told = written.envelope(structure.scan([MIXED]).headers)
+    told = imap_values.envelope(imap_sections.scan([MIXED]).headers)
     sender = b'(("=?utf-8?b?SsO2cmc=?=" NIL "joerg" "x.example"))'
     assert told == (
         b'("Mon, 16 Nov 2026 10:00:00 +0000" "Two parts" ' + b" ".join([sender] * 3) + b" "
@@ -74,9 +74,9 @@ def test_the_envelope_names_people_as_encoded_words() -> None:
 
 
 def test_strings_that_cannot_be_quoted_are_literals() -> None:
-    assert written.string(b'a "b" \\') == b'"a \\"b\\" \\\\"'
-    assert written.string("ö".encode()) == b"{2}\r\n\xc3\xb6"
-    assert written.numbers([1, 2, 3, 7, 9, 10]) == b"1:3,7,9:10"
+    assert imap_values.string(b'a "b" \\') == b'"a \\"b\\" \\\\"'
+    assert imap_values.string("ö".encode()) == b"{2}\r\n\xc3\xb6"
+    assert imap_values.numbers([1, 2, 3, 7, 9, 10]) == b"1:3,7,9:10"
 
 
 def leaves(root: BodyPart) -> list[tuple[int, int]]:
@@ -88,24 +88,24 @@ def leaves(root: BodyPart) -> list[tuple[int, int]]:
 @given(st.integers(1, 70))
 def test_chunks_of_any_size_give_the_same_parts(size: int) -> None:
     chunks = [MIXED[start : start + size] for start in range(0, len(MIXED), size)]
-    assert structure.scan(chunks) == structure.scan([MIXED])
+    assert imap_sections.scan(chunks) == imap_sections.scan([MIXED])
 
 
 @given(st.binary(max_size=400) | st.lists(st.sampled_from(MIXED.splitlines(keepends=True))).map(b"".join))
 def test_any_bytes_have_parts_within_their_bounds(raw: bytes) -> None:
-    root = structure.scan([raw])
+    root = imap_sections.scan([raw])
     assert root.end == len(raw)
     for start, end in leaves(root):
         assert 0 <= start <= end <= len(raw)
-    assert written.body_structure(root, is_extended=True).startswith(b"(")
-    assert written.envelope(root.headers).startswith(b"(")
+    assert imap_values.body_structure(root, is_extended=True).startswith(b"(")
+    assert imap_values.envelope(root.headers).startswith(b"(")
 
 
 def test_the_same_leaves_as_the_standard_library_finds() -> None:
     parsed = email.message_from_bytes(MIXED, policy=email.policy.compat32)
     types = [each.get_content_type() for each in parsed.walk() if not each.is_multipart()]
     assert types == ["text/plain", "text/html", "text/plain", "application/pdf"]
-    root = structure.scan([MIXED])
+    root = imap_sections.scan([MIXED])
     found = [child.content_type for child in root.children[0].children]
     assert found == ["text/plain", "text/html"]
     assert root.children[1].message is not None

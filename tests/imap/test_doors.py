@@ -22,13 +22,13 @@ from postroom.deliverability import mail_programs
 from postroom.imap import connection as imap_connection
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.server import ImapServer
-from postroom.mail.extraction import Extraction
 from postroom.net.certificate import Certificate
 from postroom.net.failed_logins import FailedLogins
 from postroom.net.programs.connection import ProgramConnection
 from postroom.net.programs.server import ProgramServer
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
+from postroom_mail.files.extraction import Extraction
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

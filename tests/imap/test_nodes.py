@@ -10,9 +10,9 @@ import pytest
 from postroom.assembly import open_database
 from postroom.config import Endpoint
 from postroom.imap.server import ImapServer
-from postroom.mail.extraction import Extraction
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
+from postroom_mail.files.extraction import Extraction
 from tests.conftest import running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from postroom.accounts.permissions import READING
-from postroom.extraction.pool import ExtractionPool
 from postroom.imap import listing
 from postroom.imap.dialogue.requests import STAR, FetchMails, MailSection, NumberSet, SelectFolder
 from postroom.imap.reading import fetching
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
-from postroom.mail.imap import structure, written
+from postroom.inward.extraction_pool import ExtractionPool
 from postroom.operations.folders import names
+from postroom_mail.mime import imap_sections, imap_values
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
@@ -151,7 +151,7 @@ def test_groups_and_routes_are_in_the_envelope() -> None:
         b"From: <@route:user@domain>\r\nTo: group: g1@d1.org, g2@d2.org;, group2: g3@d3.org;\r\n"
         b"Cc: group:;, group2: (foo) ;\r\nBcc: A <a@[IPv6:::1]>, b: c@d.org\r\n\r\n"
     )
-    shown = written.envelope_of(raw).decode()
+    shown = imap_values.envelope_of(raw).decode()
     end = "(NIL NIL NIL NIL)"
     assert '((NIL "@route" "user" "domain"))' in shown
     first = f'(NIL NIL "group" NIL)(NIL NIL "g1" "d1.org")(NIL NIL "g2" "d2.org"){end}'
@@ -162,7 +162,7 @@ def test_groups_and_routes_are_in_the_envelope() -> None:
 
 @pytest.mark.parametrize("unit", ['"\\"', "(\\(", "a:;", "<", "[", "a:", ";", '"', "\\"])
 def test_no_list_of_addresses_takes_more_than_linear_time(unit: str) -> None:
-    written.envelope_of(b"To: x: " + unit.encode() * 100_000 + b"\r\n\r\n")
+    imap_values.envelope_of(b"To: x: " + unit.encode() * 100_000 + b"\r\n\r\n")
 
 
 def test_the_line_break_before_a_delimiter_is_no_line_of_the_part() -> None:
@@ -170,9 +170,9 @@ def test_the_line_break_before_a_delimiter_is_no_line_of_the_part() -> None:
         b"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nhello\r\n\r\n"
         b"--x\r\n\r\none\r\ntwo\r\n--x\r\n\r\n--x--\r\n"
     )
-    root = structure.scan([raw])
+    root = imap_sections.scan([raw])
     assert [(part.size_bytes, part.lines) for part in root.children] == [(7, 1), (8, 1), (0, 0)]
-    assert structure.scan([b"A: b\r\n\r\none\r\ntwo\r\n"]).lines == 2
+    assert imap_sections.scan([b"A: b\r\n\r\none\r\ntwo\r\n"]).lines == 2
 
 
 def test_ranges_that_meet_are_one() -> None:

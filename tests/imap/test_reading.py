@@ -17,8 +17,6 @@ from postroom.imap.reading import fetching, searching
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
-from postroom.mail.extraction import Extraction
-from postroom.mail.imap import structure
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.folders.places import INBOX
@@ -28,6 +26,8 @@ from postroom.operations.folders import labels as folder_verbs
 from postroom.operations.folders import mails
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
+from postroom_mail.files.extraction import Extraction
+from postroom_mail.mime import imap_sections
 from tests.conftest import Server
 from tests.doubles import START, FakeClock
 from tests.imap.live import aside, log_in, ok, running_imap
@@ -51,7 +51,7 @@ HEADS = (
 
 @samples("raw", HEADS)
 def test_a_header_ends_where_the_structure_says(raw: bytes) -> None:
-    assert raw_mails.head_end(raw) == structure.scan([raw]).body_start
+    assert raw_mails.head_end(raw) == imap_sections.scan([raw]).body_start
 
 
 @samples(

@@ -19,7 +19,6 @@ from postroom.imap.dialogue.cursor import Cursor
 from postroom.imap.dialogue.reader import CommandText
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
-from postroom.mail.extraction import Extraction
 from postroom.mailbox import labels, messages, threads
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.folders.flags import RECENT
@@ -30,6 +29,7 @@ from postroom.operations.folders import labels as folder_verbs
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
+from postroom_mail.files.extraction import Extraction
 from tests.conftest import settings as configuration
 from tests.doubles import START, FakeClock
 from tests.stored import make_inbox, put_mail

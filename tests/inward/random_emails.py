@@ -10,19 +10,19 @@ from postroom.inward.appointment import calendars_of
 from postroom.inward.examine import look_for_signals
 from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import read_mail
-from postroom.mail import canary, mentions
-from postroom.mail.bounces.read import read_report, read_returned
-from postroom.mail.imap import structure, written
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof import authenticity
-from postroom.mail.reports.read import find_report
-from postroom.mail.search import index_entry, query, snippet
-from postroom.mail.search.index_entry import Searchable
-from postroom.mail.writing import content_view, forward, invitation_answer, quote
-from postroom.mail.writing.content_hash import content_hash
 from postroom.outward.finished import draft_mail
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import mail_html
+from postroom_mail.authentication import authenticity
+from postroom_mail.mime import imap_sections, imap_values
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.reports.bounce import read_report, read_returned
+from postroom_mail.reports.domain_report import find_report
+from postroom_mail.screening import canary, mentions
+from postroom_mail.search import index_entry, query, snippet
+from postroom_mail.search.index_entry import Searchable
+from postroom_mail.writing import content_view, forward, invitation_answer, quote
+from postroom_mail.writing.content_hash import content_hash
 from tests.doubles_dns import ZoneLookup
 
 SYMBOLS = [
@@ -321,8 +321,8 @@ def every_reader(raw: bytes) -> Iterator[tuple[str, Callable[[], object]]]:
         "snippet",
         lambda: (snippet.matched_fields(ASKED, searchable), snippet.snippet(mail.body_text, ASKED)),
     )
-    yield "envelope", lambda: written.envelope_of(raw)
-    yield "structure", lambda: written.body_structure(structure.scan([raw]), is_extended=True)
+    yield "envelope", lambda: imap_values.envelope_of(raw)
+    yield "structure", lambda: imap_values.body_structure(imap_sections.scan([raw]), is_extended=True)
     yield "page", lambda: mail_html.nested(mail.body_html, mail_html.Embedded(mail.attachments))
     yield "domain report", lambda: find_report(mail)
     yield "content", lambda: (content_hash(raw, ()), content_view.view(raw, ()))

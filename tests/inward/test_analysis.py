@@ -17,14 +17,14 @@ from postroom.inward.journal import places
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
-from postroom.mail import parse
-from postroom.mail.meaning import reply
-from postroom.mail.search import index_entry
 from postroom.mailbox import attachments
 from postroom.mailbox.attachments import Attachment
 from postroom.resources import Tx
 from postroom.storage import segments
 from postroom.storage.segments import SegmentWriter
+from postroom_mail.mime import parse
+from postroom_mail.reading import reply
+from postroom_mail.search import index_entry
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.inward.random_emails import arrival, emails, every_reader
@@ -79,13 +79,13 @@ async def failures(server: Server, reader: str) -> float:
 
 
 def parts_of_the_readers() -> list[tuple[ModuleType, str]]:
-    """Every function of `postroom.mail` that `receive` calls, wherever it is looked up."""
+    """Every function of `postroom_mail` that `receive` calls, wherever it is looked up."""
     found = []
     for name, value in vars(receive).items():
-        if inspect.isfunction(value) and value.__module__.startswith(("postroom.mail.", "postroom.inward.")):
+        if inspect.isfunction(value) and value.__module__.startswith(("postroom_mail.", "postroom.inward.")):
             if value.__module__ != receive.__name__ and value.__module__ != parse.__name__:
                 found.append((receive, name))
-        elif inspect.ismodule(value) and value.__name__.startswith(("postroom.mail.", "postroom.inward.")):
+        elif inspect.ismodule(value) and value.__name__.startswith(("postroom_mail.", "postroom.inward.")):
             found += [
                 (value, each)
                 for each, function in vars(value).items()

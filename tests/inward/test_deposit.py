@@ -13,13 +13,13 @@ from postroom.inward import examine, suspicion
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts, to_each_inbox
 from postroom.inward.mails import Destination
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, correspondents, documents, message_json, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
+from postroom_mail.mime.parse import parse_mail
 from tests.doubles import START
 from tests.letters import letter, letter_with_files
 from tests.stored import incoming, make_inbox

@@ -6,10 +6,10 @@ from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.inward.attribute import About
 from postroom.inward.bounces import SentMail, find_sent
-from postroom.mail.bounces.report import Report
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Database, Tx
+from postroom_mail.reports.report import Report
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from postroom.inward.mails import Arrival, Destination, Origin
+from postroom.inward.mails import UNKNOWN_PEER, Arrival, Destination, Origin
 from postroom.inward.receive import OwnReader, receive_mail
-from postroom.mail import headers
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
+from postroom_mail.mime import headers
 from tests.api.test_policy import allow
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

@@ -3,7 +3,7 @@
 from postroom.inward import suspicion
 from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
-from postroom.mail.languages import patterns
+from postroom_mail.languages import patterns
 from tests.letters import letter
 from tests.samples import samples
 

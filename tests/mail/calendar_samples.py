@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from postroom.mail.meaning.calendar import Calendar, read_calendar
+from postroom_mail.reading.calendar import Calendar, read_calendar
 
 
 @dataclass(frozen=True)

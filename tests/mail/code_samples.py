@@ -1,7 +1,7 @@
 # ruff: noqa: E501, RUF001 (one mail a line, in many languages)
 """Mails that bring a one-time code, by language and by form, each with the code that must be found."""
 
-from postroom.mail.languages.read import languages
+from postroom_mail.languages.read import languages
 from tests.mail.soundness import SAMPLES
 
 

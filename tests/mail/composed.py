@@ -6,10 +6,7 @@ from email.policy import default
 
 from hypothesis import strategies as st
 
-from postroom.mail.writing.compose import (
-    Draft,
-    DraftAttachment,
-)
+from postroom_mail.writing.compose import Draft, DraftAttachment
 
 PLAIN = Draft(
     from_name="Ada Lovelace",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
-from postroom.mail.bounces.read import read_returned
-from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
-from postroom.mail.codes.find import codes
-from postroom.mail.kinds.category import Kind
-from postroom.mail.meaning.reply import reply_text
-from postroom.mail.signals import Subject, examine
+from postroom_mail.reading.category import Kind
+from postroom_mail.reading.codes import codes
+from postroom_mail.reading.reply import reply_text
+from postroom_mail.reports.bounce import read_returned
+from postroom_mail.reports.reasons import Fault, fault_of, found_status, reply_code
+from postroom_mail.screening import Subject, examine
 from tests.extraction import file_samples
 from tests.mail import (
     calendar_samples,

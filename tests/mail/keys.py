@@ -5,7 +5,7 @@ import os
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from postroom.mail.proof import dkim
+from postroom_mail.authentication import dkim
 
 KEY = "POSTROOM_TEST_SIGNING_KEY"
 new_key = dkim.generate_key

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from postroom.mail.address import Address
+from postroom_mail.mime.address import Address
 
 DAMAGED = "a part with damaged encoding"
 PDF = b"%PDF-1.4 tiny"

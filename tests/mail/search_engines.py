@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
-from postroom.mail.search import index_entry, match_expression, tokens
-from postroom.mail.search.index_entry import IndexEntry, Searchable
-from postroom.mail.search.query import Query, Term
+from postroom_mail.search import index_entry, match_expression, tokens
+from postroom_mail.search.index_entry import IndexEntry, Searchable
+from postroom_mail.search.query import Query, Term
 
 REALM, SCOPE = "a1", "inb1"
 

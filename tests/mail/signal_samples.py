@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from postroom.mail.html.text import html_to_text
-from postroom.mail.signals import Subject
+from postroom_mail.html.text import html_to_text
+from postroom_mail.screening import Subject
 
 FOLDER = Path(__file__).parent / "samples" / "signals"
 

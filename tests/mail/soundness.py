@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from postroom.mail import filenames
-from postroom.mail.address import Address
-from postroom.mail.parse import ParsedAttachment, ParsedMail
+from postroom_mail.mime import filenames
+from postroom_mail.mime.address import Address
+from postroom_mail.mime.parse import ParsedAttachment, ParsedMail
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -5,8 +5,8 @@ from email_validator import validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import address
-from postroom.mail.address import Address
+from postroom_mail.mime import address
+from postroom_mail.mime.address import Address
 from tests.samples import samples
 
 LISTS = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import address_rules
+from postroom_mail.mime import address_rules
 from tests.samples import samples
 
 

@@ -12,13 +12,13 @@ from itertools import product
 
 import dkim
 
-from postroom.mail import headers
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof.arc import check_arc
-from postroom.mail.proof.arc_seal import SeenProofs, seal
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.dkim_verify import check_dkim_signatures, overall
-from postroom.mail.proof.lookup import TimedLookup
+from postroom_mail.authentication.arc import check_arc
+from postroom_mail.authentication.arc_seal import SeenProofs, seal
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.authentication.dkim_verify import check_dkim_signatures, overall
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.mime import headers
+from postroom_mail.mime.parse import ParsedMail, parse_mail
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key
 from tests.mail.test_dkim_verify import KEY_NAME, NOW, RECORD, signed

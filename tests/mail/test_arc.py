@@ -9,11 +9,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof import arc_seal, authenticity, dkim
-from postroom.mail.proof.arc import ArcVerdict, check_arc
-from postroom.mail.proof.arc_seal import SeenProofs
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.lookup import TimedLookup
+from postroom_mail.authentication import arc_seal, authenticity, dkim
+from postroom_mail.authentication.arc import ArcVerdict, check_arc
+from postroom_mail.authentication.arc_seal import SeenProofs
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.authentication.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key, signing_key
 from tests.samples import samples

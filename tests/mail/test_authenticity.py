@@ -6,8 +6,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof.authenticity import Judgement, check
 from postroom.net.dns import Resolver, ThreadResolver
+from postroom_mail.authentication.authenticity import Judgement, check
 from tests.doubles_dns import DnsServer, ZoneLookup, asks_once
 from tests.mail.keys import private_key
 from tests.samples import samples

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.meaning.calendar import (
+from postroom_mail.reading.calendar import (
     MAX_ATTENDEES,
     MAX_EVENTS,
     Attendee,
@@ -15,7 +15,7 @@ from postroom.mail.meaning.calendar import (
     read_calendar,
     read_events,
 )
-from postroom.mail.meaning.time_zones import windows_zones
+from postroom_mail.reading.time_zones import windows_zones
 from tests.mail.soundness import assert_strings_can_be_stored
 from tests.samples import samples
 

@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.kinds import category
-from postroom.mail.kinds.category import Kind, Signs, categorize, is_no_reply, local_name
-from postroom.mail.parse import parse_mail
+from postroom_mail.mime.header_signs import Signs
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.mime import header_signs
+from postroom_mail.reading.category import Kind, categorize, is_no_reply, local_name
 from tests.samples import samples
 
 PERSON = "ann@orchard.example"
@@ -152,4 +153,4 @@ def test_any_fields_give_a_kind(raw: bytes, address: str, mail_from: str | None,
 
 
 def test_long_values_are_cut() -> None:
-    assert len(parse_mail(b"Precedence: " + b"x" * 100_000).signs.precedence) <= category.MAX_VALUE_CHARS
+    assert len(parse_mail(b"Precedence: " + b"x" * 100_000).signs.precedence) <= header_signs.MAX_VALUE_CHARS

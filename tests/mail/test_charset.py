@@ -1,6 +1,6 @@
 """Charset labels as mail uses them, and format=flowed."""
 
-from postroom.mail import charset, flowed
+from postroom_mail.mime import charset, flowed
 from tests.samples import samples
 
 

@@ -3,10 +3,10 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from postroom.mail.codes import words as code_words
-from postroom.mail.codes.find import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
-from postroom.mail.html.text import html_to_text
-from postroom.mail.signals.passage import Passage
+from postroom_mail.html.text import html_to_text
+from postroom_mail.reading import code_words as code_words
+from postroom_mail.reading.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
+from postroom_mail.screening.passage import Passage
 from tests.mail import code_samples
 from tests.samples import samples
 

@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroom.mail.writing.compose import (
-    DraftAttachment,
-    compose,
-    is_message_id,
-    new_message_id,
-)
-from postroom.mail.writing.header_words import DraftError
+from postroom_mail.writing.compose import DraftAttachment, compose, is_message_id, new_message_id
+from postroom_mail.writing.header_words import DraftError
 from tests.mail.composed import (
     PDF,
     PLAIN,

@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroom.mail.writing.compose import (
-    DraftAttachment,
-    compose,
-    reply_subject,
-)
+from postroom_mail.writing.compose import DraftAttachment, compose, reply_subject
 from tests.mail.composed import PDF, PLAIN, assert_fit_for_the_wire, line_text, old_read, read
 from tests.samples import samples
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof.dane import TlsaRecord, proves, public_key_of, usable
+from postroom_mail.authentication.dane import TlsaRecord, proves, public_key_of, usable
 from tests.couriers.certificates import make_chain
 
 NAME = "mx.there.example"

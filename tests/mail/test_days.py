@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from postroom.mail.search import days
+from postroom_mail.search import days
 from tests.samples import samples
 
 FIRST = date(2024, 12, 20)

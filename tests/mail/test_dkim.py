@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroom.mail.proof import dkim
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.dkim_verify import check_dkim_signatures
-from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.writing.compose import Draft, DraftAttachment, compose
+from postroom_mail.authentication import dkim
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.authentication.dkim_verify import check_dkim_signatures
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.writing.compose import Draft, DraftAttachment, compose
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key, signing_key
 from tests.samples import samples

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
-from postroom.mail.proof.dkim_verify import check_dkim_signatures, overall
-from postroom.mail.proof.lookup import TimedLookup
+from postroom_mail.authentication.canonical import relaxed_body, simple_body, split_mail
+from postroom_mail.authentication.dkim_verify import check_dkim_signatures, overall
+from postroom_mail.authentication.lookup import TimedLookup
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key
 from tests.samples import samples

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
-from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.organization import ascii_domain, domain_of, organization, walk
+from postroom_mail.authentication.dmarc import DmarcVerdict, Identifier, evaluate
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.authentication.organization import ascii_domain, domain_of, organization, walk
 from tests.doubles_dns import ZoneLookup
 from tests.samples import samples
 

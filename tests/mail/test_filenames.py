@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import filenames
+from postroom_mail.mime import filenames
 from tests.mail.soundness import assert_names_are_safe
 from tests.samples import samples
 

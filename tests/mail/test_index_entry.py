@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.search import index_entry
-from postroom.mail.search.index_entry import Searchable
-from postroom.mail.search.query import InvalidQuery, parse
+from postroom_mail.search import index_entry
+from postroom_mail.search.index_entry import Searchable
+from postroom_mail.search.query import InvalidQuery, parse
 from tests.mail.search_engines import SCOPE, Engines, matches, opened
 
 WORDS = [

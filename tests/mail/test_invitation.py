@@ -6,12 +6,12 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.address import Address
-from postroom.mail.meaning import time_zones
-from postroom.mail.meaning.calendar import _File, read_calendar
-from postroom.mail.meaning.content_lines import content_lines
-from postroom.mail.writing import invitation, invitation_answer, zone_rules
-from postroom.mail.writing.invitation import CalendarSender, Invitation, read_moment
+from postroom_mail.mime.address import Address
+from postroom_mail.reading import time_zones
+from postroom_mail.reading.calendar import _File, read_calendar
+from postroom_mail.reading.content_lines import content_lines
+from postroom_mail.writing import invitation, invitation_answer, zone_rules
+from postroom_mail.writing.invitation import CalendarSender, Invitation, read_moment
 from tests.samples import samples
 
 SENDER = CalendarSender(

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import reading_cost
-from postroom.mail.reading_cost import CHUNK_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES, find_json_excess
+from postroom_mail.mime import parsing_cost
+from postroom_mail.mime.parsing_cost import CHUNK_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES, find_json_excess
 from tests.samples import samples
 
 texts = st.text() | st.text(st.sampled_from('"\\[]{},:ab\n')) | st.text("\\", max_size=9)
@@ -31,13 +31,13 @@ def depth(value: Any) -> int:
 @given(trees, st.integers(1, 40), st.booleans())
 def test_values_and_depth_are_counted_as_a_decoder_counts_them(tree: Any, chunk: int, is_ascii: bool) -> None:
     written = json.dumps(tree, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
-    before = reading_cost.CHUNK_BYTES
-    reading_cost.CHUNK_BYTES = chunk  # strings and escapes are cut anywhere
-    scan = reading_cost._JsonScan()
+    before = parsing_cost.CHUNK_BYTES
+    parsing_cost.CHUNK_BYTES = chunk  # strings and escapes are cut anywhere
+    scan = parsing_cost._JsonScan()
     try:
         found = scan.find_excess(written)
     finally:
-        reading_cost.CHUNK_BYTES = before
+        parsing_cost.CHUNK_BYTES = before
     assert (found is not None) == (depth(tree) > MAX_JSON_DEPTH)
     if found is None:
         assert (scan._values, scan._depth) == (count(tree), 0)

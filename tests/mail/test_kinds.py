@@ -2,7 +2,7 @@
 
 from postroom.inward.mails import ReadMail
 from postroom.inward.receive import read_mail
-from postroom.mail.kinds.body_signs import is_alert, is_answer, is_bulk
+from postroom_mail.reading.body_signs import is_alert, is_answer, is_bulk
 from tests.mail import kind_samples
 from tests.mail.figures import arrived
 from tests.mail.kind_samples import KindSample

@@ -4,9 +4,9 @@ import nh3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.html.text import html_to_text
-from postroom.mail.writing.markup.light_markup import to_html
-from postroom.mail.writing.quote import QUOTE_STYLE
+from postroom_mail.html.text import html_to_text
+from postroom_mail.writing.light_markup import to_html
+from postroom_mail.writing.quote import QUOTE_STYLE
 from tests.samples import samples
 
 QUOTE = f'<blockquote style="{QUOTE_STYLE}">'

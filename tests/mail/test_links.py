@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.html.markup import tokens
-from postroom.mail.html.page import read_page
-from postroom.mail.meaning import links as reader
-from postroom.mail.meaning.links import LinkDetail, unsubscribe_targets
+from postroom_mail.html.markup import tokens
+from postroom_mail.html.page import read_page
+from postroom_mail.reading import links as reader
+from postroom_mail.reading.links import LinkDetail, unsubscribe_targets
 from tests.mail.link_samples import LABELS, SENTENCES
 from tests.samples import samples
 

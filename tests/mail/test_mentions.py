@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from postroom.mail.mentions import (
+from postroom_mail.screening.mentions import (
     MOST_SEARCHED_BYTES,
     calendar_mentions_a_link,
     files_mention_a_link,

@@ -10,10 +10,10 @@ import random
 from email.message import Message
 from typing import Any
 
-from postroom.mail import headers, mime
-from postroom.mail.mime import BodyPart, Part
-from postroom.mail.proof.canonical import split_mail
 from postroom.mailbox import raw_mails
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.mime import headers, parts
+from postroom_mail.mime.parts import BodyPart, Part
 
 WALKED_MAILS = int(os.environ.get("POSTROOM_TEST_WALKED_MAILS", "400"))
 TRACE = b"Received: from x by y; Mon, 16 Nov 2026 10:05:00 +0000\r\n"
@@ -78,21 +78,21 @@ def test_mail_clients_and_the_api_see_the_same_parts_of_any_email() -> None:
             raw = raw.replace(b"\r\n", dice.choice([b"\n", b"\r"]))
         lined = headers.with_line_feeds(raw)
         block = headers.split(lined, 0)
-        api = mime.read(lined, block).root
-        root = mime.scan(chunks_of(dice, raw))
+        api = parts.read(lined, block).root
+        root = parts.scan(chunks_of(dice, raw))
         assert of_clients(lined, root) == of_api(api), (number, raw)
         assert root.body_start == block.body_start == raw_mails.head_end(raw), (number, raw)
         assert len(split_mail(raw).body.replace(b"\r", b"")) == len(
             lined[block.body_start :].replace(b"\r", b"")
         )
         if b"\n" in raw:  # our trace ends its line so
-            behind = mime.scan(chunks_of(dice, TRACE + raw), len(TRACE))
+            behind = parts.scan(chunks_of(dice, TRACE + raw), len(TRACE))
             assert of_clients(TRACE + raw, behind) == of_api(api), (number, raw)
             for part in attached(root):
                 content = lined[part.body_start : part.end]
                 assert part.message is not None
                 if b"\n" in content and part.message.children:
-                    alone = mime.read(content, headers.split(content, 0)).root
+                    alone = parts.read(content, headers.split(content, 0)).root
                     assert of_clients(lined, part.message) == of_api(alone), (number, raw)
 
 
@@ -130,7 +130,7 @@ def test_the_standard_library_finds_the_same_parts_of_sound_emails() -> None:
     dice = random.Random(5322)
     for number in range(WALKED_MAILS):
         raw = b"Subject: x\r\nMIME-Version: 1.0\r\n" + whole_part(dice, 4, [])
-        found = leaves(mime.read(raw, headers.split(raw, 0)).root)
+        found = leaves(parts.read(raw, headers.split(raw, 0)).root)
         parsed = email.message_from_bytes(raw, policy=email.policy.compat32)
         assert found == of_library(parsed), (number, raw)
 
@@ -140,15 +140,15 @@ def test_delimiters_of_an_email_win_over_those_of_an_email_attached_to_it() -> N
         b"Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\nContent-Type: message/rfc822\r\n\r\n"
         b"Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n\r\nText\r\n--a--\r\n"
     )
-    root = mime.scan([raw])
+    root = parts.scan([raw])
     assert [child.content_type for child in root.children] == ["message/rfc822", "text/plain"]
 
 
 def test_a_stream_of_many_parts_is_never_held_whole() -> None:
     part = b"--a\r\nContent-Type: text/plain\r\n\r\n" + (b"x" * 70 + b"\r\n") * 100
     raw = b"Content-Type: multipart/mixed; boundary=a\r\n\r\n" + part * 900 + b"--a--\r\n"
-    window = mime._Window(b"", iter([raw[at : at + 65_536] for at in range(0, len(raw), 65_536)]), True)
-    walker, longest = mime._Walker(window), 0
+    window = parts._Window(b"", iter([raw[at : at + 65_536] for at in range(0, len(raw), 65_536)]), True)
+    walker, longest = parts._Walker(window), 0
     split = window.split
 
     def watched(start: int, max_fields: int) -> headers.Block:

@@ -4,8 +4,8 @@ import inspect
 import sys
 from dataclasses import dataclass
 
-from postroom.mail.address import Address
-from postroom.mail.parse import ParsedMail, parse_mail
+from postroom_mail.mime.address import Address
+from postroom_mail.mime.parse import ParsedMail, parse_mail
 from tests.mail.sample_facts import FACTS
 from tests.mail.soundness import SAMPLES, assert_is_sound
 from tests.samples import samples

@@ -11,8 +11,8 @@ from email.mime.text import MIMEText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import filenames
-from postroom.mail.parse import parse_mail
+from postroom_mail.mime import filenames
+from postroom_mail.mime.parse import parse_mail
 from tests.mail.soundness import SAMPLES, assert_is_sound
 
 FUZZ_MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_MAILS", "300"))

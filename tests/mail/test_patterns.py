@@ -2,7 +2,7 @@
 
 import re
 
-from postroom.mail.languages.patterns import compile_one, late
+from postroom_mail.languages.patterns import compile_one, late
 
 
 def test_a_late_pattern_is_written_once_and_only_for_who_asks() -> None:

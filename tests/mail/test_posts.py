@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from postroom.mail.inbound_webhooks import signing_keys
-from postroom.mail.inbound_webhooks.mailgun import read_mailgun
-from postroom.mail.inbound_webhooks.plain import read_plain
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER, BrokenPost, ForgedPost, Post, Posted
-from postroom.mail.inbound_webhooks.postmark import read_postmark
-from postroom.mail.inbound_webhooks.resend import download_url, read_resend
-from postroom.mail.inbound_webhooks.sendgrid import read_sendgrid
-from postroom.mail.inbound_webhooks.ses import certificate_url, read_ses, require_amazon
+from postroom.connections.providers import signing_keys
+from postroom.connections.providers.mailgun import read_mailgun
+from postroom.connections.providers.plain import read_plain
+from postroom.connections.providers.post import BrokenPost, ForgedPost, Post, Posted
+from postroom.connections.providers.postmark import read_postmark
+from postroom.connections.providers.resend import download_url, read_resend
+from postroom.connections.providers.sendgrid import read_sendgrid
+from postroom.connections.providers.ses import certificate_url, read_ses, require_amazon
+from postroom.inward.mails import UNKNOWN_PEER
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, RECIPIENT, SECONDS, SENDER
 from tests.samples import samples

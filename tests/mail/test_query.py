@@ -2,8 +2,8 @@
 
 import pytest
 
-from postroom.mail.search import match_expression
-from postroom.mail.search.query import Condition, InvalidQuery, Query, Term, parse
+from postroom_mail.search import match_expression
+from postroom_mail.search.query import Condition, InvalidQuery, Query, Term, parse
 from tests.samples import samples
 
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.writing.quote import quote_html, quote_text
+from postroom_mail.writing.quote import quote_html, quote_text
 
 AT = 1_794_650_700_000
 DATE = "Sat, 14 Nov 2026 10:05:00 +0000"

@@ -2,33 +2,33 @@
 
 import pytest
 
-from postroom.mail import reading_cost
-from postroom.mail.html.text import html_to_text
-from postroom.mail.html.visibility import MAX_LOOKS
+from postroom_mail.html.text import html_to_text
+from postroom_mail.html.visibility import MAX_LOOKS
+from postroom_mail.mime import parsing_cost
 from tests.letters import letter
 
 
 def test_an_ordinary_mail_is_little() -> None:
-    assert reading_cost.is_little(letter("All work and no play makes Jack a dull boy.\r\n" * 300))
+    assert parsing_cost.is_little(letter("All work and no play makes Jack a dull boy.\r\n" * 300))
 
 
 def test_a_line_break_is_one_mark() -> None:
-    lines = b"word\r\n" * reading_cost.MOST_MARKS
-    assert reading_cost.is_little(lines)
-    assert not reading_cost.is_little(lines + b"word\r\n")
+    lines = b"word\r\n" * parsing_cost.MOST_MARKS
+    assert parsing_cost.is_little(lines)
+    assert not parsing_cost.is_little(lines + b"word\r\n")
 
 
 @pytest.mark.parametrize("unit", ["<", "<b><p>", "&", "{", "=3C", "a,", "\u200d", '<b style="color:#1">'])
 def test_marks_without_end_are_not_little(unit: str) -> None:
-    assert not reading_cost.is_little(letter(unit * (30_000 // len(unit.encode()))))
+    assert not parsing_cost.is_little(letter(unit * (30_000 // len(unit.encode()))))
 
 
 def test_what_base64_hides_is_not_little() -> None:
-    assert not reading_cost.is_little(letter("PGI+" * 5_000, content_transfer_encoding="base64"))
+    assert not parsing_cost.is_little(letter("PGI+" * 5_000, content_transfer_encoding="base64"))
 
 
 def test_what_is_large_is_not_little() -> None:
-    assert not reading_cost.is_little(b"a" * (reading_cost.MOST_BYTES + 1))
+    assert not parsing_cost.is_little(b"a" * (parsing_cost.MOST_BYTES + 1))
 
 
 def test_brackets_that_are_no_tags_are_text() -> None:

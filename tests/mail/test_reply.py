@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.meaning.reply import reply_text
+from postroom_mail.reading.reply import reply_text
 from tests.mail.reply_samples import FOOTERS, FORWARDS, HEADS, OTHER_FIRST_FIELDS, WHOLE
 from tests.samples import samples
 

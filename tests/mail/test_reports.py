@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.parse import parse_mail
-from postroom.mail.reports import dmarc
-from postroom.mail.reports.dmarc import AggregateReport, AggregateRow, read_aggregate
-from postroom.mail.reports.read import find_report
-from postroom.mail.reports.tls import TlsReport, read_tls
-from postroom.mail.reports.unpack import MAX_BYTES, BadReport, unpack
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports import dmarc_report
+from postroom_mail.reports.dmarc_report import AggregateReport, AggregateRow, read_aggregate
+from postroom_mail.reports.domain_report import find_report
+from postroom_mail.reports.tls_report import TlsReport, read_tls
+from postroom_mail.reports.unpack import MAX_BYTES, BadReport, unpack
 from tests.samples import samples
 
 FOLDER = Path(__file__).parent / "samples" / "reports"
@@ -154,7 +154,7 @@ def test_a_hostile_report_about_tls_is_refused(hostile: bytes) -> None:
 
 
 def test_more_elements_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dmarc, "MAX_ELEMENTS", 1_000)
+    monkeypatch.setattr(dmarc_report, "MAX_ELEMENTS", 1_000)
     with pytest.raises(BadReport, match="too many elements"):
         read_aggregate(b"<feedback>" + b"<a/>" * 1_001 + b"</feedback>")
 
@@ -172,7 +172,7 @@ def test_rows_that_say_nothing_are_left_out_and_too_many_are_not_kept(
     start, end = AGGREGATE.index(b"  <record>"), AGGREGATE.index(b"</record>") + len(b"</record>")
     many = AGGREGATE[:start] + AGGREGATE[start:end] * 101 + AGGREGATE[end:]
     assert len(read_aggregate(many).rows) > 100
-    monkeypatch.setattr(dmarc, "MAX_ROWS", 100)
+    monkeypatch.setattr(dmarc_report, "MAX_ROWS", 100)
     assert len(read_aggregate(many).rows) == 100
 
 

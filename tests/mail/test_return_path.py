@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.writing.return_path import BouncePath, decode, encode
+from postroom_mail.writing.return_path import BouncePath, decode, encode
 from tests.samples import samples
 
 SECRET = b"k" * 32

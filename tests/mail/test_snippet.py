@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.search.index_entry import Searchable
-from postroom.mail.search.query import parse
-from postroom.mail.search.snippet import MAX_CHARS, Snippet, matched_fields, snippet
+from postroom_mail.search.index_entry import Searchable
+from postroom_mail.search.query import parse
+from postroom_mail.search.snippet import MAX_CHARS, Snippet, matched_fields, snippet
 from tests.samples import samples
 
 MAIL = Searchable(

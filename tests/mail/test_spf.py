@@ -3,8 +3,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.spf import check_spf, identity
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.authentication.spf import check_spf, identity
 from tests.doubles_dns import ZoneLookup
 from tests.samples import samples
 

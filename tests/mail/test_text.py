@@ -5,12 +5,12 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.html import nesting
-from postroom.mail.html.markup import VOID, Close, Open
-from postroom.mail.html.nesting import nested
-from postroom.mail.html.page import read_page
-from postroom.mail.html.text import html_to_text, looks_like_html, visible
 from postroom_client import untrusted
+from postroom_mail.html import nesting
+from postroom_mail.html.markup import VOID, Close, Open
+from postroom_mail.html.nesting import nested
+from postroom_mail.html.page import read_page
+from postroom_mail.html.text import html_to_text, looks_like_html, visible
 from tests.samples import samples
 
 NESTING = [

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.clock import DAY
-from postroom.mail.parse import parse_mail
-from postroom.mail.reports.read import find_report
-from postroom.mail.reports.tls import TlsReport, TlsRow
-from postroom.mail.reports.tls_writing import (
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports.domain_report import find_report
+from postroom_mail.reports.tls_report import TlsReport, TlsRow
+from postroom_mail.reports.tls_report_writing import (
     FailureDetail,
     PolicyResult,
     ReportedPolicy,

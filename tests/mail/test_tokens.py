@@ -7,7 +7,7 @@ from string import ascii_lowercase, digits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.search import tokens
+from postroom_mail.search import tokens
 from tests.samples import samples
 
 ANY_TEXT = st.text(st.characters())  # with surrogates and NUL

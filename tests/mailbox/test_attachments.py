@@ -5,10 +5,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from postroom.errors import InvalidSignature, NoText, NotFound
-from postroom.mail.extraction import MAX_TEXT_CHARS
 from postroom.mailbox import attachments
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment, PieceOfText
 from postroom.storage.database import Database
+from postroom_mail.files.extraction import MAX_TEXT_CHARS
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 

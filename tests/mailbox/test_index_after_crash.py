@@ -9,10 +9,10 @@ import pytest
 
 from postroom.assembly import open_database
 from postroom.errors import Unavailable
-from postroom.mail.search.query import parse
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Database, Tx
+from postroom_mail.search.query import parse
 from tests import memory_folder
 from tests.conftest import settings
 from tests.doubles import START

@@ -11,8 +11,6 @@ from postroom import ids
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.assembly import open_database
-from postroom.mail.search import tokens
-from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -24,6 +22,8 @@ from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import sqlite_index
 from postroom.upkeep import deletion
+from postroom_mail.search import tokens
+from postroom_mail.search.query import parse
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.filled_inbox import document

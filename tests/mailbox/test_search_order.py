@@ -5,13 +5,13 @@ import random
 import pytest
 
 from postroom.accounts.reach import Reach
-from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, message_search, removals
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import deletion
+from postroom_mail.search.query import parse
 from tests.doubles import START
 from tests.mailbox.test_indexing import DOMAIN, index, new_inbox, store
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.reach import Reach
-from postroom.mail.search.query import InvalidQuery, parse
 from postroom.mailbox import attachments, documents, labels, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
@@ -17,6 +16,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
 from postroom.mailbox.search import contents, filters, indexing, message_search
 from postroom.storage.database import Database, Tx
+from postroom_mail.search.query import InvalidQuery, parse
 from tests.doubles import START
 from tests.filled_inbox import document
 from tests.mail.search_engines import matches

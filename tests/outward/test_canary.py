@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from postroom.mail import canary
-from postroom.mail.canary import holds_token, new_token
-from postroom.mail.writing.compose import Draft, DraftAttachment, compose
 from postroom.mailbox import inboxes
+from postroom_mail.screening import canary
+from postroom_mail.screening.canary import holds_token, new_token
+from postroom_mail.writing.compose import Draft, DraftAttachment, compose
 from tests.api.test_send import first_message, send
 from tests.client.test_mcp import http_agent
 from tests.client.test_mcp_writing import live

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from postroom.clock import DAY, MINUTE, SECOND, from_iso
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import messages
 from postroom.queue import deliveries, leases
 from postroom.storage.database import Tx
+from postroom_mail.mime.parse import parse_mail
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

@@ -7,12 +7,12 @@ import pytest
 
 from postroom.accounts import secret_values
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso
-from postroom.mail.parse import parse_mail
-from postroom.mail.writing import return_path
 from postroom.mailbox import raw_mails
 from postroom.queue.claims import Claims
 from postroom.queue.deliveries import MAIL
 from postroom.storage.database import Tx
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing import return_path
 from tests.conftest import Server
 from tests.couriers.smtp_peer import DROP, SmtpPeer, Stage
 from tests.outbound import (

@@ -13,13 +13,13 @@ import dkim as dkimpy
 import pytest
 from httpx2 import Response
 
-from postroom.mail.proof import dkim
-from postroom.mail.proof.arc import check_arc
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.writing.content_hash import content_hash
-from postroom.mail.writing.content_view import view
 from postroom.net.dns import Resolver
+from postroom_mail.authentication import dkim
+from postroom_mail.authentication.arc import check_arc
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.writing.content_hash import content_hash
+from postroom_mail.writing.content_view import view
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from postroom.mail.writing.content_hash import Content, content_hash, read_content
 from postroom.mailbox import holds, raw_mails
+from postroom_mail.writing.content_hash import Content, content_hash, read_content
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.mail.proof import dkim
 from postroom.outward import sign_mail
 from postroom.outward.sign_mail import GROUP_SIZE, Signers, Unsigned
+from postroom_mail.authentication import dkim
 from tests.doubles import START
 from tests.mail.keys import signing_key
 from tests.waiting import until

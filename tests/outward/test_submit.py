@@ -14,8 +14,6 @@ from postroom.errors import (
     IdempotencyKeyReused,
     RecipientSuppressed,
 )
-from postroom.mail.address import Address
-from postroom.mail.writing.compose import is_message_id
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
@@ -25,6 +23,8 @@ from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
 from postroom.queue.idempotency import hash_request
 from postroom.storage.database import Database, Tx
+from postroom_mail.mime.address import Address
+from postroom_mail.writing.compose import is_message_id
 from tests.doubles import START
 from tests.outward.test_holds import set_rule
 from tests.outward.test_together import submission

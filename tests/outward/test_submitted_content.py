@@ -16,14 +16,14 @@ import pytest
 
 from postroom.clock import MINUTE
 from postroom.errors import BadRequest
-from postroom.mail import headers
-from postroom.mail.html.text import html_to_text
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.writing import compose
-from postroom.mail.writing.content_hash import read_content
 from postroom.mailbox import holds, raw_mails
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.finished import finished_mail
+from postroom_mail.html.text import html_to_text
+from postroom_mail.mime import headers
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.writing import compose
+from postroom_mail.writing.content_hash import read_content
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer

@@ -13,9 +13,6 @@ from postroom.clock import DAY, HOUR
 from postroom.couriers.ways_out import CapturingCourier
 from postroom.couriers.webhook import HttpCourier
 from postroom.inward.receive import Reader
-from postroom.mail.parse import parse_mail
-from postroom.mail.reports.read import find_report
-from postroom.mail.reports.tls import TlsReport
 from postroom.net.dns import Resolver
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import tls_reports
@@ -28,6 +25,9 @@ from postroom.queue.tls import tls_sessions
 from postroom.queue.tls.tls_sessions import MOST_OF_A_DAY, TlsPolicyKept, TlsSession
 from postroom.storage.database import Database, Tx
 from postroom.storage.journal import Journal
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports.domain_report import find_report
+from postroom_mail.reports.tls_report import TlsReport
 from tests.conftest import Server, settings
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.http_peer import HttpPeer

@@ -13,7 +13,6 @@ from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
-from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import plain
 from postroom.mailbox.inboxes import Inbox
@@ -26,6 +25,7 @@ from postroom.outward.submit import submit
 from postroom.queue import deliveries
 from postroom.queue.claims import Claims
 from postroom.storage.database import Database, Tx
+from postroom_mail.mime.address import Address
 from tests.doubles import START
 from tests.letters import letter
 

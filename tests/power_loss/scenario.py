@@ -19,7 +19,6 @@ from postroom.inward.journal import places
 from postroom.inward.journal.running import running_journal
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
-from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
@@ -30,6 +29,7 @@ from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.journal import Journal
 from postroom.transfer import backup_file
+from postroom_mail.mime.address import Address
 from tests.doubles import START, FakeClock
 from tests.letters import letter
 from tests.power_loss.disk import note_answer

@@ -16,7 +16,6 @@ import pytest
 from postroom.accounts import accounts, keys
 from postroom.inward.journal import places
 from postroom.inward.journal.entries import decode
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import inboxes
 from postroom.storage import segments
 from postroom.storage.blobs import LocalBlobs
@@ -24,6 +23,7 @@ from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.journal import Journal
 from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
 from postroom.transfer import backup_file
+from postroom_mail.mime.parse import parse_mail
 from tests.doubles import START
 from tests.migrated import put_migrated_sqlite
 from tests.power_loss.disk import ANSWERED, FOLDER_SYNCED, SYNCED, Change, Disk, read_log

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from postroom import log
-from postroom.processes import child_limits, descriptors
+from postroom.processes import descriptors
+from postroom_mail.files import child_limits
 
 
 def test_the_log_tells_when_no_descriptor_is_left(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.processes.message_framing import LENGTH, FrameDecoder, FrameTooLarge, encode_frame
+from postroom_mail.files.message_framing import LENGTH, FrameDecoder, FrameTooLarge, encode_frame
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20), st.lists(st.integers(1, 50), min_size=1))

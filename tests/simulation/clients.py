@@ -10,12 +10,12 @@ from postroom.accounts.keys import Caller
 from postroom.errors import RateLimitExceeded, Unavailable
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import receive_mail
-from postroom.mail.address import Address
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.orders import Order, SendReceipt
 from postroom.outward.send import send_mail
 from postroom.queue import idempotency
 from postroom.storage.database import StorageError
+from postroom_mail.mime.address import Address
 from tests.letters import letter
 from tests.simulation.cluster import Cluster, Node
 

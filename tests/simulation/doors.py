@@ -18,8 +18,6 @@ from postroom.imap.dialogue.requests import AppendMail
 from postroom.imap.state import ImapState
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
-from postroom.mail.proof import dkim
-from postroom.mail.writing.content_hash import Content, read_content
 from postroom.mailbox import inboxes
 from postroom.net.spool import InMemory
 from postroom.operations.folders import names
@@ -27,6 +25,8 @@ from postroom.outward.finished.finished_mail import FinishedMail, send_finished
 from postroom.processes import pools
 from postroom.transfer.import_mail import import_all
 from postroom.transfer.sources import OldMail
+from postroom_mail.authentication import dkim
+from postroom_mail.writing.content_hash import Content, read_content
 from tests.doubles import RefusingFetcher
 from tests.mail.keys import private_key, signing_key
 from tests.stepped import House, UnreadFiles

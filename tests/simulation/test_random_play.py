@@ -39,13 +39,13 @@ from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso, to_iso
 from postroom.errors import ApiError, NotFound, NotHeld
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
-from postroom.mail.writing.content_hash import content_hash
 from postroom.operations.folders.names import FolderRefused
 from postroom.outward import reviewers
 from postroom.outward.courier import OutgoingMail
 from postroom.outward.finished.finished_mail import FinishedMail
 from postroom.queue.deliveries import MAIL, Delivery
 from postroom.storage.database import Row, Tx
+from postroom_mail.writing.content_hash import content_hash
 from tests.letters import letter
 from tests.simulation import doors
 from tests.stepped import House, Mood, stepped

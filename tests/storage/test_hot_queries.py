@@ -20,9 +20,6 @@ from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
-from postroom.mail.search import days, index_entry
-from postroom.mail.search.index_entry import Searchable
-from postroom.mail.search.query import parse
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.documents import encode
 from postroom.mailbox.inboxes import Inbox
@@ -40,6 +37,9 @@ from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
+from postroom_mail.search import days, index_entry
+from postroom_mail.search.index_entry import Searchable
+from postroom_mail.search.query import parse
 from tests.api.test_dashboard import new_link
 from tests.conftest import ENGINES, Server, new_postgres_database, running_server, settings
 from tests.doubles import FakeClock, post_intake

@@ -18,7 +18,6 @@ from postroom.__main__ import main
 from postroom.assembly import open_blobs, serving
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
-from postroom.mail.parse import parse_mail
 from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
@@ -26,6 +25,7 @@ from postroom.storage.s3_blobs import S3Blobs
 from postroom.transfer import backup_file
 from postroom.upkeep import orphans
 from postroom_client import AsyncClient
+from postroom_mail.mime.parse import parse_mail
 from tests.conftest import (
     Server,
     api_client,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from postroom.mail.search import index_entry
-from postroom.mail.search.index_entry import IndexEntry, Searchable
-from postroom.mail.search.query import parse
 from postroom.storage.engines import sqlite, sqlite_index
 from postroom.storage.engines.sqlite import SqliteTx
 from postroom.storage.engines.sqlite_words import SqliteWords
+from postroom_mail.search import index_entry
+from postroom_mail.search.index_entry import IndexEntry, Searchable
+from postroom_mail.search.query import parse
 
 REALM = "0001"
 

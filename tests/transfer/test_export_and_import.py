@@ -15,8 +15,7 @@ import pytest
 from postroom.accounts import accounts
 from postroom.clock import DAY, HOUR
 from postroom.errors import BadRequest
-from postroom.extraction.pool import ExtractionPool
-from postroom.mail.extraction import Extraction
+from postroom.inward.extraction_pool import ExtractionPool
 from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes import pools
@@ -31,6 +30,7 @@ from postroom.transfer.import_mail import (
     read_all,
 )
 from postroom.transfer.mbox import FiledMail
+from postroom_mail.files.extraction import Extraction
 from tests.conftest import Server
 from tests.connections.dovecot import PASSWORD, running_dovecot
 from tests.doubles import FakeClock

@@ -7,7 +7,7 @@ import pytest
 
 from postroom.clock import DAY, HOUR
 from postroom.errors import Unavailable
-from postroom.extraction.pool import ExtractionPool
+from postroom.inward.extraction_pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.transfer.fetch_agentmail import fetch_mails
 from tests.conftest import Server

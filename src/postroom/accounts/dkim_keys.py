@@ -7,8 +7,8 @@ from msgspec import Struct, structs
 
 from postroom.clock import DAY
 from postroom.errors import NothingToDo
-from postroom.mail.proof import dkim
 from postroom.storage.database import Row, Tx, delete, insert_new, item_from_row
+from postroom_mail.authentication import dkim
 
 FIRST_SELECTOR = "postroom"
 OVERLAP = 7 * DAY  # how long mail signed by an old key may be under way, and its record is needed

@@ -9,8 +9,8 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.reach import Reach, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
-from postroom.mail.proof import dkim
 from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update
+from postroom_mail.authentication import dkim
 
 SERVICE = "service"  # the owner of the key of the service's own domain
 SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"

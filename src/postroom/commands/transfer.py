@@ -16,7 +16,7 @@ from postroom_client.cli import app
 from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
-    from postroom.extraction.pool import ExtractionPool
+    from postroom.inward.extraction_pool import ExtractionPool
     from postroom.mailbox.inboxes import Inbox
     from postroom.processes.pools import ProcessPool
     from postroom.resources import Resources
@@ -163,7 +163,7 @@ def _of_files(list_mails: "Callable[[int], list[FiledMail]]") -> "Find":
 
 def _import(wanted: "Sequence[tuple[Find, str]]") -> None:
     """From each source into its inbox. Mails are parsed by one process per core."""
-    from postroom.extraction.pool import ExtractionPool
+    from postroom.inward.extraction_pool import ExtractionPool
     from postroom.processes.pools import ProcessPool
 
     async def work(resources: "Resources") -> tuple[int, int]:
@@ -202,8 +202,8 @@ async def _import_into(
 
 def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
     from postroom.errors import NotFound
-    from postroom.mail.address import mailbox_of
     from postroom.mailbox import inboxes
+    from postroom_mail.mime.address import mailbox_of
 
     found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
     if found is None:

@@ -14,9 +14,9 @@ from postroom.connections import connections
 from postroom.connections.connections import Connection
 from postroom.errors import AddressIsAnInbox, BadRequest
 from postroom.events import notifications
-from postroom.mail.address import mailbox_of, split
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx, insert_new
+from postroom_mail.mime.address import mailbox_of, split
 
 _RULES = {ids.ACCOUNT: "accounts", ids.POD: "pods", ids.INBOX: "inboxes", ids.KEY: "keys"}
 

@@ -16,15 +16,14 @@ from postroom.connections.connections import Connection
 from postroom.connections.imap_client import ImapClient, ListedMail, OpenFolder
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
-from postroom.inward.mails import Arrival, Destination, Origin, TakenFrom, trace_inside
+from postroom.inward.mails import UNKNOWN_PEER, Arrival, Destination, Origin, TakenFrom, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail.address import normalize
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import inboxes
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import normalize
+from postroom_mail.mime.parse import parse_mail
 
 IDLE_SECONDS = 9 * 60.0  # many firewalls drop a connection after ten minutes
 POLL_SECONDS = 60.0

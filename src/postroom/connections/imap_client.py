@@ -10,10 +10,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from postroom.connections.imap_wire import LINE_BYTES, LITERAL_BYTES, ImapError, ImapResponse, ImapWire
-from postroom.mail import headers
-from postroom.mail.parse import message_id_of
 from postroom.net.certificate import trusted_authorities
 from postroom.processes import pools
+from postroom_mail.mime import headers
+from postroom_mail.mime.parse import message_id_of
 
 TLS_PORT = 993
 CONNECT_SECONDS = 20.0

@@ -10,9 +10,9 @@ from postroom.connections.connections import Connection
 from postroom.connections.fetching import Fetcher, FetchError
 from postroom.connections.imap_client import TLS_PORT, ImapClient, MailServerAddress, open_client
 from postroom.connections.imap_wire import ImapError
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net import target
 from postroom.resources import Resources
+from postroom_mail.authentication.lookup import DnsTemporary
 
 TOKEN_MARGIN = 60_000  # of its life, in milliseconds
 

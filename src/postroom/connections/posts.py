@@ -7,27 +7,27 @@ from postroom.accounts import accounts, domains, secret_values
 from postroom.connections import connections
 from postroom.connections.connections import Connection
 from postroom.connections.fetching import Fetcher, FetchError
+from postroom.connections.providers.mailgun import read_mailgun
+from postroom.connections.providers.plain import read_plain
+from postroom.connections.providers.post import BrokenPost, ForgedPost, Post, Posted, PostedMail
+from postroom.connections.providers.postmark import read_postmark
+from postroom.connections.providers.resend import download_url, read_resend
+from postroom.connections.providers.sendgrid import read_sendgrid
+from postroom.connections.providers.ses import certificate_url, read_ses
 from postroom.errors import BadRequest, InvalidSignature, Unavailable, UnknownRecipient
 from postroom.inward import bounces, destinations
 from postroom.inward.attribute import About
 from postroom.inward.mails import Arrival, Destination, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail.address import mailbox_of, normalize
-from postroom.mail.bounces.reasons import Fault
-from postroom.mail.bounces.report import Report
-from postroom.mail.inbound_webhooks.mailgun import read_mailgun
-from postroom.mail.inbound_webhooks.plain import read_plain
-from postroom.mail.inbound_webhooks.post import BrokenPost, ForgedPost, Post, Posted, PostedMail
-from postroom.mail.inbound_webhooks.postmark import read_postmark
-from postroom.mail.inbound_webhooks.resend import download_url, read_resend
-from postroom.mail.inbound_webhooks.sendgrid import read_sendgrid
-from postroom.mail.inbound_webhooks.ses import certificate_url, read_ses
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import inboxes, messages
 from postroom.processes import pools
 from postroom.queue import suppressions
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of, normalize
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports.reasons import Fault
+from postroom_mail.reports.report import Report
 
 MAX_POST_BYTES = 40 * 1024 * 1024
 MAX_RECIPIENTS = 100

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from postroom.mail.proof.organization import ascii_domain
 from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom_mail.authentication.organization import ascii_domain
 
 _MAX_ADDRESS_CHARACTERS = 320
 # A control character or a bracket would end the address in the middle of the command.

@@ -7,9 +7,6 @@ from postroom.clock import MINUTE
 from postroom.deliverability.server_checks import leads_back
 from postroom.inward import examine
 from postroom.inward.examine import Examination
-from postroom.mail.address import normalize
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof.lookup import DnsTemporary, Lookup
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.outward.notices import letters
@@ -18,6 +15,9 @@ from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication.lookup import DnsTemporary, Lookup
+from postroom_mail.mime.address import normalize
+from postroom_mail.mime.parse import ParsedMail, parse_mail
 
 PAUSE = 10 * MINUTE  # between two answers to one address
 SUBJECT = "Result of your test mail"

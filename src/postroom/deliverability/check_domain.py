@@ -9,11 +9,11 @@ from postroom.connections import connections
 from postroom.deliverability import server_checks
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import ZONE_CHECKS, Questions, WantedRecords, answered
-from postroom.mail.proof import dkim, mta_sts
 from postroom.net.dns import ThreadResolver
 from postroom.queue import statistics
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication import dkim, mta_sts
 
 NEEDED = ("MX", "SPF", "DKIM")  # without one of these a domain is broken
 

@@ -9,16 +9,16 @@ from postroom import log
 from postroom.accounts import domains
 from postroom.clock import DAY
 from postroom.deliverability.answer_check import answer_check
-from postroom.mail.parse import parse_mail
-from postroom.mail.proof.lookup import Lookup
-from postroom.mail.reports.dmarc import AggregateReport
-from postroom.mail.reports.read import find_report
-from postroom.mail.reports.tls import TlsReport
 from postroom.processes import pools
 from postroom.queue import received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.resources import Resources
 from postroom.storage.database import Row, Tx, item_from_row
+from postroom_mail.authentication.lookup import Lookup
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports.dmarc_report import AggregateReport
+from postroom_mail.reports.domain_report import find_report
+from postroom_mail.reports.tls_report import TlsReport
 
 Kind = Literal["dmarc", "tls"]
 DMARC: Final = "dmarc"

@@ -11,9 +11,9 @@ from postroom.config import Config
 from postroom.events import kinds, notifications
 from postroom.events.announce import announce_notice
 from postroom.events.payload import SystemNotice
-from postroom.mail import simulator
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward import simulator
 from postroom.outward.holding import stop
 from postroom.outward.holding.decide import Ruling
 from postroom.storage.database import Tx

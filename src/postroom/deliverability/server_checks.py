@@ -4,10 +4,10 @@ import asyncio
 from ipaddress import ip_address
 
 from postroom.deliverability.findings import HealthCheck, State, shown
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.net.smtp_probe import ProbeResult, probe
 from postroom.queue.statistics import OutsideAnswers
+from postroom_mail.authentication.lookup import DnsTemporary
 
 SMTP_PORT = 25
 ADDRESSES = 4

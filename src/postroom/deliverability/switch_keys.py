@@ -7,10 +7,10 @@ from postroom.accounts.domains import Domain
 from postroom.accounts.reach import Reach
 from postroom.deliverability.findings import texts
 from postroom.deliverability.zone_checks import public_key
-from postroom.mail.proof import dkim
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication import dkim
 
 SWITCHED = "domain.dkim_switched"
 

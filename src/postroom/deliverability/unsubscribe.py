@@ -5,12 +5,12 @@ from postroom.errors import NotFound
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
-from postroom.mail.lists import unsubscribe_link
-from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH, Unsubscription
 from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.outward.reviewers import REVIEW_PATH
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
+from postroom_mail.writing import unsubscribe_link
+from postroom_mail.writing.unsubscribe_link import UNSUBSCRIBE_PATH, Unsubscription
 
 LINKS_IN_MAILS = (REVIEW_PATH, UNSUBSCRIBE_PATH)  # pages that need no session: the link is the proof
 REASON = "unsubscribed by the link in a mail"

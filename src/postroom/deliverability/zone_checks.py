@@ -7,12 +7,12 @@ from functools import partial
 from msgspec import Struct
 
 from postroom.deliverability.findings import HealthCheck, State, shown, texts, zone_line
-from postroom.mail.proof import mta_sts
-from postroom.mail.proof.lookup import DnsTemporary, Lookup, TimedLookup
-from postroom.mail.proof.organization import walk
-from postroom.mail.proof.tags import readable_tags
 from postroom.net.dns import Resolver
 from postroom.processes import pools
+from postroom_mail.authentication import mta_sts
+from postroom_mail.authentication.lookup import DnsTemporary, Lookup, TimedLookup
+from postroom_mail.authentication.organization import walk
+from postroom_mail.authentication.tags import readable_tags
 
 LOOK_SECONDS = 8.0
 POLICIES = ("none", "quarantine", "reject")
@@ -92,7 +92,7 @@ def is_spf(text: str) -> bool:
 
 
 async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) -> tuple[State, str]:
-    from postroom.mail.proof import spf
+    from postroom_mail.authentication import spf
 
     if not found:
         return "missing", "SPF says which servers may send for the domain. Without it many refuse the mail."

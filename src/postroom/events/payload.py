@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.mail.kinds.category import Category
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import (
@@ -25,6 +24,7 @@ from postroom.mailbox.documents import (
 )
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
+from postroom_mail.reading.category import Category
 
 BODY, FILE, REPLY = b'"body_text":"', b'"parsedText":"', b'"reply_text":"'
 

@@ -9,8 +9,6 @@ from postroom.imap import listing
 from postroom.imap.dialogue.requests import AppendMail
 from postroom.imap.state import ImapState
 from postroom.inward.receive import TooManyHops
-from postroom.mail import headers
-from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptFile, is_small
@@ -22,6 +20,8 @@ from postroom.outward.orders import require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.transfer.import_mail import import_new
+from postroom_mail.mime import headers
+from postroom_mail.writing.compose import DraftAttachment
 
 HEADER_BYTES = 256 * 1024
 

@@ -13,10 +13,10 @@ from postroom.imap.dialogue.requests import (
 )
 from postroom.imap.state import ImapState
 from postroom.imap.view import batches
-from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import places
 from postroom.operations.folders import labels, mails, names
+from postroom_mail.mime import imap_values
 
 TOGETHER = 200
 COPIED_TOGETHER = 5_000
@@ -86,7 +86,7 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
     await listing.tell_changes(client, may_expunge=request.by_uid, untold=known, by_uid=request.by_uid)
     if refused:
         shown = refused if request.by_uid else [view.number_of(uid) or 0 for uid in refused]
-        return b"OK [MODIFIED " + written.numbers(shown) + b"] Some had changed meanwhile."
+        return b"OK [MODIFIED " + imap_values.numbers(shown) + b"] Some had changed meanwhile."
     return b"OK Done."
 
 
@@ -110,7 +110,7 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
         pairs = await db.write(mails.copy_mails, caller, inbox_id, view.folder, uids, request.folder, now)
     validity = await db.read(places.find_validity, inbox_id)
     pairs.sort()
-    there, here = (written.numbers(side) for side in zip(*pairs, strict=True)) if pairs else (b"", b"")
+    there, here = (imap_values.numbers(side) for side in zip(*pairs, strict=True)) if pairs else (b"", b"")
     code = b"[COPYUID %d %s %s] " % (validity or 0, there, here) if pairs else b""
     if request.moves:  # RFC 6851 section 4.3: before the numbers of the others change
         client.output.write(b"* OK %sMoved.\r\n" % code)

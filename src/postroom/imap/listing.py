@@ -5,12 +5,12 @@ from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
-from postroom.mail.imap import written
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.folders.flags import RECENT, SYSTEM
 from postroom.mailbox.folders.views import FolderState
 from postroom.operations.folders import names
 from postroom.resources import Tx
+from postroom_mail.mime import imap_values
 
 SPECIAL = {
     places.SENT: "\\Sent",
@@ -59,7 +59,7 @@ def is_meant(name: str, pattern: str) -> bool:
 
 
 def _shown(client: ImapState, name: str) -> bytes:
-    return _utf8(name) if client.is_utf8 else written.string(wire_names.encode(name))
+    return _utf8(name) if client.is_utf8 else imap_values.string(wire_names.encode(name))
 
 
 def _utf8(name: str) -> bytes:
@@ -186,7 +186,7 @@ def tell_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, 
     if number is None:
         return
     name_keywords(client, flags)
-    words = [b"FLAGS " + written.flag_list(flags | {RECENT} if client.selected.is_recent(uid) else flags)]
+    words = [b"FLAGS " + imap_values.flag_list(flags | {RECENT} if client.selected.is_recent(uid) else flags)]
     if with_uid or client.wants_modseq:
         words.append(b"UID %d" % uid)
     if client.wants_modseq:

@@ -8,10 +8,10 @@ from postroom.accounts.keys import Caller
 from postroom.imap.output import ImapOutput
 from postroom.imap.view import FolderView
 from postroom.inward.examine import Extractor
-from postroom.mail.imap.structure import StructureCache
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.spool import SpooledContent
 from postroom.resources import Resources
+from postroom_mail.mime.imap_sections import StructureCache
 
 
 class ImapState(Struct, eq=False):

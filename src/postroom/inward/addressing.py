@@ -1,7 +1,7 @@
 """Which addresses a mail names: the role of its inbox, and all participants."""
 
-from postroom.mail.address import Address, mailbox_of, normalize
-from postroom.mail.parse import ParsedMail
+from postroom_mail.mime.address import Address, mailbox_of, normalize
+from postroom_mail.mime.parse import ParsedMail
 
 PARTICIPANTS_PER_MAIL = 200
 NOBODYS_NAME = "noreply"  # the sender of the server's own mail; a reserved name, which no tenant can take

@@ -10,7 +10,6 @@ from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import into_thread, suspicion
 from postroom.inward.into_thread import Names
-from postroom.mail.parse import MAX_SENDERS
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import places
@@ -18,6 +17,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing, removals
 from postroom.storage.database import Tx
+from postroom_mail.mime.parse import MAX_SENDERS
 
 # DMARC results of mail that its author may have sent: proven, or of a domain without a policy. An error is
 # neither: its sender can cause one, with a header too large to be judged or a name server that never answers.

@@ -1,9 +1,9 @@
 """The appointment that a mail brings, from its calendar file."""
 
 from postroom.clock import to_iso
-from postroom.mail.meaning.calendar import Calendar, read_calendar
-from postroom.mail.parse import ParsedMail
 from postroom.mailbox.documents import Appointment
+from postroom_mail.mime.parse import ParsedMail
+from postroom_mail.reading.calendar import Calendar, read_calendar
 
 MAX_CALENDAR_BYTES = 256 * 1024
 MAX_CALENDARS = 3

@@ -9,18 +9,18 @@ from msgspec import Struct
 from postroom.accounts import domains, secret_values
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import DAY
-from postroom.mail.address import mailbox_of
-from postroom.mail.bounces.report import Report
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof import dkim
-from postroom.mail.proof.canonical import SplitMail, split_mail
-from postroom.mail.proof.dkim_verify import check_dkim_signatures, claimed_domains
-from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.writing import return_path
 from postroom.mailbox import inboxes, messages
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication import dkim
+from postroom_mail.authentication.canonical import SplitMail, split_mail
+from postroom_mail.authentication.dkim_verify import check_dkim_signatures, claimed_domains
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.mime.address import mailbox_of
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.reports.report import Report
+from postroom_mail.writing import return_path
 
 MAX_AGE_DAYS = 30
 VERIFY_SECONDS = 60.0  # nothing is asked over the network

@@ -7,8 +7,6 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
 from postroom.inward.attribute import About
-from postroom.mail.address import normalize
-from postroom.mail.bounces.report import RecipientReport, Report
 from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -17,6 +15,8 @@ from postroom.queue.deliveries import Delivery
 from postroom.queue.providers import counts
 from postroom.queue.providers.counts import CountedHour, ProviderCount
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import normalize
+from postroom_mail.reports.report import RecipientReport, Report
 
 MAX_AGE = 7 * DAY
 

@@ -20,9 +20,6 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
-from postroom.mail.address import mailbox_of, parse_list, shown
-from postroom.mail.html.text import visible
-from postroom.mail.parse import ParsedMail
 from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -32,6 +29,9 @@ from postroom.processes.analysis import Analysis
 from postroom.queue import idempotency, received_reports
 from postroom.queue.received_reports import ReceivedReport
 from postroom.storage.database import Tx
+from postroom_mail.html.text import visible
+from postroom_mail.mime.address import mailbox_of, parse_list, shown
+from postroom_mail.mime.parse import ParsedMail
 
 BODY_MAX_CHARACTERS = 1_000_000
 PART_MAX_SIZE = 1024 * 1024

@@ -7,10 +7,10 @@ from postroom.clock import DAY
 from postroom.inward import review_answers
 from postroom.inward.addressing import is_check, is_nobodys, takes_reports
 from postroom.inward.mails import NOBODY, Destination
-from postroom.mail.address import mailbox_of
-from postroom.mail.writing import return_path, review_path
 from postroom.mailbox import inboxes, messages
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of
+from postroom_mail.writing import return_path, review_path
 
 BOUNCE_MAX_AGE_DAYS = 10
 

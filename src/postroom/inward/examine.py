@@ -13,14 +13,8 @@ from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import admit, suspicion
+from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.suspicion import Suspicion
-from postroom.mail.address import normalize, parse_list
-from postroom.mail.extraction import Extraction
-from postroom.mail.html.page import NO_PAGE, read_page
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
-from postroom.mail.parse import UNREAD, ParsedMail, parse_mail
-from postroom.mail.proof.lookup import DnsTemporary, Lookup
-from postroom.mail.proof.organization import domain_of, walk
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
@@ -34,6 +28,12 @@ from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
 from postroom.storage.database import Tx, item_from_row
+from postroom_mail.authentication.lookup import DnsTemporary, Lookup
+from postroom_mail.authentication.organization import domain_of, walk
+from postroom_mail.files.extraction import Extraction
+from postroom_mail.html.page import NO_PAGE, read_page
+from postroom_mail.mime.address import normalize, parse_list
+from postroom_mail.mime.parse import UNREAD, ParsedMail, parse_mail
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
@@ -239,7 +239,7 @@ async def judge(
     """Also of a private or unknown peer: without SPF and a signature, a DMARC policy makes it `fail`."""
     if not is_judged or (examination.peer_ip == "" and not mail.has_dkim_signature):
         return unjudged(mail, examination.peer_ip)
-    from postroom.mail.proof import authenticity
+    from postroom_mail.authentication import authenticity
 
     # SPF is not defined for a private peer: it is not checked.
     is_public = public_addresses.is_public(examination.peer_ip)

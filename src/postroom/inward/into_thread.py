@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from postroom.inward.addressing import participants
-from postroom.mail.parse import ParsedMail
 from postroom.mailbox import related, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
+from postroom_mail.mime.parse import ParsedMail
 
 
 class Names(Struct, frozen=True):

@@ -10,15 +10,15 @@ from postroom.inward.attribute import About
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
-from postroom.mail.bounces.report import Report
-from postroom.mail.kinds.category import Kind
-from postroom.mail.meaning.links import LinkDetail
-from postroom.mail.parse import ParsedMail
-from postroom.mail.writing.return_path import BouncePath
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
+from postroom_mail.mime.parse import ParsedMail
+from postroom_mail.reading.category import Kind
+from postroom_mail.reading.links import LinkDetail
+from postroom_mail.reports.report import Report
+from postroom_mail.writing.return_path import BouncePath
 
 
 class Destination(Struct, frozen=True):
@@ -41,6 +41,7 @@ class Destination(Struct, frozen=True):
 
 
 NOBODY = Destination("", is_dropped=True)
+UNKNOWN_PEER = "unknown"  # as Origin.peer_ip; not "", which is mail that never left this server
 
 
 class TakenFrom(Struct, frozen=True):

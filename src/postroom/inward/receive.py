@@ -17,27 +17,26 @@ from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import awaits_policy, has_to_be_judged, is_known_without_policy, unjudged
 from postroom.inward.mails import AcceptedMail, Arrival, Origin, ReadMail
-from postroom.mail import headers, reading_cost
-from postroom.mail.bounces.read import may_be_report, read_report, read_returned
-from postroom.mail.bounces.report import Report
-from postroom.mail.codes import find as codes
-from postroom.mail.extraction import MAX_CONTENT_BYTES
-from postroom.mail.html import text
-from postroom.mail.html.page import NO_PAGE, HtmlPage, read_page
-from postroom.mail.imap import written
-from postroom.mail.kinds.body_signs import NO_BODY_SIGNS, BodySigns
-from postroom.mail.kinds.category import Kind, categorize
-from postroom.mail.meaning import links, reply
-from postroom.mail.parse import UNREAD, ParsedAttachment, ParsedMail, parse_mail, unread
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Verdicts
 from postroom.processes import analysis, pools
 from postroom.processes.analysis import Analysis
 from postroom.resources import Resources
+from postroom_mail.files.extraction import MAX_CONTENT_BYTES
+from postroom_mail.html import text
+from postroom_mail.html.page import NO_PAGE, HtmlPage, read_page
+from postroom_mail.mime import headers, imap_values, parsing_cost
+from postroom_mail.mime.parse import UNREAD, ParsedAttachment, ParsedMail, parse_mail, unread
+from postroom_mail.reading import codes as codes
+from postroom_mail.reading import links, reply
+from postroom_mail.reading.body_signs import NO_BODY_SIGNS, BodySigns
+from postroom_mail.reading.category import Kind, categorize
+from postroom_mail.reports.bounce import may_be_report, read_report, read_returned
+from postroom_mail.reports.report import Report
 
 if TYPE_CHECKING:
-    from postroom.mail.signals.passage import Passage
+    from postroom_mail.screening.passage import Passage
 
 AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
 AT_ONCE_IN_WORKER_BYTES = 256 * 1024
@@ -50,7 +49,7 @@ DATE = re.compile(rb"\n[dD][aA][tT][eE]:([^\r\n]{1,60})")
 USUAL_DATE = re.compile(
     r" (?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) ([12]\d{3}) (\d\d):(\d\d):(\d\d) [+-]\d{4}", re.ASCII
 )
-MONTHS = {name: number for number, name in enumerate(written.MONTHS, 1)}
+MONTHS = {name: number for number, name in enumerate(imap_values.MONTHS, 1)}
 DATE_WITHIN_BYTES = 8 * 1024
 FIRST_YEAR, LAST_YEAR = 1970, 2100
 LAST_SECOND = 0xFFFFFFFFFF
@@ -75,7 +74,7 @@ class OwnReader:
         self._at_once_bytes = at_once_bytes
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        is_little = reading_cost.is_little(arrival.raw, most_bytes=self._at_once_bytes)
+        is_little = parsing_cost.is_little(arrival.raw, most_bytes=self._at_once_bytes)
         return read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
 
 
@@ -164,7 +163,7 @@ def with_known_policy(resources: Resources, read: ReadMail) -> ReadMail:
 def envelope_of(kept: raw_mails.Cut, trace_bytes: int) -> bytes | None:
     """The IMAP envelope; None: made from the whole mail when asked for."""
     head = raw_mails.head_of(kept, trace_bytes)
-    return None if head is None else written.envelope_of(head)
+    return None if head is None else imap_values.envelope_of(head)
 
 
 def read_mail(arrival: Arrival, is_judged: bool = True) -> ReadMail:

@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts import secret_values
-from postroom.mail.writing import review_path
-from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import messages
 from postroom.queue import deliveries, leases
 from postroom.queue.leases import WorkTable
 from postroom.storage.database import Row, Tx, item_from_row
+from postroom_mail.writing import review_path
+from postroom_mail.writing.review_path import ReviewPath
 
 BELL = "review answers"
 ANSWERS = WorkTable("review_answers", key="id")

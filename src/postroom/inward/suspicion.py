@@ -1,4 +1,4 @@
-"""Signals against a mail: the rules of `mail.signals`, with the inbox's known correspondents.
+"""Signals against a mail: the rules of `postroom_mail.screening`, with the inbox's known correspondents.
 
 The rules take a tenth of a second to load, so they are imported when needed, or when there is time.
 """
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from postroom.mail.html.page import HtmlPage
-from postroom.mail.kinds import body_signs as body_signs_of
-from postroom.mail.kinds.body_signs import BodySigns
-from postroom.mail.languages import patterns
-from postroom.mail.meaning.links import LinkDetail
-from postroom.mail.parse import ParsedMail
 from postroom.mailbox import correspondents
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Signal, Verdict
 from postroom.processes.analysis import Analysis
 from postroom.storage.database import Tx
+from postroom_mail.html.page import HtmlPage
+from postroom_mail.languages import patterns
+from postroom_mail.mime.parse import ParsedMail
+from postroom_mail.reading import body_signs as body_signs_of
+from postroom_mail.reading.body_signs import BodySigns
+from postroom_mail.reading.links import LinkDetail
 
 if TYPE_CHECKING:
-    from postroom.mail import signals
-    from postroom.mail.signals.passage import Passage
+    from postroom_mail import screening
+    from postroom_mail.screening.passage import Passage
 
 INSIDE = "pass"  # mail that never left this server has an authentic sender
 
@@ -40,7 +40,7 @@ NOT_EXAMINED = Suspicion("suspicious", [Signal("not_examined", 3, "Could not be 
 
 
 def to_passage(mail: ParsedMail, shown: str) -> "Passage":
-    from postroom.mail.signals.passage import Passage
+    from postroom_mail.screening.passage import Passage
 
     return Passage(f"{mail.subject}\n\n{shown}")
 
@@ -74,7 +74,7 @@ def body_signs(
 
 
 def _own_groups(subject: str, body_text: str, own_words: str, groups: frozenset[str]) -> frozenset[str]:
-    from postroom.mail.signals.passage import Passage
+    from postroom_mail.screening.passage import Passage
 
     own = Passage(f"{subject}\n\n{own_words}").kinds() if own_words is not body_text else groups
     footer = body_signs_of.footer(body_text) if "list" in groups else ""
@@ -112,30 +112,30 @@ def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Pas
 
 def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
     """Adds what the inbox's correspondents show."""
-    from postroom.mail import signals
+    from postroom_mail import screening
 
-    before = signals.Findings(
+    before = screening.Findings(
         found.verdict,
-        tuple(signals.RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
+        tuple(screening.RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
     )
-    subject = signals.Subject(
+    subject = screening.Subject(
         from_addr=mail.from_addr, body_html=mail.body_html, dmarc=dmarc, known=tuple(known)
     )
-    after = signals.examine_sender(before, subject)
+    after = screening.examine_sender(before, subject)
     return found if after is before else _of(after)
 
 
 def load() -> None:
     """Loads the rules, so that the first mail does not wait for them."""
-    from postroom.mail import signals  # noqa: F401
+    from postroom_mail import screening  # noqa: F401
 
 
 def prepare() -> Iterator[bool]:
     """Compiles patterns for rare words ahead, one piece at a time."""
-    from postroom.mail.signals import lexicon
+    from postroom_mail.screening import wording_rules
 
-    for script in lexicon.SCRIPTS:
-        lexicon.wordings(script)
+    for script in wording_rules.SCRIPTS:
+        wording_rules.wordings(script)
         yield True
     while patterns.compile_one():
         yield True
@@ -143,7 +143,7 @@ def prepare() -> Iterator[bool]:
 
 def name_of(from_addr: str) -> str:
     """The name in the form in which correspondents' names are compared; "" if it cannot be read."""
-    from postroom.mail.signals import senders
+    from postroom_mail.screening import senders
 
     return Analysis().run("sender", "", lambda: senders.name_of(from_addr))
 
@@ -162,11 +162,11 @@ def of_mail(
     known: Sequence[str],
     said: "Passage | None" = None,
 ) -> Suspicion:
-    from postroom.mail import signals
+    from postroom_mail import screening
 
     return _of(
-        signals.examine(
-            signals.Subject(
+        screening.examine(
+            screening.Subject(
                 from_addr=mail.from_addr,
                 subject=mail.subject,
                 body_text=shown,
@@ -182,6 +182,6 @@ def of_mail(
     )
 
 
-def _of(found: "signals.Findings") -> Suspicion:
+def _of(found: "screening.Findings") -> Suspicion:
     shown = [Signal(each.name, each.weight, each.reason, each.excerpt) for each in found.signals]
     return Suspicion(found.verdict, shown)

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
 from postroom.errors import InvalidSignature, NoText, NotFound
-from postroom.mail.extraction import MAX_TEXT_CHARS
 from postroom.storage.database import Row, Tx, all_of
+from postroom_mail.files.extraction import MAX_TEXT_CHARS
 
 LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"

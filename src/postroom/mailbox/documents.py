@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
-from postroom.mail.kinds.category import Category
-from postroom.mail.meaning.calendar import Attendee, Occurrence
-from postroom.mail.meaning.links import LinkDetail
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of
 from postroom.storage.packed import packing
+from postroom_mail.reading.calendar import Attendee, Occurrence
+from postroom_mail.reading.category import Category
+from postroom_mail.reading.links import LinkDetail
 
 AS_GIVEN = "As it came, if it has invisible characters, which the other leaves out."
 AS_IT_CAME = "The message that this one redirects unchanged, still from its author."

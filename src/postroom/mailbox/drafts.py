@@ -11,12 +11,12 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
 from postroom.fields import Span
-from postroom.mail import filenames
 from postroom.mailbox.folders import places
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of, count, delete, insert, item_from_row, one_of, update
 from postroom.storage.pages import CutPage
+from postroom_mail.mime import filenames
 
 DRAFTS_OF_AN_INBOX = 1000
 FILES_OF_A_DRAFT = 100

@@ -12,8 +12,6 @@ from msgspec import Struct
 
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
-from postroom.mail import headers
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
@@ -21,6 +19,8 @@ from postroom.resources import Resources
 from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
 from postroom.storage.database import Tx, all_of, one_of
 from postroom.storage.packed import packing
+from postroom_mail.mime import headers
+from postroom_mail.mime.parse import parse_mail
 
 T = TypeVar("T")
 

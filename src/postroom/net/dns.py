@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from postroom.mail.proof.dane import TlsaRecord
-from postroom.mail.proof.lookup import DnsTemporary
-from postroom.mail.proof.organization import ascii_domain
 from postroom.processes import pools
+from postroom_mail.authentication.dane import TlsaRecord
+from postroom_mail.authentication.lookup import DnsTemporary
+from postroom_mail.authentication.organization import ascii_domain
 
 if TYPE_CHECKING:
     # Loaded with the first query, in a thread: nothing else takes as much of a start.

@@ -18,12 +18,12 @@ from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import WantedRecords
 from postroom.errors import BadRequest, DomainTaken, InvalidDomain
 from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso, show_item
-from postroom.mail.proof.dkim import Algorithm
 from postroom.net import relay
 from postroom.operations.operator import require_operator
 from postroom.queue import deliveries
 from postroom.queue.providers import warm_ups
 from postroom.storage.database import Tx
+from postroom_mail.authentication.dkim import Algorithm
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 

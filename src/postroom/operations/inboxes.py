@@ -17,9 +17,9 @@ from postroom.connections import address_uses, connections
 from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
-from postroom.mail import canary
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom_mail.screening import canary
 
 METADATA_LIMIT = 256
 METADATA_CHARACTERS = 500

@@ -15,7 +15,6 @@ from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Limit, Offset, Timestamp, Truncated, show_item
 from postroom.inward import admit, examine
-from postroom.mail.extraction import MAX_WHOLE_CHARS
 from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
@@ -28,6 +27,7 @@ from postroom.outward.orders import parse_moment, require_ahead
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
+from postroom_mail.files.extraction import MAX_WHOLE_CHARS
 
 
 class MessageQuery(Struct, frozen=True):

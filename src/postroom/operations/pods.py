@@ -16,10 +16,10 @@ from postroom.config import Plan
 from postroom.connections import address_uses
 from postroom.errors import BadRequest
 from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp, show_item
-from postroom.mail.search import query as grammar
 from postroom.mailbox.search import message_search
 from postroom.net import relay
 from postroom.storage.database import Tx
+from postroom_mail.search import query as grammar
 
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 ClientId = Annotated[

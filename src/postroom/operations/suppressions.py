@@ -9,10 +9,10 @@ from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import PageQuery, Timestamp, show_item
-from postroom.mail.address import normalize, validate
-from postroom.mail.writing.header_words import CONTROL
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import normalize, validate
+from postroom_mail.writing.header_words import CONTROL
 
 
 class NewSuppression(Struct, frozen=True):

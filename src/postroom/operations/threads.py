@@ -11,7 +11,6 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated
-from postroom.mail import canary
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
@@ -19,6 +18,7 @@ from postroom.mailbox.message_json import Links
 from postroom.operations.messages import NewLabels, RawMessages
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
+from postroom_mail.screening import canary
 
 Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
 IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]

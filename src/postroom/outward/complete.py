@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 from msgspec import structs
 
 from postroom.errors import BadRequest
-from postroom.mail import headers
-from postroom.mail.address import Address, mailbox_of, parse_list, validate
-from postroom.mail.parse import parse_mail
-from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
 from postroom.outward.orders import RECIPIENTS_LIMIT, Context, Order, require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom_mail.mime import headers
+from postroom_mail.mime.address import Address, mailbox_of, parse_list, validate
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing.compose import DraftAttachment
 
 
 async def from_mail(resources: Resources, order: Order, around: Context) -> Order:

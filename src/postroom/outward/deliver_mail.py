@@ -12,16 +12,8 @@ from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import destinations
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Origin, trace_inside
+from postroom.inward.mails import UNKNOWN_PEER, Arrival, Origin, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import headers
-from postroom.mail.address import mailbox_of, parse_list
-from postroom.mail.bounces import reasons
-from postroom.mail.inbound_webhooks.post import UNKNOWN_PEER
-from postroom.mail.lists import unsubscribe_link
-from postroom.mail.lists.unsubscribe_link import Unsubscription
-from postroom.mail.writing import return_path
-from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, inboxes, messages, raw_mails
 from postroom.mailbox.messages import SENT
 from postroom.outward.courier import (
@@ -49,6 +41,12 @@ from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx
+from postroom_mail.mime import headers
+from postroom_mail.mime.address import mailbox_of, parse_list
+from postroom_mail.reports import reasons
+from postroom_mail.writing import return_path, unsubscribe_link
+from postroom_mail.writing.content_hash import content_hash
+from postroom_mail.writing.unsubscribe_link import Unsubscription
 
 
 class Outbound(Struct, frozen=True):

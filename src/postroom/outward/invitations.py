@@ -6,13 +6,6 @@ from datetime import UTC, datetime
 from postroom.accounts.reach import Reach
 from postroom.errors import NotAnInvitation
 from postroom.inward.appointment import calendars_of, read_appointment
-from postroom.mail.address import Address, mailbox_of, validate
-from postroom.mail.parse import parse_mail
-from postroom.mail.writing import invitation, invitation_answer
-from postroom.mail.writing.compose import DraftAttachment
-from postroom.mail.writing.header_words import CONTROL
-from postroom.mail.writing.invitation import CalendarFile, CalendarSender, Invitation
-from postroom.mail.writing.invitation_answer import CalendarAnswer, Invited
 from postroom.mailbox import inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment
@@ -23,6 +16,13 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import Address, mailbox_of, validate
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing import invitation, invitation_answer
+from postroom_mail.writing.compose import DraftAttachment
+from postroom_mail.writing.header_words import CONTROL
+from postroom_mail.writing.invitation import CalendarFile, CalendarSender, Invitation
+from postroom_mail.writing.invitation_answer import CalendarAnswer, Invited
 
 SUBJECT_CHARACTERS = 900
 FILE_NAME, FILE_TYPE = "invite.ics", "application/ics"

@@ -10,16 +10,16 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules.limits import SPECIFIED, AccountLimits
 from postroom.clock import DAY, from_iso
 from postroom.errors import BadRequest, PayloadTooLarge
-from postroom.mail.address import Address
-from postroom.mail.writing import compose
-from postroom.mail.writing.compose import Draft, DraftAttachment
-from postroom.mail.writing.invitation import Invitation
-from postroom.mail.writing.invitation_answer import CalendarAnswer
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
+from postroom_mail.mime.address import Address
+from postroom_mail.writing import compose
+from postroom_mail.writing.compose import Draft, DraftAttachment
+from postroom_mail.writing.invitation import Invitation
+from postroom_mail.writing.invitation_answer import CalendarAnswer
 
 RECIPIENTS_LIMIT = 50
 SEND_AHEAD = 30 * DAY

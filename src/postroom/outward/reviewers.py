@@ -15,15 +15,6 @@ from postroom.inward import examine, review_answers
 from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.examine import Examination
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
-from postroom.mail.address import normalize
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof.lookup import Lookup
-from postroom.mail.writing import compose, content_view, review_path
-from postroom.mail.writing.compose import Draft, DraftAttachment
-from postroom.mail.writing.content_view import ContentView, view
-from postroom.mail.writing.header_words import CONTROL
-from postroom.mail.writing.quote import INVISIBLE
-from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
@@ -40,6 +31,15 @@ from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication.lookup import Lookup
+from postroom_mail.mime.address import normalize
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.writing import compose, content_view, review_path
+from postroom_mail.writing.compose import Draft, DraftAttachment
+from postroom_mail.writing.content_view import ContentView, view
+from postroom_mail.writing.header_words import CONTROL
+from postroom_mail.writing.quote import INVISIBLE
+from postroom_mail.writing.review_path import ReviewPath
 
 REVIEW_PATH = "/review/"
 SHOWN_TEXT_CHARACTERS = 100_000  # as long as a text may be

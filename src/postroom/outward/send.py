@@ -10,14 +10,6 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
 from postroom.clock import from_iso
 from postroom.errors import ApiError, BadRequest, DraftChanged
-from postroom.mail import filenames, reading_cost
-from postroom.mail.address import Address, mailbox_of, parse_list
-from postroom.mail.html import text
-from postroom.mail.writing import compose, forward, quote
-from postroom.mail.writing.compose import Draft, DraftAttachment
-from postroom.mail.writing.content_hash import lasting_hash, read_content
-from postroom.mail.writing.content_view import ContentView, view
-from postroom.mail.writing.invitation_answer import CalendarAnswer
 from postroom.mailbox import documents, inboxes, messages, raw_mails, related, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
@@ -41,6 +33,14 @@ from postroom.processes import pools
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.html import text
+from postroom_mail.mime import filenames, parsing_cost
+from postroom_mail.mime.address import Address, mailbox_of, parse_list
+from postroom_mail.writing import compose, forward, quote
+from postroom_mail.writing.compose import Draft, DraftAttachment
+from postroom_mail.writing.content_hash import lasting_hash, read_content
+from postroom_mail.writing.content_view import ContentView, view
+from postroom_mail.writing.invitation_answer import CalendarAnswer
 
 FEW_FILES = 3  # each has a header of its own to be written
 GUARDED = Guarded()
@@ -237,11 +237,11 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     length = sum(map(len, texts))
     if len(order.files) > FEW_FILES:
         return False
-    if length <= reading_cost.MOST_MARKS and not order.files:  # even if each character were a mark
+    if length <= parsing_cost.MOST_MARKS and not order.files:  # even if each character were a mark
         return True
-    if length > reading_cost.MOST_BYTES:
+    if length > parsing_cost.MOST_BYTES:
         return False
-    return reading_cost.is_little(
+    return parsing_cost.is_little(
         *(each.encode(errors="replace") for each in texts), *(file.content for file in order.files)
     )
 

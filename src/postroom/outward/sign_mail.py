@@ -10,8 +10,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.mail.proof import arc_seal, dkim
-from postroom.mail.proof.arc_seal import SeenProofs
+from postroom_mail.authentication import arc_seal, dkim
+from postroom_mail.authentication.arc_seal import SeenProofs
 
 # While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
 # outcomes share a commit, which costs as much as delivering a mail.

@@ -5,15 +5,15 @@ import asyncio
 from postroom.clock import DAY
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, trace_inside
 from postroom.inward.receive import Reader, accept
-from postroom.mail import simulator
-from postroom.mail.parse import parse_mail
-from postroom.mail.simulator import Answer, Sent
-from postroom.mail.writing.return_path import BouncePath
 from postroom.mailbox.messages import Message
+from postroom.outward import simulator
 from postroom.outward.courier import DeliveryError, Receipt
+from postroom.outward.simulator import Answer, Sent
 from postroom.processes import pools
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing.return_path import BouncePath
 
 
 async def simulate(

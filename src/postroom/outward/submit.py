@@ -12,7 +12,6 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, limits
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
-from postroom.mail.address import Address, mailbox_of, normalize, parse_list
 from postroom.mailbox import (
     attachments,
     correspondents,
@@ -40,6 +39,7 @@ from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_list
 
 PART_MAX_SIZE = 1024 * 1024
 

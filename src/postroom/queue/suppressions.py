@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from postroom.clock import DAY
 from postroom.errors import NotFound
-from postroom.mail.bounces import reasons
-from postroom.mail.bounces.reasons import Fault
 from postroom.queue.deliveries import BOUNCED, Delivery
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
+from postroom_mail.reports import reasons
+from postroom_mail.reports.reasons import Fault
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
 COUNTED_BEYOND_PAGE = 10_000

@@ -4,9 +4,9 @@ from collections.abc import Awaitable
 
 from postroom.accounts import domains
 from postroom.inward import destinations
-from postroom.mail.address import mailbox_of
 from postroom.resources import Resources, Tx
 from postroom.smtp.backend import Accepted, RecipientVerdict, Refused
+from postroom_mail.mime.address import mailbox_of
 
 
 class DatabaseDirectory:

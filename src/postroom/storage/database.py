@@ -5,8 +5,8 @@ import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from postroom.mail.search.index_entry import IndexEntry
-from postroom.mail.search.query import Query
+from postroom_mail.search.index_entry import IndexEntry
+from postroom_mail.search.query import Query
 
 P = ParamSpec("P")
 T = TypeVar("T")

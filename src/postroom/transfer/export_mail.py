@@ -10,8 +10,6 @@ import msgspec
 
 from postroom.accounts.accounts import Account
 from postroom.clock import to_iso
-from postroom.mail.address import parse_list
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import inboxes, message_json, messages, raw_mails
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -21,6 +19,8 @@ from postroom.resources import Resources
 from postroom.storage.data_folder import make_folder
 from postroom.storage.database import Tx
 from postroom.transfer.mbox import to_mbox
+from postroom_mail.mime.address import parse_list
+from postroom_mail.mime.parse import parse_mail
 
 PAGE = 50
 # Each by its index: listed mail, blocked mail, and Trash.

@@ -21,8 +21,6 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, Origin, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.inward.suspicion import Suspicion
-from postroom.mail.extraction import Extraction
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
@@ -37,6 +35,8 @@ from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx, one_of
 from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
+from postroom_mail.files.extraction import Extraction
+from postroom_mail.mime.parse import parse_mail
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from postroom.mail import headers
-from postroom.mail.parse import message_id_of
+from postroom_mail.mime import headers
+from postroom_mail.mime.parse import message_id_of
 
 MAX_MAIL_BYTES = 35 * 1024 * 1024
 HEAD_BYTES = 64 * 1024

@@ -10,12 +10,12 @@ from msgspec import Struct
 from postroom.connections.imap_client import TLS_PORT, ImapClient, ListedMail, MailServerAddress, open_client
 from postroom.connections.imap_wire import ImapError
 from postroom.errors import BadRequest
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net import target
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.transfer import mbox
 from postroom.transfer.mbox import FiledMail
+from postroom_mail.authentication.lookup import DnsTemporary
 
 MAX_MAIL_BYTES = mbox.MAX_MAIL_BYTES
 BATCH_MAILS = 200

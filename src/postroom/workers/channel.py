@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroom import log
 from postroom.inward.journal.entries import Held, Journaled, Reached
 from postroom.inward.mails import Arrival, Destination, ReadMail
-from postroom.processes.message_framing import FrameDecoder, encode_frame
+from postroom_mail.files.message_framing import FrameDecoder, encode_frame
 
 MAX_FRAME_BYTES = 128 * 1024 * 1024
 

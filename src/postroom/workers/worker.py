@@ -22,7 +22,6 @@ from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyH
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
 from postroom.processes import descriptors, loading, pools
-from postroom.processes.child_limits import close_other_files, die_with_parent
 from postroom.smtp import intake
 from postroom.smtp.backend import Accepted, MailIntake, MailLoop, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
@@ -48,6 +47,7 @@ from postroom.workers.channel import (
     WorkerReady,
     WorkerSetup,
 )
+from postroom_mail.files.child_limits import close_other_files, die_with_parent
 
 READY_SECONDS = 1.0
 START_SECONDS = 2.0

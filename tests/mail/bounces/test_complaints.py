@@ -2,12 +2,12 @@
 
 import time
 
-from postroom.mail.bounces.read import read_report
-from postroom.mail.bounces.report import RecipientReport, Report
-from postroom.mail.proof import dkim
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.proof.dkim_verify import check_dkim_signatures, overall
-from postroom.mail.proof.lookup import TimedLookup
+from postroom_mail.authentication import dkim
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.authentication.dkim_verify import check_dkim_signatures, overall
+from postroom_mail.authentication.lookup import TimedLookup
+from postroom_mail.reports.bounce import read_report
+from postroom_mail.reports.report import RecipientReport, Report
 from tests.doubles_dns import ZoneLookup
 from tests.mail.bounces.test_delivery_status import wire
 from tests.mail.keys import signing_key

@@ -1,8 +1,8 @@
 """Delivery status (RFC 3464) and the oldest plain forms are read in full, whatever is around them."""
 
-from postroom.mail.bounces.read import read_report
-from postroom.mail.bounces.reasons import Fault
-from postroom.mail.bounces.report import RecipientReport, Report
+from postroom_mail.reports.bounce import read_report
+from postroom_mail.reports.reasons import Fault
+from postroom_mail.reports.report import RecipientReport, Report
 from tests.samples import samples
 
 

@@ -6,10 +6,10 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.bounces import report as limits
-from postroom.mail.bounces.read import read_report, read_returned
-from postroom.mail.bounces.reasons import DIAGNOSTIC_LIMIT, Fault
-from postroom.mail.bounces.report import Report
+from postroom_mail.reports import report as limits
+from postroom_mail.reports.bounce import read_report, read_returned
+from postroom_mail.reports.reasons import DIAGNOSTIC_LIMIT, Fault
+from postroom_mail.reports.report import Report
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import FUZZ_MAILS, HANG_SECONDS, mutated
 from tests.samples import samples

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.bounces.json_notices import read_notice
-from postroom.mail.bounces.read import read_report
-from postroom.mail.bounces.reasons import Fault
+from postroom_mail.reports.bounce import read_report
+from postroom_mail.reports.json_notices import read_notice
+from postroom_mail.reports.reasons import Fault
 from tests.samples import samples
 
 MESSAGE_ID = "<order@postroom.example>"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.bounces.reasons import Fault, fault_of, found_status, is_hard, reply_code
+from postroom_mail.reports.reasons import Fault, fault_of, found_status, is_hard, reply_code
 from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
 from tests.samples import samples
 

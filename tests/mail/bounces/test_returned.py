@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.bounces.read import read_report, read_returned
-from postroom.mail.bounces.reasons import Fault
+from postroom_mail.reports.bounce import read_report, read_returned
+from postroom_mail.reports.reasons import Fault
 from tests.samples import samples
 
 

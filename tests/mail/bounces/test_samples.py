@@ -3,10 +3,10 @@
 import csv
 from pathlib import Path
 
-from postroom.mail.bounces.read import may_be_report, read_report, read_returned
-from postroom.mail.bounces.reasons import Fault
-from postroom.mail.bounces.report import RecipientReport, Report
-from postroom.mail.parse import parse_mail
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reports.bounce import may_be_report, read_report, read_returned
+from postroom_mail.reports.reasons import Fault
+from postroom_mail.reports.report import RecipientReport, Report
 from tests.mail.soundness import SAMPLES
 from tests.samples import samples
 

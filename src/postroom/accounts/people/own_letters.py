@@ -14,10 +14,10 @@ from itertools import islice
 from postroom import log
 from postroom.accounts import secret_values
 from postroom.accounts.keys import hash_token
-from postroom.mail import headers
-from postroom.mail.writing import review_path
-from postroom.mail.writing.compose import ascii_domain
 from postroom.storage.database import Tx, insert_new, one_of
+from postroom_mail.mime import headers
+from postroom_mail.writing import review_path
+from postroom_mail.writing.compose import ascii_domain
 
 FIELD = "X-Postroom-Letter"
 CONTEXT = b"postroom letter\x00"  # nothing else is signed with the same secret and this prefix

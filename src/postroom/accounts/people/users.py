@@ -12,9 +12,9 @@ from postroom.accounts.keys import Caller, Key
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
-from postroom.mail.address import normalize, validate
 from postroom.storage import database
 from postroom.storage.database import Row, Tx, insert, item_from_row, one_of, update, update_item
+from postroom_mail.mime.address import normalize, validate
 
 OWNER, ADMIN, APPROVER, VIEWER = "owner", "admin", "approver", "viewer"
 # What each role may do; an admin may do all but change owners.

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from postroom.errors import BadRequest
-from postroom.mail.address import normalize, validate
+from postroom_mail.mime.address import normalize, validate
 
 ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK = "always", "strangers", "attachments", "links", "risk"
 WORDS = (ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK)

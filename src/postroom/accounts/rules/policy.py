@@ -8,9 +8,9 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, NotFound
-from postroom.mail import address_rules
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of
+from postroom_mail.mime import address_rules
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 NONE, ALLOWLIST, INHERIT = "none", "allowlist", "inherit"

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from postroom.mail.proof import dane
-from postroom.mail.proof.dane import TlsaRecord
 from postroom.net.dns import Resolver
+from postroom_mail.authentication import dane
+from postroom_mail.authentication.dane import TlsaRecord
 
 
 class DaneNeed(Struct, frozen=True):

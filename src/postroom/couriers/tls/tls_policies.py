@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from postroom import log
 from postroom.connections.fetching import Fetcher, FetchError
-from postroom.mail.proof import mta_sts
-from postroom.mail.proof.mta_sts import StsPolicy
 from postroom.net.dns import DnsTemporary, Resolver
+from postroom_mail.authentication import mta_sts
+from postroom_mail.authentication.mta_sts import StsPolicy
 
 REMEMBERED = 10_000
 FAILURE_SECONDS = 300.0  # before a failed fetch of a policy is retried

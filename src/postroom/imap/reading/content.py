@@ -8,8 +8,6 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.errors import ApiError, NotFound
 from postroom.imap.state import ImapState
-from postroom.mail.imap import structure
-from postroom.mail.imap.structure import BodyPart
 from postroom.mailbox import raw_mails
 from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders.views import FolderMail
@@ -17,6 +15,8 @@ from postroom.mailbox.raw_mails import RawMail
 from postroom.operations.folders import mail_program_drafts
 from postroom.outward.finished import draft_mail
 from postroom.processes import pools
+from postroom_mail.mime import imap_sections
+from postroom_mail.mime.imap_sections import BodyPart
 
 
 class StoredContent:
@@ -43,7 +43,7 @@ class StoredContent:
 
     async def _scan(self) -> BodyPart:
         if self._raw.content is not None:
-            return structure.scan([self._raw.content], self._raw.trace_bytes)
+            return imap_sections.scan([self._raw.content], self._raw.trace_bytes)
         return await pools.READING.run(_scan_blob, self._client.resources.blobs.stream, self._raw)
 
     async def chunks(self, first: int, end: int) -> AsyncIterator[bytes]:
@@ -81,4 +81,4 @@ async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]
 
 def _scan_blob(stream: Callable[[str], Iterator[bytes]], raw: RawMail) -> BodyPart:
     assert raw.blob is not None
-    return structure.scan(stream(raw.blob), raw.trace_bytes)
+    return imap_sections.scan(stream(raw.blob), raw.trace_bytes)

@@ -9,12 +9,12 @@ from postroom.errors import ApiError
 from postroom.imap.reading.content import StoredContent
 from postroom.imap.state import ImapState
 from postroom.imap.view import batches
-from postroom.mail.imap import written
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import flags
 from postroom.mailbox.folders.views import FolderMail
 from postroom.processes.analysis import Analysis
 from postroom.resources import Tx
+from postroom_mail.mime import imap_values
 
 ENVELOPES_TOGETHER = 100
 STRUCTURES_TOGETHER = 50
@@ -39,7 +39,7 @@ def _envelopes(tx: Tx, message_ids: Sequence[str]) -> dict[str, bytes]:
     made = raw_mails.envelopes(tx, message_ids)
     heads = raw_mails.heads(tx, [each for each in message_ids if each not in made])
     for each, head in heads.items():
-        envelope = Analysis().run("envelope", None, partial(written.envelope_of, head))
+        envelope = Analysis().run("envelope", None, partial(imap_values.envelope_of, head))
         if envelope is not None:
             made[each] = envelope
     return made
@@ -62,7 +62,10 @@ async def _scan(
 ) -> None:
     try:
         root = await (await StoredContent.open(client, mail)).structure()
-        envelope, structure = written.envelope(root.headers), written.body_structure(root, is_extended=True)
+        envelope, structure = (
+            imap_values.envelope(root.headers),
+            imap_values.body_structure(root, is_extended=True),
+        )
     except ApiError:  # a damaged file: the rest of the answer is good
         return
     except Exception as error:  # so are the descriptions of the other mails

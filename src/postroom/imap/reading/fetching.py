@@ -13,14 +13,14 @@ from postroom.imap.reading import describing
 from postroom.imap.reading.content import StoredContent, measured
 from postroom.imap.state import ImapState
 from postroom.imap.view import batches
-from postroom.mail.imap import structure, written
-from postroom.mail.imap.structure import BodyPart
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.flags import RECENT, SEEN
 from postroom.mailbox.folders.places import DRAFTS
 from postroom.mailbox.folders.views import FolderMail
 from postroom.operations.folders import mails
+from postroom_mail.mime import imap_sections, imap_values
+from postroom_mail.mime.imap_sections import BodyPart
 
 TOGETHER = 500
 HEADS_TOGETHER = 250
@@ -140,11 +140,11 @@ def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[b
     for item in request.items:
         match item:
             case "FLAGS":
-                words.append(b"FLAGS " + written.flag_list(mail.flags))
+                words.append(b"FLAGS " + imap_values.flag_list(mail.flags))
             case "UID":
                 words.append(b"UID %d" % mail.uid)
             case "INTERNALDATE":
-                words.append(b"INTERNALDATE " + written.internal_date(mail.created_at))
+                words.append(b"INTERNALDATE " + imap_values.internal_date(mail.created_at))
             case "RFC822.SIZE":
                 words.append(b"RFC822.SIZE %d" % mail.size_bytes)
             case "MODSEQ":
@@ -154,7 +154,7 @@ def _words(request: FetchMails, mail: FolderMail, is_newly_seen: bool) -> list[b
             case "BODYSTRUCTURE" if mail.structure is not None:
                 words.append(b"BODYSTRUCTURE " + mail.structure)
     if is_newly_seen and "FLAGS" not in request.items:
-        words.append(b"FLAGS " + written.flag_list(mail.flags))
+        words.append(b"FLAGS " + imap_values.flag_list(mail.flags))
     return words
 
 
@@ -198,7 +198,7 @@ async def _write_with_content(
         output.write(_line(client, mail, b"UID %d" % mail.uid))
         return
     if root is not None and "BODY" in request.items:
-        words = [*words, b"BODY " + written.body_structure(root, is_extended=False)]
+        words = [*words, b"BODY " + imap_values.body_structure(root, is_extended=False)]
     output.write(b"* %d FETCH (%s" % (client.selected.number_of(mail.uid) or 0, b" ".join(words)))
     is_first = not words
     for section in request.sections:
@@ -220,7 +220,7 @@ async def _write_section(
     output = client.output
     found: tuple[int, int] | None = (0, content.size_bytes)
     if root is not None and (section.path or section.kind):
-        found = structure.span(root, section.path, section.kind)
+        found = imap_sections.span(root, section.path, section.kind)
     if found is None:
         output.write(section.shown + b" NIL")
         return

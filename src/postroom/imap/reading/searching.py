@@ -14,10 +14,6 @@ from postroom.imap import listing
 from postroom.imap.dialogue.requests import STAR, SearchKey, SearchMails
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView, batches
-from postroom.mail import headers
-from postroom.mail.headers import Headers
-from postroom.mail.imap import written
-from postroom.mail.search.query import Field
 from postroom.mailbox import drafts, messages, raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.views import FolderMail
@@ -25,6 +21,9 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import message_search as search_index
 from postroom.outward.finished import draft_mail
 from postroom.resources import Blobs, Tx
+from postroom_mail.mime import headers, imap_values
+from postroom_mail.mime.headers import Headers
+from postroom_mail.search.query import Field
 
 SECONDS = 20.0
 ROWS_TOGETHER = 500
@@ -106,7 +105,7 @@ def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
         if "MAX" in request.returns:
             words.append(b"MAX %d" % shown[-1])
         if "ALL" in request.returns:
-            words.append(b"ALL " + written.numbers(shown))
+            words.append(b"ALL " + imap_values.numbers(shown))
         if request.wants_modseq:
             words.append(b"MODSEQ %d" % modseq)
     return b" ".join(words) + b"\r\n"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from postroom.mail.search.index_entry import IndexEntry
+from postroom_mail.search.index_entry import IndexEntry
 
 
 class AccountMoment(NamedTuple):

@@ -5,9 +5,6 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from postroom.mail.kinds.category import Category
-from postroom.mail.search import days, index_entry
-from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import attachments
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
@@ -15,6 +12,9 @@ from postroom.mailbox.messages import OUTBOUND, Message
 from postroom.processes import analysis
 from postroom.processes.analysis import Analysis
 from postroom.storage.database import Row, Tx
+from postroom_mail.reading.category import Category
+from postroom_mail.search import days, index_entry
+from postroom_mail.search.index_entry import IndexEntry, Searchable
 
 READ_TOGETHER = 8
 HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, besides that of an inbox

@@ -7,13 +7,13 @@ messages match, these are checked one by one; if many do, the next match is near
 from collections.abc import Sequence
 
 from postroom.accounts.reach import Reach
-from postroom.mail.address import mailbox_of
-from postroom.mail.search import days
-from postroom.mail.search.query import Condition, Term
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import contents
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of
+from postroom_mail.search import days
+from postroom_mail.search.query import Condition, Term
 
 FEW = 4_096
 NOWHERE = "nowhere"  # a scope that no mail is in

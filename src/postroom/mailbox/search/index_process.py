@@ -14,9 +14,9 @@ from pathlib import Path
 from postroom.clock import SystemClock
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import IndexStep
-from postroom.processes.child_limits import LOW_PRIORITY, close_other_files, die_with_parent
 from postroom.storage.database import IndexStore
 from postroom.storage.engines.sqlite_indexer import SqliteIndexStore
+from postroom_mail.files.child_limits import LOW_PRIORITY, close_other_files, die_with_parent
 
 FEW = 32  # changes; fewer are indexed by the server itself
 PAUSE_SECONDS = 1.0

@@ -14,12 +14,12 @@ from msgspec import Struct
 from postroom import log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.mail.search import tokens
-from postroom.mail.search.index_entry import IndexEntry
 from postroom.mailbox import messages
 from postroom.mailbox.search import contents, latecomers, removals
 from postroom.mailbox.search.batch import AccountMoment, Batch
 from postroom.storage.database import IndexStore, Row, Tx, all_of, one_of
+from postroom_mail.search import tokens
+from postroom_mail.search.index_entry import IndexEntry
 
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND

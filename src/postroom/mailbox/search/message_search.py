@@ -7,10 +7,6 @@ from msgspec import Struct, field
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
-from postroom.mail.search import query as grammar
-from postroom.mail.search import snippet, tokens
-from postroom.mail.search.index_entry import Searchable
-from postroom.mail.search.query import Field, InvalidQuery, Query, Term
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
@@ -18,6 +14,10 @@ from postroom.mailbox.search import contents, filters, index_upkeep, indexing, l
 from postroom.mailbox.search.latecomers import Latecomer
 from postroom.processes.analysis import Analysis
 from postroom.storage.database import Overdue, Row, Tx, one_of
+from postroom_mail.search import query as grammar
+from postroom_mail.search import snippet, tokens
+from postroom_mail.search.index_entry import Searchable
+from postroom_mail.search.query import Field, InvalidQuery, Query, Term
 
 PAGE_MAX_BYTES = 4 * 1024 * 1024
 SHOWN_TOGETHER = 10

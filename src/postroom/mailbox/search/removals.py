@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import messages
 from postroom.mailbox.search import contents
 from postroom.storage.database import Row, Tx, one_of
+from postroom_mail.search.index_entry import IndexEntry, Searchable
 
 
 def enqueue_removed(tx: Tx, message_ids: Iterable[str]) -> None:

@@ -7,14 +7,15 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.reach import Reach
-from postroom.errors import NotFound, TemplateExists, TemplateLimitReached
-from postroom.mail.html import text
-from postroom.mail.writing.markup import fields
+from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, update
 from postroom.storage.pages import CutPage
+from postroom_mail.html import text
+from postroom_mail.writing import template_fields
+from postroom_mail.writing.template_fields import FieldError
 
 TEMPLATES_OF_AN_INBOX = 100
 SUBJECT_CHARACTERS = 998
@@ -58,7 +59,7 @@ class Template(Struct, frozen=True):
 
     @property
     def fields(self) -> list[str]:
-        return fields.names_in(self.content.texts)
+        return template_fields.names_in(self.content.texts)
 
 
 def add(tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int) -> Template:
@@ -147,16 +148,23 @@ def remove(tx: Tx, template: Template) -> None:
 
 def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
     """A plain text stays plain whatever its values look like; its HTML is made from it."""
-    fields.require_all(template.fields, values)
+    try:
+        return _fill(template, values)
+    except FieldError as error:
+        raise BadRequest(str(error), field="fields") from error
+
+
+def _fill(template: Template, values: Mapping[str, str]) -> TemplateText:
+    template_fields.require_all(template.fields, values)
     content = template.content
     is_html = text.looks_like_html(content.body)
-    body = fields.fill(content.body, values, BODY_CHARACTERS, is_html=is_html)
+    body = template_fields.fill(content.body, values, BODY_CHARACTERS, is_html=is_html)
     body_html = None
     if content.body_html is not None:
-        body_html = fields.fill(content.body_html, values, HTML_CHARACTERS, is_html=True)
+        body_html = template_fields.fill(content.body_html, values, HTML_CHARACTERS, is_html=True)
     elif not is_html and text.looks_like_html(body):
-        body_html = fields.as_html(body)
+        body_html = template_fields.as_html(body)
     subject = None
     if content.subject is not None:
-        subject = fields.fill(content.subject, values, SUBJECT_CHARACTERS)
+        subject = template_fields.fill(content.subject, values, SUBJECT_CHARACTERS)
     return TemplateText(body, subject, body_html)

@@ -13,12 +13,12 @@ from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.connections import address_uses, connections
 from postroom.connections.connections import Connection
+from postroom.connections.providers import signing_keys
 from postroom.errors import BadRequest, ConnectionLimitReached
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
-from postroom.mail.address import normalize, validate
-from postroom.mail.inbound_webhooks import signing_keys
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import normalize, validate
 
 Kind = Literal["imap", "http"]
 Provider = Literal["raw", "mailgun", "sendgrid", "postmark", "ses", "cloudflare", "resend"]

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller
 from postroom.errors import Unauthorized
-from postroom.mail.address import mailbox_of
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.folders import places, views
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of
 
 SHOWN = {
     places.INBOX: "INBOX",

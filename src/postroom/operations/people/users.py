@@ -14,9 +14,9 @@ from postroom.config import Config
 from postroom.connections import address_uses
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
-from postroom.mail.address import split
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import split
 
 SIGN_IN_PATH = "/app/sign-in"
 

@@ -8,11 +8,11 @@ from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated, show_item
-from postroom.mail.writing.header_words import CONTROL
 from postroom.mailbox import inboxes
 from postroom.mailbox.writing import templates
 from postroom.mailbox.writing.templates import TemplateText
 from postroom.storage.database import Tx
+from postroom_mail.writing.header_words import CONTROL
 
 AUDITED_CHARACTERS = 1000
 AUDITED_FIELDS = 50

@@ -7,11 +7,10 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom.connections import connections
 from postroom.connections.connections import WayOut
 from postroom.inward.mails import AcceptedMail
-from postroom.mail import simulator
-from postroom.mail.proof.arc_seal import SeenProofs
 from postroom.mailbox import documents, holds, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
+from postroom.outward import simulator
 from postroom.outward.courier import domain_of
 from postroom.outward.holding import checks
 from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
@@ -19,6 +18,7 @@ from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.queue.providers.paces import PaceRules
 from postroom.storage.database import Row, Tx
+from postroom_mail.authentication.arc_seal import SeenProofs
 
 
 class Outgoing(Struct, frozen=True):

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec import Struct
 
-from postroom.mail import address, headers
-from postroom.mail.address import Address
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.writing import compose
-from postroom.mail.writing.compose import SUBJECT_LIMIT, Draft, DraftAttachment
-from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
+from postroom_mail.mime import address, headers
+from postroom_mail.mime.address import Address
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.writing import compose
+from postroom_mail.writing.compose import SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom_mail.writing.header_words import DraftError
 
 HEADER_BYTES = 256 * 1024
 RECIPIENTS = 50

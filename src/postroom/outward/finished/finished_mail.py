@@ -15,17 +15,6 @@ from msgspec import Struct, structs
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mail import charset, headers, mime
-from postroom.mail.address import Address, mailbox_of, normalize, parse_list, validate
-from postroom.mail.headers import Block, Headers
-from postroom.mail.html import text
-from postroom.mail.meaning.calendar import read_calendar
-from postroom.mail.mime import Part
-from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
-from postroom.mail.writing import compose
-from postroom.mail.writing.compose import CALENDAR_METHODS, SUBJECT_LIMIT, Draft, DraftAttachment
-from postroom.mail.writing.invitation import CalendarFile
-from postroom.mail.writing.kept_bytes import passed_on, sealed
 from postroom.mailbox import threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
@@ -44,6 +33,16 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.html import text
+from postroom_mail.mime import charset, headers, parts
+from postroom_mail.mime.address import Address, mailbox_of, normalize, parse_list, validate
+from postroom_mail.mime.headers import Block, Headers
+from postroom_mail.mime.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom_mail.mime.parts import Part
+from postroom_mail.reading.calendar import read_calendar
+from postroom_mail.writing import compose, passed_on, sealed
+from postroom_mail.writing.compose import CALENDAR_METHODS, SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom_mail.writing.invitation import CalendarFile
 
 KEY_CHARACTERS = 200
 OWN_FIELDS, OWN_FIELD_CHARACTERS = 50, 998
@@ -96,7 +95,7 @@ def prepare(
     draft = to_draft(inbox, block.headers, parsed, now)
     seal = sealed.kind_of(block.headers)
     if draft.html is not None and not seal:
-        draft = structs.replace(draft, html=with_loose_texts(mime.read(mail.raw, block).root, draft.html))
+        draft = structs.replace(draft, html=with_loose_texts(parts.read(mail.raw, block).root, draft.html))
     body = mail.raw[block.body_start :]
     raw = sealed.write(draft, block.headers, body) if seal else compose.compose(draft)
     recipients = share_out(mail.recipients, parsed)

@@ -9,12 +9,6 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_mail_date
 from postroom.errors import NotRedirectable
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mail.address import Address
-from postroom.mail.html import text
-from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.proof.canonical import split_mail
-from postroom.mail.writing import compose
-from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -27,6 +21,12 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication.canonical import split_mail
+from postroom_mail.html import text
+from postroom_mail.mime.address import Address
+from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.writing import compose
+from postroom_mail.writing.compose import Draft, DraftAttachment
 
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 LEFT_OUT = frozenset(("return-path", "delivered-to", "bcc", "authentication-results", "received-spf"))

@@ -14,7 +14,6 @@ from postroom.errors import Forbidden
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import News
-from postroom.mail.address import mailbox_of
 from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
@@ -27,6 +26,7 @@ from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
+from postroom_mail.mime.address import mailbox_of
 
 
 def find_holds(

@@ -5,20 +5,20 @@ from msgspec import Struct
 from postroom.accounts import permissions
 from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
-from postroom.mail.canary import holds_token
-from postroom.mail.mentions import (
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND
+from postroom.outward.orders import Context, Letter, Order, RuleFacts
+from postroom_mail.screening.canary import holds_token
+from postroom_mail.screening.mentions import (
     calendar_mentions_a_link,
     files_mention_a_link,
     holds_a_file,
     mentions_a_link,
 )
-from postroom.mail.writing.content_hash import content_hash
-from postroom.mail.writing.invitation import Invitation
-from postroom.mail.writing.kept_bytes import passed_on
-from postroom.mail.writing.kept_bytes.sealed import ENCRYPTED
-from postroom.mailbox.documents import Document
-from postroom.mailbox.messages import OUTBOUND
-from postroom.outward.orders import Context, Letter, Order, RuleFacts
+from postroom_mail.writing import passed_on
+from postroom_mail.writing.content_hash import content_hash
+from postroom_mail.writing.invitation import Invitation
+from postroom_mail.writing.sealed import ENCRYPTED
 
 MOST_GUARDED = 10_000
 REMEMBERED_FOR = 10 * MINUTE

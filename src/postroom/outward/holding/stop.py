@@ -8,10 +8,6 @@ from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
 from postroom.events import kinds
-from postroom.mail import headers
-from postroom.mail.address import normalize, parse_list
-from postroom.mail.writing.content_hash import content_hash, read_content
-from postroom.mail.writing.kept_bytes import sealed
 from postroom.mailbox import holds, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
@@ -23,6 +19,10 @@ from postroom.outward.states import Move
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
+from postroom_mail.mime import headers
+from postroom_mail.mime.address import normalize, parse_list
+from postroom_mail.writing import sealed
+from postroom_mail.writing.content_hash import content_hash, read_content
 
 PAUSED_AT_ONCE = 1000
 

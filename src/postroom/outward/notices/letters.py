@@ -10,8 +10,6 @@ from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.people import mail_links, own_letters
 from postroom.config import CAPTURE, Config
 from postroom.inward.addressing import NOBODYS_NAME
-from postroom.mail.writing import compose
-from postroom.mail.writing.compose import Draft
 from postroom.outward.courier import OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.sign_mail import Unsigned
@@ -21,6 +19,8 @@ from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Row, Tx, insert_item, item_from_row
+from postroom_mail.writing import compose
+from postroom_mail.writing.compose import Draft
 
 PENDING = "pending"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has expired

@@ -8,9 +8,6 @@ from postroom.accounts import accounts, domains
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.clock import DAY, MINUTE
 from postroom.inward.addressing import NOBODYS_NAME
-from postroom.mail.proof.lookup import DnsTemporary
-from postroom.mail.reports import tls_writing
-from postroom.mail.reports.tls_writing import FailureDetail, PolicyResult, ReportedPolicy, Summary
 from postroom.outward import reviewers
 from postroom.outward.courier import (
     DeliveryError,
@@ -32,6 +29,9 @@ from postroom.queue.tls.tls_reports import SentTlsReport
 from postroom.queue.tls.tls_sessions import SUCCESS, CountedSession
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.authentication.lookup import DnsTemporary
+from postroom_mail.reports import tls_report_writing
+from postroom_mail.reports.tls_report_writing import FailureDetail, PolicyResult, ReportedPolicy, Summary
 
 PAUSE_SECONDS = 300.0
 AT_ONCE = 200
@@ -58,7 +58,7 @@ async def write_due(resources: Resources) -> None:
             texts = await resources.resolver.txt(f"_smtp._tls.{domain}")
         except DnsTemporary:
             continue  # until its rows expire
-        addresses = tls_writing.read_addresses(texts)
+        addresses = tls_report_writing.read_addresses(texts)
         await resources.db.write(write_one, domain, day, addresses, resources.config.domain, resources.now())
 
 
@@ -68,8 +68,8 @@ def write_one(tx: Tx, domain: str, day: int, addresses: list[str], own_domain: s
     if not counted or not addresses or first is None:
         return False
     report_id = ids.new(ids.TLS_REPORT, now)
-    content = tls_writing.write_report(own_domain, report_id, day, to_results(counted))
-    targets = [(each, tls_writing.lane_of(each)) for each in addresses]
+    content = tls_report_writing.write_report(own_domain, report_id, day, to_results(counted))
+    targets = [(each, tls_report_writing.lane_of(each)) for each in addresses]
     return tls_reports.add(tx, SentTlsReport(report_id, domain, day, content), first.id, targets, now)
 
 
@@ -107,11 +107,11 @@ async def deliver_report(
     if report is None:
         await resources.db.write(letters.give_up, delivery, resources.now())
         return
-    if tls_writing.mailbox_of(delivery.target):
+    if tls_report_writing.mailbox_of(delivery.target):
         sending = send_mail(resources, outbound, report, keys, delivery.target)
         outcome = await attempt(resources, sending, "a TLS report could not be sent", report=report.id)
     else:
-        headers = {"Content-Type": tls_writing.MEDIA_TYPE}
+        headers = {"Content-Type": tls_report_writing.MEDIA_TYPE}
         outcome = await tell_people.post(resources, courier, delivery.target, report.content, headers)
     log.get().info("a TLS report was tried", domain=report.domain, day=report.day, done=outcome.is_success)
     tried = TriedDelivery(delivery, outcome)
@@ -125,10 +125,10 @@ def look_up(tx: Tx, report_id: str, own_domain: str) -> tuple[SentTlsReport | No
 async def send_mail(
     resources: Resources, outbound: Outbound, report: SentTlsReport, keys: tuple[DkimKey, ...], target: str
 ) -> Receipt:
-    own_domain, recipient = resources.config.domain, tls_writing.mailbox_of(target)
+    own_domain, recipient = resources.config.domain, tls_report_writing.mailbox_of(target)
     sender = f"{NOBODYS_NAME}@{own_domain}"
     raw = await pools.READING.run(
-        tls_writing.write_mail,
+        tls_report_writing.write_mail,
         own_domain,
         report.domain,
         sender,

@@ -3,7 +3,6 @@
 from postroom import log
 from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
-from postroom.mail.writing.header_words import DraftError
 from postroom.net.programs.connection import ProgramConnection, ProgramContext
 from postroom.net.programs.limits import ProgramLimits
 from postroom.operations.audit_log import REFUSALS, note_refusal
@@ -28,6 +27,7 @@ from postroom.smtp.dialogue.effects import (
 )
 from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
 from postroom.smtp.submission.dialogue import AskLogin, SubmissionDialogue, SubmissionEffect
+from postroom_mail.writing.header_words import DraftError
 
 TOO_MANY_WITH_KEY = b"454 4.7.0 Too many connections with this key\r\n"
 MAX_REPLY_CHARACTERS = 450

@@ -7,9 +7,9 @@ search names a few parts, then more, until it has enough.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from postroom.mail.search import index_entry, match_expression
-from postroom.mail.search.index_entry import IndexEntry
-from postroom.mail.search.query import Query
+from postroom_mail.search import index_entry, match_expression
+from postroom_mail.search.index_entry import IndexEntry
+from postroom_mail.search.query import Query
 
 if TYPE_CHECKING:
     from postroom.storage.database import Tx

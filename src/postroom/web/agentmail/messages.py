@@ -13,9 +13,6 @@ from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import RowPlace, Span
-from postroom.mail import headers
-from postroom.mail.charset import clean_line
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, labels, messages, raw_mails
 from postroom.mailbox.documents import PAGE_BYTES
 from postroom.mailbox.folders import label_changes
@@ -33,6 +30,9 @@ from postroom.web.agentmail.showing import ReadBytes
 from postroom.web.api.mailbox import search as finding
 from postroom.web.call import Call
 from postroom.web.interface.bodies import body as bodies
+from postroom_mail.mime import headers
+from postroom_mail.mime.charset import clean_line
+from postroom_mail.mime.parse import parse_mail
 
 Row = TypeVar("Row")
 Shown = TypeVar("Shown")

@@ -9,7 +9,6 @@ from postroom.accounts import domains, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, NotFound
-from postroom.mail.address import mailbox_of
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -19,6 +18,7 @@ from postroom.resources import Tx
 from postroom.web.agentmail import showing
 from postroom.web.call import Call
 from postroom.web.routing import Found, Router
+from postroom_mail.mime.address import mailbox_of
 
 PREFIX = "/v0/"
 ADDRESS_CHARACTERS = 320

@@ -8,9 +8,6 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.fields import iso
-from postroom.mail import headers
-from postroom.mail.address import parse_list
-from postroom.mail.parse import MAX_IN_REPLY_TO, MAX_REFERENCES
 from postroom.mailbox import attachments, documents, holds, inboxes, labels, messages, raw_mails
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.mailbox.documents import Document
@@ -23,6 +20,9 @@ from postroom.mailbox.search.listing import ThreadFacts
 from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes
+from postroom_mail.mime import headers
+from postroom_mail.mime.address import parse_list
+from postroom_mail.mime.parse import MAX_IN_REPLY_TO, MAX_REFERENCES
 
 PREVIEW_CHARACTERS = 200
 AT_ONCE = 20  # messages that are in memory together

@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.deliverability import unsubscribe
-from postroom.mail.lists.unsubscribe_link import UNSUBSCRIBE_PATH
 from postroom.web.dashboard.review import FORM_LIMIT_BYTES, LinkPage
 from postroom.web.requests.request_body import read_bytes
+from postroom_mail.writing.unsubscribe_link import UNSUBSCRIBE_PATH
 
 
 class UnsubscribePage(LinkPage):

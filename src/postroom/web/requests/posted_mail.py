@@ -5,8 +5,8 @@ from starlette.responses import Response
 
 from postroom.connections import connections
 from postroom.connections.posts import MAX_POST_BYTES, PostIntake
+from postroom.connections.providers.post import Post
 from postroom.errors import MethodNotAllowed, NotFound
-from postroom.mail.inbound_webhooks.post import Post
 from postroom.resources import Resources
 from postroom.web.requests.request_body import read_bytes
 

@@ -19,9 +19,9 @@ from postroom.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from postroom.mail.reading_cost import find_json_excess
 from postroom.processes import pools
 from postroom.web import boundaries
+from postroom_mail.mime.parsing_cost import find_json_excess
 
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0

@@ -12,7 +12,6 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import iso
-from postroom.mail.address import mailbox_of
 from postroom.mailbox import documents, drafts, inboxes, labels, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptDraft, KeptFile
@@ -34,6 +33,7 @@ from postroom.web.call import Call
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import Addresses, read_order
+from postroom_mail.mime.address import mailbox_of
 
 
 class SpokenOf(Struct, rename="camel", frozen=True):

@@ -5,7 +5,6 @@ from contextlib import closing
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.errors import ApiError, BadRequest, Unauthorized
-from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox import drafts
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.send import send_mail
@@ -14,6 +13,7 @@ from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail.writing.drafts import prepare
 from postroom.web.api.mailbox.messages import remove_blobs
+from postroom_mail.writing.header_words import DraftError
 
 AT_ONCE = 50
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
-from postroom.mail.html.text import html_to_text
 from postroom.outward.orders import Order, SendAnswer, SendReceipt
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -21,6 +20,7 @@ from postroom.web.interface.bodies.address_fields import read_addresses
 from postroom.web.interface.bodies.send_body import SendBody, read_order
 from postroom.web.interface.bodies.uploads import JSON_LIMIT_BYTES, OCTETS, UPLOAD_SECONDS, SentFile
 from postroom.web.requests.request_body import header, read_json
+from postroom_mail.html.text import html_to_text
 
 
 async def read_mail(request: Request, kind: type[Struct]) -> Any:

@@ -9,14 +9,14 @@ from postroom.deliverability import check_domain
 from postroom.deliverability.switch_keys import switch_keys
 from postroom.deliverability.zone_checks import public_key
 from postroom.events import notifications
-from postroom.mail.proof import dkim
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.operations import domains
 from postroom.operations.domains import Domain, DomainHealth, NewDomain
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call
+from postroom_mail.authentication import dkim
+from postroom_mail.authentication.lookup import DnsTemporary
 
 
 async def make_dkim_key(resources: Resources, body: NewDomain) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from postroom.connections.fetching import Fetcher
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.errors import InvalidTarget
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net import relay, target
 from postroom.operations.delivery.connections import ConnectionChange, ConnectionTest, NewConnection
 from postroom.operations.domains import DomainChange
 from postroom.operations.pods import NewPod, PodChange
 from postroom.resources import Resources
 from postroom.web.call import Call
+from postroom_mail.authentication.lookup import DnsTemporary
 
 NOTHING_YET = (
     "Nothing was posted to the URL yet. Set it at the service and send a mail to one of your inboxes."

@@ -14,13 +14,13 @@ from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
-from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import message_search
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import WaitQuery
 from postroom.web.interface.shapes import answer_shapes
+from postroom_mail.search.query import Query
 
 T = TypeVar("T")
 

@@ -13,7 +13,6 @@ from postroom.events import webhooks as stored
 from postroom.events.event_log import Event
 from postroom.events.notifications import EMAIL
 from postroom.events.payload import EventMessage, Payload
-from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.operations import webhooks
@@ -24,6 +23,7 @@ from postroom.operations.webhooks import Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
 from postroom.resources import Resources
 from postroom.web.call import Call
+from postroom_mail.authentication.lookup import DnsTemporary
 
 TEST_KIND = "webhook.test"
 

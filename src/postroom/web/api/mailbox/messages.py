@@ -9,7 +9,6 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NoPreview
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, drafts, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.drafts import KeptFile
@@ -18,6 +17,7 @@ from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
 from postroom.web.requests.request_body import has_short_query
+from postroom_mail.mime.parse import parse_mail
 
 LINK_PREFIX = "/v1/attachments/"
 RAW_PREFIX, RAW_SUFFIX = "/v1/messages/", "/raw"

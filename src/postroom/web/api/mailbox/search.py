@@ -5,7 +5,6 @@ import time
 from msgspec import Raw
 
 from postroom.errors import Unavailable
-from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes
 from postroom.mailbox.search import message_search
 from postroom.mailbox.search.message_search import ResultPage
@@ -13,6 +12,7 @@ from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import SearchQuery
 from postroom.web.interface.shapes import answer_shapes
+from postroom_mail.search.query import Query
 
 SECONDS = 2.0
 

@@ -10,9 +10,6 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.fields import PageQuery
-from postroom.mail.writing.compose import DraftAttachment
-from postroom.mail.writing.content_view import ContentView
-from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations.writing import drafts as verbs
@@ -45,6 +42,9 @@ from postroom.web.interface.bodies.draft_body import (
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile
 from postroom.web.interface.shapes import answer_shapes
+from postroom_mail.writing.compose import DraftAttachment
+from postroom_mail.writing.content_view import ContentView
+from postroom_mail.writing.header_words import DraftError
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3

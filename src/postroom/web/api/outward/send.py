@@ -3,7 +3,6 @@
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.mail.writing.header_words import DraftError
 from postroom.outward.finished.redirected_mail import redirect_mail
 from postroom.outward.invitations import to_answer
 from postroom.outward.orders import Order, SendAnswer
@@ -14,6 +13,7 @@ from postroom.web.interface.bodies.address_fields import read_long_list
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
 from postroom.web.interface.shapes import answer_shapes
+from postroom_mail.writing.header_words import DraftError
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> answer_shapes.RawReceipt:

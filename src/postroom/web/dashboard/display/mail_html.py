@@ -7,11 +7,11 @@ from urllib.parse import unquote
 
 import nh3
 
-from postroom.mail.html import nesting
-from postroom.mail.html.markup import VOID, Close
-from postroom.mail.parse import ParsedAttachment
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import colours
+from postroom_mail.html import nesting
+from postroom_mail.html.markup import VOID, Close
+from postroom_mail.mime.parse import ParsedAttachment
 
 HTML_CHARACTERS = 1_000_000
 EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, counted each time they are shown

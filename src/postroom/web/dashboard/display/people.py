@@ -1,6 +1,6 @@
 """Senders, recipients and sign-in devices, shortened for a row."""
 
-from postroom.mail.address import parse_list
+from postroom_mail.mime.address import parse_list
 
 
 def name_of(field: str) -> str:

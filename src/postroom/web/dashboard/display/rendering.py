@@ -13,10 +13,10 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from postroom.clock import from_iso, to_iso
-from postroom.mail.writing.markup.fields import FIELD
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.attributes import Attributes
 from postroom.web.dashboard.display.people import device_of
+from postroom_mail.writing.template_fields import FIELD
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"

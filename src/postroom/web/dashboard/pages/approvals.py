@@ -13,8 +13,6 @@ from postroom.accounts import keys
 from postroom.accounts.people import delayed_actions
 from postroom.accounts.reach import Reach
 from postroom.fields import Boundary, Offset
-from postroom.mail.address import normalize, parse_list
-from postroom.mail.writing.content_view import ContentView, view
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
@@ -31,6 +29,8 @@ from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.compose import copy_as_draft
+from postroom_mail.mime.address import normalize, parse_list
+from postroom_mail.writing.content_view import ContentView, view
 
 PATH = "/app/approvals"
 ROWS = 50

@@ -8,8 +8,6 @@ from msgspec import UNSET, Struct, structs
 from starlette.responses import Response
 
 from postroom.errors import ApiError, BadRequest
-from postroom.mail.parse import parse_mail
-from postroom.mail.writing.markup import light_markup
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
 from postroom.operations.writing.templates import TemplateQuery, list_templates
@@ -22,6 +20,8 @@ from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.interface.bodies.uploads import SentFile
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing import light_markup
 
 DRAFTS = "/app/drafts"
 BODY_CHARACTERS = 100_000

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from postroom.errors import ApiError, DraftChanged, NotFound
 from postroom.fields import PageQuery
-from postroom.mail.writing.markup import light_markup
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import PAGE_BYTES
@@ -28,6 +27,7 @@ from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
 from postroom.web.interface.bodies.uploads import SentFile
+from postroom_mail.writing import light_markup
 
 PATH = "/app/drafts"
 SHOWN = 50

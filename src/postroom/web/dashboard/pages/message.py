@@ -5,8 +5,6 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.fields import Boundary
-from postroom.mail.address import parse_list
-from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
 from postroom.operations import messages as message_operations
@@ -20,6 +18,8 @@ from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import mail_html
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
+from postroom_mail.mime.address import parse_list
+from postroom_mail.mime.parse import parse_mail
 
 
 class LabelForm(Struct, frozen=True):

@@ -13,7 +13,6 @@ from postroom.events import event_log as events
 from postroom.events import webhook_log
 from postroom.events.event_log import Event
 from postroom.events.webhook_log import Attempt
-from postroom.mail.address import normalize, parse_list
 from postroom.mailbox import correspondents, labels, message_json, messages, raw_mails, related, threads
 from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.messages import INBOUND, ListedMessage
@@ -26,6 +25,7 @@ from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
+from postroom_mail.mime.address import normalize, parse_list
 
 MESSAGES = 50
 BESIDE = 30  # rows of the list beside a thread

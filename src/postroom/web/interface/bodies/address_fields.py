@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from postroom.errors import BadRequest
-from postroom.mail.address import Address, parse_list, validate
-from postroom.mail.writing.header_words import CONTROL
 from postroom.outward.orders import RECIPIENTS_LIMIT
 from postroom.processes import pools
+from postroom_mail.mime.address import Address, parse_list, validate
+from postroom_mail.writing.header_words import CONTROL
 
 LIST_LIMIT_CHARACTERS = 50_000
 LIST_LIMIT_ENTRIES = 1_000  # some of which may be empty

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from postroom.errors import BadRequest
-from postroom.mail.writing.header_words import CONTROL
-from postroom.mail.writing.invitation import Invitation, is_rule, is_zone, read_moment
 from postroom.web.interface.bodies.address_fields import ENTRY_LIMIT_CHARACTERS, read_addresses
+from postroom_mail.writing.header_words import CONTROL
+from postroom_mail.writing.invitation import Invitation, is_rule, is_zone, read_moment
 
 FIELD = "calendar"
 ATTENDEES_LIMIT = 50

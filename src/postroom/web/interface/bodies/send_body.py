@@ -9,10 +9,6 @@ from msgspec import Meta, Struct, structs
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
-from postroom.mail.address import Address
-from postroom.mail.writing.compose import DraftAttachment
-from postroom.mail.writing.header_words import CONTROL
-from postroom.mail.writing.markup.fields import NAME_CHARACTERS
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -27,6 +23,10 @@ from postroom.web.interface.bodies.address_fields import (
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
 from postroom.web.interface.bodies.uploads import LISTS, SentFiles
 from postroom.web.requests.request_body import header
+from postroom_mail.mime.address import Address
+from postroom_mail.writing.compose import DraftAttachment
+from postroom_mail.writing.header_words import CONTROL
+from postroom_mail.writing.template_fields import NAME_CHARACTERS
 
 SUBJECT_LIMIT = 998
 ID_LIMIT = 100

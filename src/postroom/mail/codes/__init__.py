@@ -1,1 +1,0 @@
-"""One-time codes: recognised by form, position, and the words around them."""

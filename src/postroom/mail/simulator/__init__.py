@@ -1,6 +1,0 @@
-"""The names of the simulator that the rest of the server uses."""
-
-from postroom.mail.simulator.characters import Reaction, SimulatedRefusal, domain_of, react
-from postroom.mail.simulator.sent import Answer, Sent
-
-__all__ = ["Answer", "Reaction", "Sent", "SimulatedRefusal", "domain_of", "react"]

@@ -1,1 +1,0 @@
-"""Writing mail: its bytes, quotes and hash, and the signed addresses for its answers."""

@@ -1,1 +1,0 @@
-"""Texts to write mails from: fields of templates, and a light markup for people."""

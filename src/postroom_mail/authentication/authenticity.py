@@ -1,0 +1,105 @@
+"""Who really sent a mail: SPF, DKIM, DMARC and ARC in the terms of RFC 8601. Blocking: run it in a thread."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from email.utils import getaddresses
+
+from msgspec import Struct
+
+from postroom_mail.authentication.arc import check_arc
+from postroom_mail.authentication.canonical import SplitMail, split_mail
+from postroom_mail.authentication.dkim_verify import DkimVerdict, check_dkim_signatures, overall
+from postroom_mail.authentication.dmarc import DmarcVerdict, Identifier, evaluate
+from postroom_mail.authentication.lookup import DnsTemporary, Lookup, TimedLookup
+from postroom_mail.authentication.organization import domain_of, walk
+from postroom_mail.authentication.spf import check_spf, identity
+
+_MAX_FROM_BYTES = 4096
+
+
+class Judgement(Struct, frozen=True):
+    """pass, fail, softfail, neutral, none, temperror or permerror for each method.
+
+    `domain` is the domain in From ("" without one), `policy` what its DMARC record asks for (none,
+    quarantine, reject), if found.
+    """
+
+    spf: str
+    dkim: str
+    dmarc: str
+    domain: str
+    policy: str | None = None
+    arc: str = "none"
+
+
+def check(
+    raw: bytes,
+    *,
+    peer_ip: str | None,
+    helo: str,
+    mail_from: str,
+    from_address: str,
+    lookup: Lookup,
+    covered: tuple[str, ...] = (),
+    trusted_sealers: tuple[str, ...] = (),
+    deadline_seconds: float = 8.0,
+    monotonic: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> Judgement:
+    """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
+
+    `peer_ip` is None for a mail that never crossed the network: then there is nothing to check.
+    `from_address` is the author as shown to the reader, so that exactly that one is judged.
+    `covered` are fields that a signature must cover besides From to count. What forwarders among
+    `trusted_sealers` saw pass counts as passed.
+    """
+    domain = domain_of(from_address)
+    if peer_ip is None:
+        return Judgement("none", "none", "none", domain or "")
+    timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
+    mail = split_mail(raw)
+    # Asked for first, and remembered: name servers of the sender's choice must not use up its time.
+    with contextlib.suppress(DnsTemporary):
+        walk(domain, timed) if domain else ()
+    spf = check_spf(peer_ip, helo, mail_from, timed)
+    signatures = check_dkim_signatures(mail, timed, wall(), covered)
+    dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
+    arc = check_arc(mail, timed, wall())
+    is_rescued = dmarc.verdict == "fail" and arc.vouches_for(domain or "", trusted_sealers)
+    verdict = "pass" if is_rescued else dmarc.verdict
+    return Judgement(spf, overall(signatures), verdict, domain or "", dmarc.policy, arc.verdict)
+
+
+def _identifiers(
+    spf: str, helo: str, mail_from: str, signatures: tuple[DkimVerdict, ...]
+) -> list[Identifier]:
+    sender = identity(helo, mail_from)
+    by_spf = [] if sender is None else [Identifier("aspf", sender[1], spf)]
+    return by_spf + [Identifier("adkim", signature.domain, signature.verdict) for signature in signatures]
+
+
+def _check_dmarc(
+    mail: SplitMail, from_address: str, identifiers: list[Identifier], lookup: TimedLookup
+) -> DmarcVerdict:
+    if not mail.is_whole:
+        return DmarcVerdict("permerror")
+    fields = mail.named("from")
+    if not fields or not from_address:
+        return DmarcVerdict("none")
+    domain = domain_of(from_address)
+    # RFC 9989 section 5.3.1: one author domain, or no policy could be found for all of them. Our own
+    # reading must agree with the shown address: a From that reads two ways is an attack.
+    if domain is None or len(fields) > 1 or _domains_in(fields[0].value) != {domain}:
+        return DmarcVerdict("permerror")
+    return evaluate(domain, identifiers, lookup)
+
+
+def _domains_in(value: bytes) -> set[str | None]:
+    if len(value) > _MAX_FROM_BYTES:
+        return set()
+    try:
+        addresses = getaddresses([value.replace(b"\r\n", b"").decode("utf-8")])
+    except (ValueError, IndexError, RecursionError):
+        return set()
+    return {domain_of(address) for _, address in addresses}

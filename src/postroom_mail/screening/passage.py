@@ -1,0 +1,112 @@
+"""A text in the forms that rules need, and which of the searched words are in it."""
+
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from postroom_mail.languages.folding import apart, bounded, in_one_script, plain_letters, spaced
+from postroom_mail.reading.category_phrases import BY_PHRASE
+from postroom_mail.reading.codes import CUES
+from postroom_mail.screening.wording_rules import SCRIPTS, anchors_by_sign
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
+
+MAX_CHARS = 8_000
+
+FEWEST_ENCODED_CHARS = 24
+HEX_PAIRS = frozenset(f"{number:02x}" for number in range(256))
+HEX_MARKS = ("0x", "\\x")
+# What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
+ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
+REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
+# Each role marker contains one of these, and few mails do.
+SIGNS_OF_MARKERS = ("<", "[", "###", "```", "{{", "system", "trusted", "assistant:", "developer", "dan")
+
+# Blanks, and all else.
+_SHAPES = bytes(32 if chr(code).isspace() else 97 for code in range(128)) + b"a" * 128
+_LONG_SHAPE = b"a" * FEWEST_ENCODED_CHARS
+
+
+class Passage:
+    """Each form is made on demand: most mails need only what is found in them."""
+
+    def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
+        self.is_whole = len(text) <= limit
+        self._text = bounded(text, limit)
+        self.is_ascii = self._text.isascii()
+
+    @cached_property
+    def shown(self) -> str:
+        """As shown, one line per paragraph."""
+        return spaced(self._text)
+
+    @cached_property
+    def plain(self) -> str:
+        """As shown, in plain letters."""
+        return plain_letters(self.shown)
+
+    @cached_property
+    def folded(self) -> str:
+        """In plain letters, each word in one script."""
+        return in_one_script(self.plain)
+
+    @cached_property
+    def letters(self) -> str:
+        """Like folded, except for the spaces between words."""
+        return self._text.lower() if self.is_ascii else self.folded
+
+    @cached_property
+    def found(self) -> frozenset[str]:
+        """The signs of anchors, codes and encodings in it; all are searched at once."""
+        words = apart(self._text if self.is_ascii else self.folded)
+        return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
+
+    @cached_property
+    def has_long_word(self) -> bool:
+        """Also true for a word that is long in bytes."""
+        return _LONG_SHAPE in self._text.encode(errors="surrogatepass").translate(_SHAPES)
+
+    def cues(self) -> frozenset[str]:
+        """The cues for codes in it."""
+        return frozenset(map(str.strip, _CUE_WORDS & self.found))
+
+    def kinds(self) -> frozenset[str]:
+        """The groups of `kinds.phrases` whose phrases are in it."""
+        return frozenset(BY_PHRASE[phrase] for phrase in BY_PHRASE.keys() & self.found)
+
+    def has_hex_pairs(self, fewest: int) -> bool:
+        """Whether at least this many different words are two hexadecimal digits."""
+        if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
+            return False
+        return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
+
+    def has_written(self, signs: tuple[str, ...]) -> bool:
+        """Whether one of the signs, which are no words, is in the text as written."""
+        return any(min(sign) in self._text and sign in self._text for sign in signs)
+
+    def has_any(self, signs: tuple[str, ...]) -> bool:
+        """Whether one of the signs is in the text."""
+        if not self.found.isdisjoint(signs):
+            return True
+        # A single character is found ten times faster than a sign; letters come after punctuation.
+        text = self._text if self.is_ascii else self.letters
+        return any(not sign.isalnum() and min(sign) in text and sign in self.letters for sign in signs)
+
+
+_HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)
+_CUE_WORDS = frozenset(f" {cue} " for cue in CUES)
+_SIGNS_IN_WORDS = frozenset(filter(str.isalnum, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED)))
+
+
+@cache
+def _finder(is_ascii: bool) -> "AhoCorasick":
+    """Searches a text once for many thousand words; the one for ASCII knows no others, and is faster.
+
+    A DFA would read 5 kB in 12 µs instead of 40, but take 24 MB per process instead of 2.
+    """
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    scripts = (script for script in SCRIPTS if script.is_spaced or not is_ascii)
+    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _CUE_WORDS, BY_PHRASE, *map(anchors_by_sign, scripts))
+    chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
+    return AhoCorasick(chosen, store_patterns=True, implementation=Implementation.ContiguousNFA)

@@ -1,0 +1,148 @@
+"""Whether a sender imitates a known correspondent."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+
+from msgspec import Struct
+
+from postroom_mail.authentication.organization import domain_of
+from postroom_mail.languages.folding import TO_LATIN, plain_letters
+from postroom_mail.mime import address
+
+MAX_KNOWN = 300
+SHORTEST_RESEMBLED = 6
+SHORTEST_NAME = 6
+MAX_NAME_CHARS = 100
+
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,20}")
+_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("nn", "m"))
+_DIGITS = str.maketrans("01358", "olseb")
+_TRUSTED_WORDS = frozenset((
+    "account", "accounts", "alert", "alerts", "auth", "bill", "billing", "business", "care", "client",
+    "customer", "help", "helpdesk", "hr", "id", "info", "invoice", "invoices", "it", "login", "mail", "my",
+    "notice", "office", "online", "pay", "payment", "payments", "payroll", "portal", "secure", "security",
+    "service", "services", "sign", "signin", "support", "team", "update", "updates", "verify", "web",
+))  # fmt: skip
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+class Sender(Struct, frozen=True):
+    """From as shown, and the DMARC verdict in the terms of RFC 8601."""
+
+    from_addr: str
+    dmarc: str
+
+
+def findings(sender: Sender, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Names of rules and excerpts. `known` holds addresses, with or without names, and domains."""
+    if not known and sender.from_addr.count("@") < 2:  # nobody to imitate, and no other address is shown
+        return
+    mailbox = next(iter(address.parse_list(sender.from_addr)), None)
+    domain = domain_of(mailbox.address) if mailbox else None
+    if mailbox is None or domain is None:
+        return
+    people = list(_people(known))
+    yield from _by_domain(domain, sender.dmarc, {person[1] for person in people})
+    if sender.dmarc != "pass":
+        yield from _by_name(mailbox, people)
+
+
+def _people(known: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """The name in letters only, the domain and the address of each known correspondent."""
+    for text in islice(known, MAX_KNOWN):
+        name, _, rest = text.rpartition("<")
+        written = rest.strip().rstrip(">").lower()
+        yield _letters(name), written.rpartition("@")[2].rstrip("."), written if "@" in written else ""
+
+
+def _letters(name: str) -> str:
+    """With sorted words: some write the last name first."""
+    return "".join(sorted(_NOT_LETTERS.split(plain_letters(name).translate(TO_LATIN)))) if name else ""
+
+
+def name_of(from_addr: str) -> str:
+    """The displayed name in letters only, if long enough to be distinctive; else ""."""
+    mailbox = next(iter(address.parse_list(from_addr)), None)
+    name = _letters(mailbox.name[:MAX_NAME_CHARS]) if mailbox else ""
+    return name if len(name) >= SHORTEST_NAME else ""
+
+
+def _by_domain(domain: str, dmarc: str, known: set[str]) -> Iterator[tuple[str, str]]:
+    if any(domain == other or domain.endswith(f".{other}") for other in known):
+        if dmarc == "fail":
+            yield "forged_known_sender", domain
+        return
+    for other in sorted(known):
+        if resembles(domain, other, is_proven=dmarc == "pass"):
+            yield "resembles_known_sender", f"{domain} is not {other}"
+            return
+
+
+def resembles(domain: str, other: str, is_proven: bool) -> bool:
+    """Looks the same; or, if not proven, one letter off, or the known name with an added word."""
+    if skeleton(domain) == skeleton(other):
+        return True
+    ours, theirs = domain.partition(".")[0], other.partition(".")[0]
+    if is_proven or len(theirs) < SHORTEST_RESEMBLED:
+        return False
+    return is_one_edit_apart(domain, other) or _is_dressed_up(ours, theirs)
+
+
+def _is_dressed_up(name: str, known: str) -> bool:
+    """northwind-billing for northwind."""
+    return name.replace(known, "", 1).strip("-") in _TRUSTED_WORDS if known in name else False
+
+
+@lru_cache(maxsize=4_096)
+def skeleton(domain: str) -> str:
+    """The domain as a hasty reader sees it."""
+    shown = _unicode(domain)
+    letters = plain_letters(shown).translate(TO_LATIN)
+    for pair, single in _PAIRS:
+        letters = letters.replace(pair, single)
+    return letters.translate(_DIGITS).replace("i", "l").replace("-", "")
+
+
+def _unicode(domain: str) -> str:
+    labels = domain.split(".")
+    return ".".join(_unicode_label(label) for label in labels)
+
+
+def _unicode_label(label: str) -> str:
+    if not label.startswith("xn--"):
+        return label
+    try:
+        return label[4:].encode("ascii").decode("punycode")
+    except UnicodeError:
+        return label
+
+
+def is_one_edit_apart(one: str, other: str) -> bool:
+    """A letter changed, added, left out, or two neighbours swapped."""
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    start = next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    rest_one, rest_other = one[start:], other[start:]
+    return (
+        rest_one[1:] == rest_other[1:]
+        or rest_one[1:] == rest_other
+        or rest_one == rest_other[1:]
+        or (rest_one[:2] == rest_other[1::-1] and rest_one[2:] == rest_other[2:])
+    )
+
+
+def _by_name(mailbox: address.Address, people: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    own = address.normalize(mailbox.address)
+    shown = _ADDRESS.search(mailbox.name)
+    if shown and domain_of(shown[0]) != domain_of(own) and " via " not in mailbox.name.lower():
+        yield "name_shows_other_address", str(mailbox)
+    if not people:
+        return
+    name = name_of(str(mailbox))
+    addresses = {person[2] for person in people if person[0] == name and person[2]}
+    if name and addresses and own not in addresses:
+        yield "borrowed_name", str(mailbox)
