@@ -29,7 +29,7 @@ from postroom.inward import examine
 from postroom.inward.journal import mail_journal
 from postroom.net.dns import Resolver
 from postroom.processes import child_processes, loading
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Database
@@ -96,7 +96,7 @@ mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a m
 examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
 # What a server in the test process does now and then by itself, it does when a test says so, and not after
 # five seconds, as servers that are processes do.
-duties.FIRST_SECONDS = integrity.FIRST_SECONDS = 3600.0
+leader_leases.FIRST_SECONDS = integrity.FIRST_SECONDS = 3600.0
 
 gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from postroom.connections.fetching import Fetched, FetchError
-from postroom.connections.posts import PostIntake
+from postroom.external_mailboxes.fetching import Fetched, FetchError
+from postroom.external_mailboxes.posts import PostIntake
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
 from postroom.resources import Resources
 

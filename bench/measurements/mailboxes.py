@@ -24,8 +24,8 @@ from bench.seeding import seed
 from postroom import config, ids
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
-from postroom.connections import connections
-from postroom.connections.connections import CONNECTING, IMAP, Connection
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.connections import CONNECTING, IMAP, Connection
 from postroom.storage.database import Tx
 from tests.ports import free_port
 

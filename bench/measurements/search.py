@@ -14,7 +14,7 @@ from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom import config
 from postroom.accounts import accounts
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes, messages, threads

@@ -18,8 +18,8 @@ from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
-from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
+from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Tx

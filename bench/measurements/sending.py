@@ -24,7 +24,7 @@ from bench.rounds import alternate, compare
 from postroom import config
 from postroom.accounts import accounts, keys
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.first_start import make_first_account, make_service_key

@@ -12,32 +12,31 @@ from postroom import log
 from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
-from postroom.connections.follow_all import follow_all
-from postroom.connections.follow_mailbox import BATCHES_AT_ONCE, Follower
-from postroom.connections.mailbox_access import OAuthTokens
-from postroom.connections.posts import PostIntake
-from postroom.connections.sending_through import SendingThrough
 from postroom.couriers.mail import SmtpCourier
+from postroom.couriers.outbound_routing import CapturingCourier, WaysOut
 from postroom.couriers.tls.tls_policies import TlsPolicies
-from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability import domain_reports
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
+from postroom.external_mailboxes.follow_all import follow_all
+from postroom.external_mailboxes.follow_mailbox import BATCHES_AT_ONCE, Follower
+from postroom.external_mailboxes.mailbox_access import OAuthTokens
+from postroom.external_mailboxes.posts import PostIntake
+from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
-from postroom.inward import examine, review_answers, suspicion
+from postroom.inward import examine, received_reports, review_answers, screening
 from postroom.inward.extraction_pool import ExtractionPool
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.receive import Reader
 from postroom.judging.judge_arrivals import Judge
 from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
 from postroom.mailbox.search.keep_indexed import keep_indexed
+from postroom.net.allowed_target import ForbiddenTarget, check_url
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
-from postroom.net.target import ForbiddenTarget, check_url
-from postroom.one_store import keep_store, require_one_store
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
@@ -48,10 +47,10 @@ from postroom.outward.notices import deliver_notice, tls_reports
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
-from postroom.queue import deliveries, received_reports
+from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
+from postroom.queue.queue_loop import Queue, work_through
 from postroom.queue.recording import JOURNAL_NAME, Recorder
-from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
@@ -64,6 +63,7 @@ from postroom.storage.data_folder import (
 from postroom.storage.database import Database
 from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
+from postroom.upkeep.shared_blob_store import keep_store, require_one_store
 from postroom.upkeep.upkeep_loop import run_upkeep
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
@@ -154,13 +154,13 @@ async def serving(
         resources.gauges.update(
             postroom_streams=streams.count,
             postroom_smtp_sessions=mail_server.sessions,
-            postroom_journal_bytes=partial(places.count_bytes, config.data_dir),
-            postroom_journal_set_aside=partial(places.count_aside, config.data_dir),
-            postroom_journal_damaged=partial(places.count_damaged, config.data_dir),
+            postroom_journal_bytes=partial(positions.count_bytes, config.data_dir),
+            postroom_journal_set_aside=partial(positions.count_aside, config.data_dir),
+            postroom_journal_damaged=partial(positions.count_damaged, config.data_dir),
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
         run(stack, resources, "pauses", process_metrics.measure_pauses)
-        await pools.ONCE.run(suspicion.load)  # while the workers start
+        await pools.ONCE.run(screening.load)  # while the workers start
         await mail_server.wait_until_ready()
         yield Postroom(resources, first, mail_server, streams, certificate, programs)
 

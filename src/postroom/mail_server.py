@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from postroom.config import ConfigError, Endpoint, uses_journal
 from postroom.inward.examine import Extractor
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.aside import take_up
 from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
@@ -50,7 +50,7 @@ async def start_mail_intake(
     config = resources.config
     recipients = DatabaseDirectory(resources, return_path_secret)
     slots = range(max(1, config.workers)) if uses_journal(config) else range(0)
-    journals = [places.of_slot(config.data_dir, slot) for slot in slots]
+    journals = [positions.of_slot(config.data_dir, slot) for slot in slots]
     await take_up(resources)
     resources.loops.run(stack, "journals", partial(deposit_others, resources, journals))
     if config.workers:

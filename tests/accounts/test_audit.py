@@ -5,7 +5,7 @@ import msgspec
 from postroom.accounts import audit
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import MINUTE
 from postroom.storage.database import Database, Tx
 from tests.doubles import START

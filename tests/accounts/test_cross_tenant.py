@@ -11,8 +11,8 @@ import pytest
 from postroom import ids
 from postroom.accounts import accounts, audit, domains, keys, pods
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.reach import Reach, default_pod
 from postroom.accounts.rules import policy
+from postroom.accounts.scope import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import event_log, webhook_log
 from postroom.events.announce import announce

@@ -5,7 +5,7 @@ import pytest
 from postroom.accounts import accounts, dkim_keys, domains
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.domains import Domain
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import DomainTaken, InvalidDomain, NotFound, NothingToDo
 from postroom.first_start import make_service_key

@@ -1,7 +1,7 @@
 """Feedback: the operator sees the newest first, of every account."""
 
-from postroom.accounts.people import feedback
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
+from postroom.events import feedback
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.operations.callers import make_caller

@@ -4,10 +4,10 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from postroom.accounts import key_rules, keys, pods, reach
+from postroom.accounts import key_rules, keys, pods, scope
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules.limits import SPECIFIED, Budget
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.mailbox.inboxes import Inbox
@@ -99,7 +99,7 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
     def run(tx: Tx) -> None:
         account_id, whole = inbox.account_id, Reach(inbox.account_id)
         last = keys.get(tx, account_id, make_caller(tx, whole).key_id)
-        pod_id = reach.default_pod(account_id)
+        pod_id = scope.default_pod(account_id)
         make_caller(tx, whole, "read", "approve")
         make_caller(tx, Reach(account_id, pod_id))
         add = {"name": "x", "token": "", "now": START}

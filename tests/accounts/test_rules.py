@@ -3,10 +3,10 @@
 import pytest
 
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, limits, pauses, policy
 from postroom.accounts.rules.approval import ALWAYS, LINKS, Approval, Conditions, OverPerDay
 from postroom.accounts.rules.limits import AccountLimits, Budget
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import BadRequest, ColdOutreachLimit, NotFound
 from postroom.mailbox import inboxes

@@ -7,7 +7,7 @@ from postroom.accounts.actors import THE_OPERATOR
 from postroom.accounts.audit import Entry
 from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, OWNER
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SESSIONS_LISTED, SignInOrigin, SignInProof
 from postroom.errors import NotFound
 from postroom.operations import operator

@@ -5,13 +5,14 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys, pods, sessions
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import challenges, delayed_actions, mail_links, passkeys, users
-from postroom.accounts.people.delayed_actions import DelayedAction
+from postroom.accounts.people import challenges, mail_links, passkeys, users
 from postroom.accounts.people.users import ADMIN, APPROVER, VIEWER
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, NotFound, Unauthorized
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DelayedAction
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.operations.callers import caller_of_key, make_caller, make_user

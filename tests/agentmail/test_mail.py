@@ -14,7 +14,7 @@ from agentmail.inboxes.types import CreateInboxRequest, Inbox
 from agentmail.messages.errors import MessageRejectedError
 
 from postroom.clock import SECOND
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.storage.database import Tx
 from tests.agentmail.clients import ONCE, agentmail, agentmail_without_async
 from tests.api.test_search import settled
@@ -173,7 +173,7 @@ async def check_trash(api: AsyncAgentMail, server: Server, inbox: str, thrown: s
     assert "One" in [
         each["subject"] for each in (await server.api.get(f"{path}?include=trash")).json()["data"]
     ]
-    await server.resources.db.write(places.open_inbox, ours["id"], server.clock.moment)
+    await server.resources.db.write(uid_map.open_inbox, ours["id"], server.clock.moment)
     assert await server.resources.db.read(folders_of, ours["id"], thrown) == ["trash"]
     assert [each.message_id for each in await listed(api, inbox, labels=["trash"])] == [thrown]
 

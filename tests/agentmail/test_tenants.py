@@ -7,8 +7,8 @@ from httpx2 import AsyncClient, Response
 
 from postroom.errors import BadRequest
 from postroom.web.agentmail.routes import ROUTES
-from postroom.web.boundaries import NAMES, require_taken, taken_by
 from postroom.web.routing import Route
+from postroom.web.scope_filters import NAMES, require_taken, taken_by
 from tests.agentmail.test_mail import mail, received
 from tests.api.test_keys import second_account
 from tests.conftest import Server

@@ -7,9 +7,9 @@ from httpx2 import AsyncClient, Response
 from websockets.exceptions import InvalidStatus
 
 from postroom.errors import BadRequest
-from postroom.web.boundaries import NAMES, require_taken, taken_by
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Route
+from postroom.web.scope_filters import NAMES, require_taken, taken_by
 from tests.api.test_keys import second_account
 from tests.api.test_pods import inbox_in, new_pod, pod_client
 from tests.api.test_stream import mail, open_stream

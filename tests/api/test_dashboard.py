@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from postroom.accounts import keys, sessions
-from postroom.accounts.reach import default_pod
+from postroom.accounts.scope import default_pod
 from postroom.clock import DAY, MINUTE
 from tests.conftest import Server
 from tests.letters import letter

@@ -7,10 +7,10 @@ import socket
 import pytest
 
 from postroom.accounts import keys
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.net.smtp_probe import probe
-from postroom.queue import deliveries, duties, outcomes, statistics
-from postroom.queue.duties import Duty
+from postroom.queue import deliveries, leader_leases, outcomes, statistics
+from postroom.queue.leader_leases import Duty
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.storage.database import Tx
 from postroom.upkeep.upkeep_loop import where
@@ -153,7 +153,7 @@ async def eventually_present(server: Server, place: str) -> None:
 
 
 async def held(server: Server) -> list[Duty]:
-    found: list[Duty] = await server.resources.db.read(duties.list_held, server.clock.now(), 50)
+    found: list[Duty] = await server.resources.db.read(leader_leases.list_held, server.clock.now(), 50)
     return found
 
 
@@ -163,8 +163,10 @@ async def test_the_operator_sees_nodes_delays_and_what_was_counted(server: Serve
     now = server.clock.now()
     place = where(server.resources)
     await eventually_present(server, place)
-    await server.resources.db.write(duties.show_presence, "n1", "elsewhere at 10.0.0.7:80", now + 1000, now)
-    await server.resources.db.write(duties.show_presence, "dead", "gone", now, now)
+    await server.resources.db.write(
+        leader_leases.show_presence, "n1", "elsewhere at 10.0.0.7:80", now + 1000, now
+    )
+    await server.resources.db.write(leader_leases.show_presence, "dead", "gone", now, now)
     async with signed_in(server) as page:
         shown = (await page.get("/app/operator")).text
         table = (await page.get("/app/operator.csv")).text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events.event_log import Event, EventChoice, list_after
 from postroom.upkeep.expiry import EVENT_LIFETIME
 from postroom.upkeep.upkeep_loop import one_round

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from postroom.accounts.people import feedback
 from postroom.clock import DAY, start_of_day
+from postroom.events import feedback
 from tests.api.test_dashboard import new_link, signed_in
 from tests.api.test_keys import second_account
 from tests.conftest import Server

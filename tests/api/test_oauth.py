@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from typer.testing import CliRunner, Result
 
-from postroom.accounts.people import oauth_clients
+from postroom.accounts.oauth import oauth_clients
 from postroom.clock import DAY, HOUR, MINUTE, SECOND
 from postroom.storage.database import Tx
 from postroom.upkeep import expiry

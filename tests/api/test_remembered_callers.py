@@ -8,7 +8,7 @@ import pytest
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import MINUTE, to_iso
 from postroom.storage.database import Tx
 from postroom.web.requests.authentication import CallerCache

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from postroom.accounts import accounts, keys, permissions
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer

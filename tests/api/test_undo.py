@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from postroom.accounts.people import delayed_actions
-from postroom.accounts.people.delayed_actions import DELAY
 from postroom.errors import Unavailable
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DELAY
 from postroom.storage.database import Tx
 from postroom.web import operations
 from tests.api.test_dashboard import do_it_now, new_link, signed_in

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from postroom.accounts.people.delayed_actions import DELAY
+from postroom.queue.delayed_actions import DELAY
 from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill

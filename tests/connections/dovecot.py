@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client
+from postroom.external_mailboxes.imap_client import ImapClient, MailServerAddress, open_client
 from tests import programs
 from tests.ports import free_port
 

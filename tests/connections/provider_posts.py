@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from postroom.connections.providers.post import Post
-from postroom.connections.providers.ses import signed_text
+from postroom.external_mailboxes.providers.post import Post
+from postroom.external_mailboxes.providers.ses import signed_text
 from tests.doubles import START
 
 MAIL = (

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 import pytest
 
-from postroom.accounts.people.grants import challenge_of
+from postroom.accounts.oauth.grants import challenge_of
 from postroom.web.dashboard.delivery import connections as page_of
 from postroom.web.dashboard.delivery import mailbox_consent, steps
 from postroom_client.cli.connections import services

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from postroom.connections.posts import MAX_POST_BYTES, PROVIDERS
-from postroom.connections.providers.post import Post
+from postroom.external_mailboxes.posts import MAX_POST_BYTES, PROVIDERS
+from postroom.external_mailboxes.providers.post import Post
 from tests.conftest import Server
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, SECONDS

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from postroom.connections import follow_mailbox, imap_client
-from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client, quoted
-from postroom.connections.imap_wire import ImapError, ImapWire
+from postroom.external_mailboxes import follow_mailbox, imap_client
+from postroom.external_mailboxes.imap_client import ImapClient, MailServerAddress, open_client, quoted
+from postroom.external_mailboxes.imap_wire import ImapError, ImapWire
 from postroom.net.certificate import trusted_authorities
 
 HELLO = b"* OK ready\r\n"

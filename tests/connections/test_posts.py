@@ -7,12 +7,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.accounts.reach import Reach
-from postroom.connections import connections
-from postroom.connections.fetching import Fetched, FetchError
-from postroom.connections.posts import MAX_POST_BYTES, PostIntake
-from postroom.connections.providers.post import Post
+from postroom.accounts.scope import Reach
 from postroom.errors import InvalidSignature, Unavailable
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.fetching import Fetched, FetchError
+from postroom.external_mailboxes.posts import MAX_POST_BYTES, PostIntake
+from postroom.external_mailboxes.providers.post import Post
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
 from postroom.queue import deliveries
 from tests.conftest import Server

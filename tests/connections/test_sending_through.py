@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from postroom.connections import connections
-from postroom.connections.connections import Connection, WayOut
-from postroom.connections.fetching import Fetched
-from postroom.connections.mailbox_access import OAuthTokens
-from postroom.connections.sending_through import SendingThrough
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.ways_out import WaysOut
+from postroom.couriers.outbound_routing import WaysOut
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.connections import Connection, WayOut
+from postroom.external_mailboxes.fetching import Fetched
+from postroom.external_mailboxes.mailbox_access import OAuthTokens
+from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.net.dns import Resolver
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, find_relay

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.couriers.webhook import HttpCourier
+from postroom.net.allowed_target import ForbiddenTarget, check_url, resolve_target
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.public_addresses import is_public
-from postroom.net.target import ForbiddenTarget, check_url, resolve_target
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import HttpPeer
 from tests.doubles_dns import DnsServer

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.connections.fetching import Fetched, FetchError
 from postroom.couriers.tls.tls_policies import FAILURE_SECONDS, TlsPolicies
+from postroom.external_mailboxes.fetching import Fetched, FetchError
 from postroom.net.dns import Resolver
 from postroom_mail.authentication.mta_sts import (
     POLICY_BYTES,

@@ -3,8 +3,8 @@
 import socket
 from pathlib import Path
 
-from postroom.connections.fetching import FetchError
 from postroom.couriers.tls.tls_policies import TlsPolicies
+from postroom.external_mailboxes.fetching import FetchError
 from postroom.net.dns import Resolver
 from postroom.outward.courier import OutgoingMail
 from postroom.queue.tls.tls_sessions import TlsSession

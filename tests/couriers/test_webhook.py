@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.connections.fetching import FetchError
 from postroom.couriers.webhook import HttpCourier, WebhookLimits, parse_retry_after
 from postroom.events.webhook_signature import sign
+from postroom.external_mailboxes.fetching import FetchError
 from postroom.net.dns import Resolver
 from postroom.outward.courier import WebhookAnswer
 from tests.couriers.certificates import make_certificate, server_context, trusting_context

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from postroom import ids
 from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
+from postroom.accounts.scope import Reach
 from postroom.clock import HOUR
 from postroom.errors import Forbidden, NotFound
 from postroom.fields import Boundary

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from postroom.accounts import accounts, sessions
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.errors import UnsupportedMediaType
 from postroom.resources import Resources

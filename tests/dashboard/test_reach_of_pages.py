@@ -7,16 +7,17 @@ import pytest
 from postroom.accounts import accounts, pods, sessions
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import delayed_actions, users
-from postroom.accounts.people.delayed_actions import DelayedAction
-from postroom.accounts.reach import Reach
+from postroom.accounts.people import users
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.events import event_log, webhooks
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.people import notifications, sign_in
 from postroom.outward.notices import letters
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DelayedAction
 from postroom.storage.database import Database, Tx
 from postroom.web.dashboard import delayed_operations, live, page_context
 from postroom.web.dashboard.agents import agents

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import MINUTE
 from postroom.errors import BadRequest, Forbidden, NotFound, RateLimitExceeded
 from postroom.mailbox import holds

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from postroom.deliverability.answer_check import PAUSE, answer_check
+from postroom.inward import received_reports
 from postroom.inward.deposit import came_by_tls
+from postroom.inward.received_reports import ReceivedReport
 from postroom.net.dns import Resolver
 from postroom.outward.notices.letters import ServerLetter
-from postroom.queue import received_reports
-from postroom.queue.received_reports import ReceivedReport
 from postroom.storage.database import Tx, item_from_row
 from tests.conftest import Server
 from tests.doubles import FakeClock

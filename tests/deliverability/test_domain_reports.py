@@ -16,8 +16,8 @@ from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.deliverability.domain_reports import ROWS_A_DAY
-from postroom.queue import received_reports
-from postroom.queue.received_reports import ReceivedReport
+from postroom.inward import received_reports
+from postroom.inward.received_reports import ReceivedReport
 from postroom.storage.database import Tx
 from postroom_mail.reports.dmarc_report import AggregateReport, AggregateRow
 from tests.api.test_dashboard import signed_in

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events.event_log import EventChoice, list_after
 from postroom.resources import Tx
 from tests.conftest import Server

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.accounts import accounts
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
 from postroom.mailbox import messages, threads

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from postroom.assembly import open_database
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.mailbox import documents
 from postroom.resources import Tx
 from postroom.storage.blobs import LocalBlobs
@@ -148,7 +148,7 @@ def look(tx: Tx, folder: Path) -> Kept:
         threads=len(tx.all("select id from threads")),
         blobs={row["blob"] for row in tx.all("select blob from raw_mails where blob is not null")},
         checks=len(tx.all("select message_id from examinations")),
-        journaled=sum(left.mails for left in places.survey(tx, folder)),
+        journaled=sum(left.mails for left in positions.survey(tx, folder)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.events import event_log, kinds, webhooks
 from postroom.events.announce import announce, announce_all

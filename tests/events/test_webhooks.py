@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace as replace_struct
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import BadRequest, NotFound
 from postroom.events import event_log, kinds, webhook_log, webhooks

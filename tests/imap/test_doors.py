@@ -18,16 +18,16 @@ import segno
 from msgspec.structs import replace
 
 from postroom.config import Config, Endpoint
-from postroom.deliverability import mail_programs
 from postroom.imap import connection as imap_connection
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.server import ImapServer
 from postroom.net.certificate import Certificate
 from postroom.net.failed_logins import FailedLogins
-from postroom.net.programs.connection import ProgramConnection
-from postroom.net.programs.server import ProgramServer
+from postroom.net.mail_clients.connection import ProgramConnection
+from postroom.net.mail_clients.server import ProgramServer
 from postroom.smtp.submission.server import SubmissionServer
 from postroom.smtp.tls import make_certificate, own_files
+from postroom.web import client_configuration
 from postroom_mail.files.extraction import Extraction
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
@@ -354,9 +354,9 @@ async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, d
         assert kinds == {"incomingServer": "imap", "outgoingServer": "smtp"}
         assert provider.findtext("incomingServer/hostname") == "postroom.localhost"
         assert provider.findtext("incomingServer/socketType") == "STARTTLS"
-    names = [each.service for each in mail_programs.doors(_with_ports(config, 993, 465))]
+    names = [each.service for each in client_configuration.doors(_with_ports(config, 993, 465))]
     assert names == ["_imaps._tcp", "_submissions._tcp"]
-    lines = mail_programs.zone_lines("x.example", _with_ports(config, 143, 587))
+    lines = client_configuration.zone_lines("x.example", _with_ports(config, 143, 587))
     assert lines[0].endswith("IN SRV 0 1 143 postroom.localhost.")
     assert lines[1].startswith("_submission._tcp.x.example. ")
 
@@ -368,7 +368,7 @@ async def test_the_page_of_an_inbox_has_the_values_for_a_mail_program_and_its_co
     async with running_server(config, clock) as server, signed_in(server) as page:
         inbox_id = await server.new_inbox("agent")
         shown = (await page.get(f"/app/inboxes/{inbox_id}")).text
-        doors = mail_programs.doors(server.resources.config)
+        doors = client_configuration.doors(server.resources.config)
         section = shown[shown.index('id="mail-program"') :].partition("</section>")[0]
         assert "Incoming server (IMAP)" in section
         assert "Outgoing server (SMTP)" in section

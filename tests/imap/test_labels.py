@@ -4,9 +4,9 @@ from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.config import load
 from postroom.mailbox import labels, threads
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import DELETED
-from postroom.mailbox.folders.places import INBOX, TRASH
+from postroom.mailbox.folders.uid_map import INBOX, TRASH
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders import labels as folder_verbs
 from postroom.operations.folders import mails
@@ -14,7 +14,7 @@ from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
-BILLS = places.of_label("bills")
+BILLS = uid_map.of_label("bills")
 
 
 class Mailbox:
@@ -27,7 +27,7 @@ class Mailbox:
         caller = keys.find_caller(tx, "pr_token", START)
         assert caller is not None
         self.caller: Caller = caller
-        places.open_inbox(tx, self.inbox.id, START)
+        uid_map.open_inbox(tx, self.inbox.id, START)
         folder_verbs.create_folder(tx, caller, self.inbox.id, "Bills", START)
         self.first = put_mail(tx, self.inbox, "One", START, message_id="<1@x>")
         self.second = put_mail(tx, self.inbox, "Two", START + 1, message_id="<2@x>", in_reply_to="<1@x>")
@@ -98,7 +98,7 @@ async def test_a_moved_message_that_loses_its_label_is_in_inbox_again_its_thread
         thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
         labels.change_of_messages(tx, thread, [box.first.id], ["Paid"], ["Bills"], START)
         assert (box.there(INBOX), box.there(BILLS)) == ([box.second.id], [])
-        assert box.there(places.of_label("paid")) == [box.first.id]
+        assert box.there(uid_map.of_label("paid")) == [box.first.id]
         labels.change_of_messages(tx, thread, [box.first.id], [], ["paid"], START)
         assert box.there(INBOX) == [box.second.id, box.first.id]
         assert box.labels_of_thread() == []
@@ -115,7 +115,7 @@ async def test_what_comes_back_from_trash_is_in_all_folders_of_its_labels(db: Da
         folder_verbs.create_folder(tx, box.caller, box.inbox.id, "Paid", START)
         box.move(TRASH, box.first.id, "Paid")
         assert box.labels() == {box.first.id: ["Bills", "Paid"]}
-        assert box.there(BILLS) == box.there(places.of_label("paid")) == [box.first.id]
+        assert box.there(BILLS) == box.there(uid_map.of_label("paid")) == [box.first.id]
 
     await db.write(work)
 

@@ -13,9 +13,9 @@ from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.config import load
 from postroom.mailbox import labels, messages, threads
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import DELETED, SEEN
-from postroom.mailbox.folders.places import INBOX, TRASH
+from postroom.mailbox.folders.uid_map import INBOX, TRASH
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import threads as thread_verbs
 from postroom.operations.folders import labels as folder_verbs
@@ -27,7 +27,7 @@ from tests.stored import make_inbox, put_mail
 
 PLAYS = int(os.environ.get("POSTROOM_TEST_FOLDER_PLAYS", "2"))
 STEPS = 60
-WORK = places.of_label("work")
+WORK = uid_map.of_label("work")
 FOLDERS = (INBOX, TRASH, WORK)
 CONFIG = load({})
 
@@ -210,7 +210,7 @@ async def test_folders_are_what_a_model_says(db: Database, seed: int) -> None:
         keys.add(tx, inbox.account_id, None, "program", "pr_token", START)
         caller = keys.find_caller(tx, "pr_token", START)
         assert caller is not None
-        places.open_inbox(tx, inbox.id, START)
+        uid_map.open_inbox(tx, inbox.id, START)
         folder_verbs.create_folder(tx, caller, inbox.id, "Work", START)
         game = Play(tx, inbox, caller, seed)
         for number in range(STEPS):

@@ -18,8 +18,8 @@ from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
 from postroom.mailbox import raw_mails
-from postroom.mailbox.folders import places, views
-from postroom.mailbox.folders.places import INBOX
+from postroom.mailbox.folders import uid_map, views
+from postroom.mailbox.folders.uid_map import INBOX
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import indexing
 from postroom.operations.folders import labels as folder_verbs
@@ -117,7 +117,7 @@ async def fill(db: Database, count: int) -> Inbox:
         for number in range(count):
             text = f"Word{number} invoice" if number % 3 else f"Word{number} other"
             put_mail(tx, inbox, text, START + number, message_id=f"<{number}@x>")
-        places.open_inbox(tx, inbox.id, START)
+        uid_map.open_inbox(tx, inbox.id, START)
         return inbox
 
     inbox = await db.write(work)
@@ -170,7 +170,7 @@ async def test_of_many_that_are_named_only_these_are_moved(
         folder_verbs.create_folder(tx, caller, inbox.id, "Work", START)
         uids = [1, 3, 5, 7, 9, 11]
         mails.copy_mails(tx, caller, inbox.id, INBOX, uids, "Work", START)
-        there = views.uids(tx, inbox.id, places.of_label("work"))
+        there = views.uids(tx, inbox.id, uid_map.of_label("work"))
         return there, views.uids(tx, inbox.id, INBOX)
 
     there, here = await db.write(move)

@@ -20,9 +20,9 @@ from postroom.imap.dialogue.reader import CommandText
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.mailbox import labels, messages, threads
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import RECENT
-from postroom.mailbox.folders.places import INBOX
+from postroom.mailbox.folders.uid_map import INBOX
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
 from postroom.operations.folders import labels as folder_verbs
@@ -188,7 +188,7 @@ async def test_a_program_knows_what_is_there(
         assert caller is not None
         for _ in range(3):
             of_world(tx, inbox, "mail")
-        places.open_inbox(tx, inbox.id, START)
+        uid_map.open_inbox(tx, inbox.id, START)
         folder_verbs.create_folder(tx, caller, inbox.id, "Work", START)
         return inbox, caller
 

@@ -5,12 +5,12 @@ import quopri
 import random
 from collections.abc import Callable, Iterator
 
-from postroom.inward import suspicion
+from postroom.inward import screening
 from postroom.inward.appointment import calendars_of
 from postroom.inward.examine import look_for_signals
 from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import read_mail
-from postroom.outward.finished import draft_mail
+from postroom.outward.raw_submission import draft_mail
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import mail_html
 from postroom_mail.authentication import authenticity
@@ -314,7 +314,7 @@ def every_reader(raw: bytes) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "bounce", lambda: read_returned(raw)
     yield "report", lambda: read_report(raw, "")
     yield "signals", lambda: _signals(mail)
-    yield "sender", lambda: suspicion.with_sender(suspicion.NOT_EXAMINED, mail, "none", ["ann@example.com"])
+    yield "sender", lambda: screening.with_sender(screening.NOT_EXAMINED, mail, "none", ["ann@example.com"])
     yield "search", lambda: index_entry.to_fts5(index_entry.of_mail(searchable, "r", ["a"]))
     yield "tsvector", lambda: index_entry.to_tsvector(index_entry.of_mail(searchable, "r", ["a"]))
     yield (

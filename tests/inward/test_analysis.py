@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from postroom.assembly import serving
-from postroom.inward import deposit, examine, receive, suspicion
-from postroom.inward.journal import places
+from postroom.inward import deposit, examine, receive, screening
+from postroom.inward.journal import positions
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
@@ -105,7 +105,7 @@ def test_an_email_is_read_whichever_reader_raises(
     assert "123456" in (read.mail.body_html or read.mail.body_text)
 
 
-@pytest.mark.parametrize("part", [(suspicion, "to_passage"), (parse, "_parsed")], ids=lambda part: part[1])
+@pytest.mark.parametrize("part", [(screening, "to_passage"), (parse, "_parsed")], ids=lambda part: part[1])
 def test_a_letter_of_the_server_is_recognized_although_a_reader_raises(
     part: tuple[ModuleType, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +178,7 @@ async def test_an_email_between_inboxes_arrives_although_a_reader_raises(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, inbox_id = await server.new_inbox("sender"), await server.new_inbox("hello")
-    monkeypatch.setattr(suspicion, "body_signs", raises)
+    monkeypatch.setattr(screening, "body_signs", raises)
     body = {"to": "hello@postroom.localhost", "subject": "Inside", "body": "***\n> quoted"}
     sent = (
         await server.api.post(f"/v1/inboxes/{sender}/send", json=body, headers={"Idempotency-Key": "1"})
@@ -217,11 +217,11 @@ async def test_an_email_that_cannot_be_stored_as_it_was_read_is_stored_with_less
         ("", "failed", "suspicious"),
     }
     assert {each["bodyText"].strip() for each in found} == {"Your code is 123456", "Hello"}
-    assert places.count_aside(server.resources.config.data_dir) == 0
+    assert positions.count_aside(server.resources.config.data_dir) == 0
 
 
 @pytest.mark.parametrize(
-    "broken", [(suspicion, "of_mail"), (examine, "has_to_be_judged"), (examine, "read_page")]
+    "broken", [(screening, "of_mail"), (examine, "has_to_be_judged"), (examine, "read_page")]
 )
 async def test_an_examination_whose_reader_raises_still_tells_the_event(
     server: Server, monkeypatch: pytest.MonkeyPatch, broken: tuple[ModuleType, str]
@@ -287,23 +287,23 @@ async def test_emails_that_were_set_aside_are_delivered_once_by_the_next_start(
     async with running_server(config, clock) as first:
         inbox_id, token = await first.new_inbox("hello"), first.token
     lost, half = of_inbox(inbox_id, "lost"), of_inbox(inbox_id, "half set aside")
-    folder = config.data_dir / places.FOLDER
+    folder = config.data_dir / positions.FOLDER
     for number, each in enumerate((lost, half), 1):
-        put(folder / places.ASIDE, number, each)
+        put(folder / positions.ASIDE, number, each)
     put(folder / "9-dead", 1, half)
-    damaged = folder / places.ASIDE / segments.NAME.format(3)
+    damaged = folder / positions.ASIDE / segments.NAME.format(3)
     damaged.write_bytes(b"\0" * 100)
     for _ in range(2):
         async with (
             serving(config, clock, None, signing_key) as again,
             api_client(again.resources.config.base_url, token) as api,
         ):
-            await until(lambda: not places.others(config.data_dir, [*folder.glob("0-*")]))
+            await until(lambda: not positions.others(config.data_dir, [*folder.glob("0-*")]))
             found = (await api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
             assert sorted(each["subject"] for each in found) == ["half set aside", "lost"]
             assert all("analysis" not in each for each in found)
     assert damaged.read_bytes() == b"\0" * 100
-    assert places.count_aside(config.data_dir) == 1
+    assert positions.count_aside(config.data_dir) == 1
 
 
 def put(folder: Path, number: int, email: Arrival) -> None:

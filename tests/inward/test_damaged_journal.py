@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postroom import mail_server
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor
 from postroom.inward.journal.entries import encode
 from postroom.inward.journal.mail_journal import MailJournal
@@ -52,7 +52,7 @@ def subjects(tx: Tx, inbox_id: str) -> list[str]:
 
 def fill(server: Server, inbox_id: str, count: int = COUNT) -> tuple[Path, list[str]]:
     """A journal as a process left it that was killed after these 250s."""
-    folder = server.resources.config.data_dir / places.FOLDER / "9-test"
+    folder = server.resources.config.data_dir / positions.FOLDER / "9-test"
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [f"email {number}." for number in range(count)]
     origin = Origin((Destination(inbox_id),), b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com")
@@ -106,7 +106,7 @@ async def test_whole_emails_behind_damage_in_the_newest_segment_are_stored(
     assert stored[-len(untouched) :] == untouched
     assert stored[: max(0, record - 1)] == wanted[: max(0, record - 1)]
     assert len(set(stored)) == len(stored) < COUNT
-    kept = only_file(data / places.FOLDER / places.DAMAGED)
+    kept = only_file(data / positions.FOLDER / positions.DAMAGED)
     assert kept.read_bytes() in bytes(content)
     assert kept.stat().st_size > 0
     found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
@@ -124,7 +124,7 @@ async def test_verify_reports_damage_before_it_is_replayed(server: Server) -> No
     content = bytearray(path.read_bytes())
     content[60] ^= 1
     path.write_bytes(content)
-    left = await server.resources.db.read(places.survey, server.resources.config.data_dir)
+    left = await server.resources.db.read(positions.survey, server.resources.config.data_dir)
     assert [each.mails for each in left] == [2]
     found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
     assert [(each.id, each.what) for each in found] == [(folder.name, left[0].damage)]
@@ -152,7 +152,9 @@ async def test_a_death_between_the_copy_of_damaged_bytes_and_the_note_leaves_one
     with pytest.raises(segments.DamagedSegment) as damage:
         reader.next(SegmentPlace(1, len(content)))
     reader.close()
-    segments.keep_damage(folder, damage.value.start, damage.value.end, data / places.FOLDER / places.DAMAGED)
+    segments.keep_damage(
+        folder, damage.value.start, damage.value.end, data / positions.FOLDER / positions.DAMAGED
+    )
     with monkeypatch.context() as patch:
         patch.setattr(Depositor, "_set_aside", die)
         depositor = Depositor(server.resources, folder, SegmentPlace())
@@ -165,4 +167,4 @@ async def test_a_death_between_the_copy_of_damaged_bytes_and_the_note_leaves_one
     assert await db.read(subjects, inbox_id) == []
     await replay(server, folder)
     assert await db.read(subjects, inbox_id) == wanted[1:]
-    assert places.count_damaged(data) == 1
+    assert positions.count_damaged(data) == 1

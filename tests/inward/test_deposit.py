@@ -6,10 +6,10 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
-from postroom.inward import examine, suspicion
+from postroom.inward import examine, screening
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts, to_each_inbox
 from postroom.inward.mails import Destination
@@ -128,7 +128,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert len(await db.write(examine.claim_due, [], 10, START + 5 + LEASE)) == 1
     message = await db.read(messages.find, work.message_id)
     assert message is not None
-    found = examine.Examined(None, [], suspicion.Suspicion("clean", []))
+    found = examine.Examined(None, [], screening.Suspicion("clean", []))
     assert await db.write(examine.finish, message, found, "http://x", START) == [
         event_log.bell(inbox.account_id)
     ]

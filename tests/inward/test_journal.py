@@ -14,7 +14,7 @@ from postroom.assembly import serving
 from postroom.inward.deposit import deposit
 from postroom.inward.journal import depositor as depositing
 from postroom.inward.journal import mail_journal as journaling
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
 from postroom.inward.journal.mail_journal import Backlogged, DepositFull, MailJournal
@@ -73,7 +73,7 @@ def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def journal_of(server: Server) -> Path:
-    return server.resources.config.data_dir / places.FOLDER / "9-test"
+    return server.resources.config.data_dir / positions.FOLDER / "9-test"
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
@@ -94,7 +94,7 @@ async def test_what_a_dead_process_left_is_deposited_once_and_in_order(server: S
         async with running_journal(server.resources, folder, READER) as journal:
             assert await journal.wait_until_deposited(None)
         assert (await db.read(count_of, inbox_id)) == 250
-        assert await db.read(places.find, folder.name) == ends[-1]
+        assert await db.read(positions.find, folder.name) == ends[-1]
     assert segments.numbers(folder) == []
     assert (await db.read(subjects, inbox_id))[-3:] == wanted[-3:]
 
@@ -116,10 +116,10 @@ async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server)
 
     with pytest.raises(RuntimeError):
         await db.write(deposit_and_fail)
-    assert (await db.read(places.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(), 0)
+    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(), 0)
     for _ in range(2):  # again, as after a commit of which nobody heard
         await db.write(deposit_up_to, "j", SegmentPlace(1, 10), [mail])
-    assert (await db.read(places.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(1, 10), 1)
+    assert (await db.read(positions.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(1, 10), 1)
 
 
 @pytest.mark.sqlite_alone
@@ -141,8 +141,8 @@ async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
             assert await journal.wait_until_deposited(None)
     assert await db.read(subjects, inbox_id) == ["one", "two", "three"]
     data = server.resources.config.data_dir
-    assert places.count_aside(data) == 1
-    again = (data / places.FOLDER / places.ASIDE).rename(folder.with_name("again"))
+    assert positions.count_aside(data) == 1
+    again = (data / positions.FOLDER / positions.ASIDE).rename(folder.with_name("again"))
     async with running_journal(server.resources, again, READER) as journal:
         assert await journal.wait_until_deposited(None)
     assert await db.read(subjects, inbox_id) == ["one", "two", "three", "bad"]
@@ -178,7 +178,7 @@ async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_asid
         assert await depositor.settle() == found.end
     task.cancel()
     assert await db.read(subjects, inbox_id) == ["patient"]
-    assert places.count_aside(server.resources.config.data_dir) == 0
+    assert positions.count_aside(server.resources.config.data_dir) == 0
 
 
 @contextlib.asynccontextmanager
@@ -258,7 +258,7 @@ async def test_a_mail_at_which_readers_die_is_delivered_unread(server: Server) -
     for task in tasks:
         task.cancel()
     assert await db.read(subjects, inbox_id) == ["", "fine"]
-    assert places.count_aside(server.resources.config.data_dir) == 0
+    assert positions.count_aside(server.resources.config.data_dir) == 0
     page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     unread = next(message for message in page if not message["subject"])
     assert (unread["analysis"], unread["verdict"], unread["autoReplyable"]) == ("failed", "suspicious", False)
@@ -377,7 +377,7 @@ async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) 
     with pytest.raises(smtplib.SMTPDataError) as refused:
         await server.deliver(looping, "hello")
     assert refused.value.smtp_code == 554
-    assert await server.resources.db.read(places.survey, server.resources.config.data_dir) == []
+    assert await server.resources.db.read(positions.survey, server.resources.config.data_dir) == []
 
 
 async def test_mails_of_one_connection_are_stored_in_their_order_large_ones_too(server: Server) -> None:
@@ -407,7 +407,7 @@ async def test_without_a_journal_what_is_left_of_one_is_deposited(
     config = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="on")
     async with running_server(config, clock) as server:
         inbox_id, token = await server.new_inbox("hello"), server.token
-    put(tmp_path / places.FOLDER / "3-gone", [arrival(inbox_id, "left")])
+    put(tmp_path / positions.FOLDER / "3-gone", [arrival(inbox_id, "left")])
     off = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="off")
     async with (
         serving(off, clock, None, signing_key) as postroom,

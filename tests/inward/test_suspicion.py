@@ -1,6 +1,6 @@
 """What the rules need is made before a mail has to wait for it."""
 
-from postroom.inward import suspicion
+from postroom.inward import screening
 from postroom.inward.mails import Arrival, Origin
 from postroom.inward.receive import read_mail
 from postroom_mail.languages import patterns
@@ -19,7 +19,7 @@ TEXTS = (
 
 @samples("text", TEXTS)
 def test_a_mail_of_any_script_finds_its_patterns_made(text: str) -> None:
-    for _ in suspicion.prepare():
+    for _ in screening.prepare():
         pass
     assert not patterns.compile_one()
     arrival = Arrival(Origin((), trace=b"", peer_ip="", helo="", mail_from=""), letter(text))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from postroom import config
-from postroom.connections.fetching import Fetched
-from postroom.inward import suspicion
+from postroom.external_mailboxes.fetching import Fetched
+from postroom.inward import screening
 from postroom.judging import judge_arrivals
 from postroom.judging.question import read_opinion
 from postroom.mailbox.documents import Signal
@@ -235,14 +235,14 @@ def test_a_reason_is_one_short_line() -> None:
 
 
 def test_no_opinion_makes_a_verdict_better() -> None:
-    bad = suspicion.judged(
+    bad = screening.judged(
         document("inb_1", "bob@example.com"),
-        suspicion.Suspicion("malicious", [Signal("overrides", 6, "Why", "…")]),
+        screening.Suspicion("malicious", [Signal("overrides", 6, "Why", "…")]),
     )
-    judged = suspicion.with_opinion(bad, "suspicious", "Hm")
+    judged = screening.with_opinion(bad, "suspicious", "Hm")
     assert judged is not None
     assert (judged.verdict, [each.name for each in judged.signals]) == ("malicious", ["overrides", "judge"])
-    assert suspicion.with_opinion(judged, "malicious", "Again") is None
+    assert screening.with_opinion(judged, "malicious", "Again") is None
 
 
 @samples(

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom_mail.mime import header_signs
 from postroom_mail.mime.header_signs import Signs
 from postroom_mail.mime.parse import parse_mail
-from postroom_mail.mime import header_signs
 from postroom_mail.reading.category import Kind, categorize, is_no_reply, local_name
 from tests.samples import samples
 

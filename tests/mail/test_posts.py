@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from postroom.connections.providers import signing_keys
-from postroom.connections.providers.mailgun import read_mailgun
-from postroom.connections.providers.plain import read_plain
-from postroom.connections.providers.post import BrokenPost, ForgedPost, Post, Posted
-from postroom.connections.providers.postmark import read_postmark
-from postroom.connections.providers.resend import download_url, read_resend
-from postroom.connections.providers.sendgrid import read_sendgrid
-from postroom.connections.providers.ses import certificate_url, read_ses, require_amazon
+from postroom.external_mailboxes.providers import signing_keys
+from postroom.external_mailboxes.providers.mailgun import read_mailgun
+from postroom.external_mailboxes.providers.plain import read_plain
+from postroom.external_mailboxes.providers.post import BrokenPost, ForgedPost, Post, Posted
+from postroom.external_mailboxes.providers.postmark import read_postmark
+from postroom.external_mailboxes.providers.resend import download_url, read_resend
+from postroom.external_mailboxes.providers.sendgrid import read_sendgrid
+from postroom.external_mailboxes.providers.ses import certificate_url, read_ses, require_amazon
 from postroom.inward.mails import UNKNOWN_PEER
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, RECIPIENT, SECONDS, SENDER

@@ -7,7 +7,7 @@ from postroom.inward.deposit import deposit
 from postroom.inward.examine import Examined
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
-from postroom.inward.suspicion import Suspicion
+from postroom.inward.screening import Suspicion
 from postroom.mailbox import correspondents, messages
 from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.documents import Verdicts

@@ -4,12 +4,12 @@ import pytest
 
 from postroom.accounts import pods
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import DraftChanged, NotFound
 from postroom.fields import Span
 from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
@@ -40,7 +40,7 @@ async def test_a_draft_that_changed_is_a_new_mail_for_mail_programs(db: Database
         [row] = tx.all("select uid from folder_mails where folder = 'drafts'")
         return int(row["uid"])
 
-    await db.write(places.open_inbox, inbox.id, START)
+    await db.write(uid_map.open_inbox, inbox.id, START)
     draft = await db.write(add, inbox)
     before = await db.read(uid)
     await db.write(drafts.get_for_change, inbox.reach, draft.id, START)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts import pods
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.holds import HELD, SCHEDULED, Choice, Hold
 from postroom.mailbox.inboxes import Inbox

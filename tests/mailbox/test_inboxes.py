@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.accounts import accounts, keys
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.assembly import open_database
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox

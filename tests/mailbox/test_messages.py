@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts

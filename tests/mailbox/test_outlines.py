@@ -4,7 +4,7 @@ import os
 
 from msgspec import structs
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import documents, messages
 from postroom.mailbox.documents import LARGE_BYTES
 from postroom.mailbox.messages import Message

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import inboxes, related
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message

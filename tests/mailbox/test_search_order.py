@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import documents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links

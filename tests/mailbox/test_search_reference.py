@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import attachments, documents, labels, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox

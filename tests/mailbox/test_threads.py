@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.inboxes import Inbox

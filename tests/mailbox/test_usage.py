@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.accounts import accounts, pods
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, HOUR, start_of_day
 from postroom.mailbox import inboxes, messages, usage
 from postroom.mailbox.inboxes import Inbox

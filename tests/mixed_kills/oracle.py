@@ -11,7 +11,7 @@ import msgspec
 
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.mailbox import documents
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
@@ -87,7 +87,7 @@ def read_rows(tx: Tx, server: KilledServer) -> Rows:
         pending=_count(tx, "deliveries where state in ('pending', 'held')"),
         unexamined=_count(tx, "examinations"),
         unindexed=indexing.progress(tx).waiting,
-        journaled=sum(left.mails for left in places.survey(tx, server.folder)),
+        journaled=sum(left.mails for left in positions.survey(tx, server.folder)),
         subjects=Counter(incoming.values()),
         told=Counter(incoming[row["message_id"]] for row in events if row["kind"] == "message.received"),
         sent={

@@ -6,7 +6,7 @@ from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, User
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.storage.database import Tx
 from tests.doubles import START
 

@@ -7,7 +7,7 @@ import pytest
 
 from postroom.accounts import accounts, domains, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest, Forbidden, InvalidDomain, NotFound
 from postroom.mailbox import inboxes

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, to_iso
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Span
@@ -20,7 +20,7 @@ from postroom.operations import messages as verbs
 from postroom.operations import threads
 from postroom.operations.messages import MessageChange
 from postroom.operations.threads import ThreadChange
-from postroom.outward.orders import SEND_AHEAD
+from postroom.outward.send_stages import SEND_AHEAD
 from postroom.storage.database import Database, Tx
 from tests.conftest import settings
 from tests.dashboard.contexts import put_held

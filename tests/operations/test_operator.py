@@ -8,8 +8,8 @@ import pytest
 from postroom.accounts import accounts, keys, pods, sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.operations import operator

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys, pods, sessions
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import device_codes, grants, mail_links, passkeys, users
-from postroom.accounts.people.grants import Allowed
+from postroom.accounts.oauth import device_codes, grants
+from postroom.accounts.oauth.grants import Allowed
+from postroom.accounts.people import mail_links, passkeys, users
 from postroom.accounts.people.users import ADMIN, APPROVER, OWNER, VIEWER, User
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin
 from postroom.errors import ApiError, BadRequest, Forbidden, LastOwner, NotFound
 from postroom.events import push_subscriptions

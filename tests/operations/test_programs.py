@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys, pods
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.people import device_codes, grants, oauth_clients, users
-from postroom.accounts.people.grants import Allowed, Tokens
-from postroom.accounts.reach import Reach
+from postroom.accounts.oauth import device_codes, grants, oauth_clients
+from postroom.accounts.oauth.grants import Allowed, Tokens
+from postroom.accounts.people import users
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import (
     ApiKeyLimitReached,

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.errors import AddressIsAnInbox, BadRequest, Forbidden, NotFound
 from postroom.events import webhooks
 from postroom.mailbox import inboxes, messages

@@ -6,7 +6,7 @@ import pytest
 
 from postroom.accounts import sessions
 from postroom.accounts.people import mail_links, users
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin
 from postroom.operations.people import sign_in
 from postroom.operations.people.sign_in import Proof

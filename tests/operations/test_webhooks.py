@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.events import event_log, webhooks
 from postroom.events.event_log import Event

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from postroom import config as configuration
-from postroom.couriers.ways_out import CapturingCourier
+from postroom.couriers.outbound_routing import CapturingCourier
 from postroom.mailbox import raw_mails
 from postroom.outward.courier import DeliveryError, OutgoingMail
 from tests.api.test_dashboard import signed_in

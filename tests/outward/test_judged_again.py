@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop

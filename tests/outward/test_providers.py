@@ -10,8 +10,8 @@ from msgspec import structs
 
 from postroom.accounts.domains import SERVICE_ID
 from postroom.clock import DAY, HOUR, MINUTE, SECOND
-from postroom.connections.connections import WayOut
 from postroom.couriers.mail import SmtpCourier
+from postroom.external_mailboxes.connections import WayOut
 from postroom.net.dns import Resolver
 from postroom.outward.delivering.receivers import Receivers
 from postroom.queue.providers import paces

@@ -5,9 +5,9 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import Budget
+from postroom.accounts.scope import Reach
 from postroom.errors import (
     ColdOutreachLimit,
     FeatureRequiresPaidPlan,
@@ -17,8 +17,8 @@ from postroom.errors import (
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
-from postroom.outward.orders import Context, RuleFacts, Submission, new_message_id
 from postroom.outward.send import to_letter
+from postroom.outward.send_stages import Context, RuleFacts, Submission, new_message_id
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
 from postroom.queue.idempotency import hash_request

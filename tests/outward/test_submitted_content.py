@@ -18,7 +18,7 @@ from postroom.clock import MINUTE
 from postroom.errors import BadRequest
 from postroom.mailbox import holds, raw_mails
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.finished import finished_mail
+from postroom.outward.raw_submission import submitted_mail
 from postroom_mail.html.text import html_to_text
 from postroom_mail.mime import headers
 from postroom_mail.mime.parse import ParsedMail, parse_mail
@@ -467,8 +467,8 @@ INBOX = Inbox("inb_1", "acc_1", OWN, None, 0, "pod_1")
 
 def composed(raw: bytes, mail: ParsedMail) -> bytes:
     block = headers.split(raw, 0)
-    finished_mail.require_readable(block, mail)
-    return compose.compose(finished_mail.to_draft(INBOX, block.headers, mail, 0))
+    submitted_mail.require_readable(block, mail)
+    return compose.compose(submitted_mail.to_draft(INBOX, block.headers, mail, 0))
 
 
 def seen(mail: ParsedMail) -> list[Any]:

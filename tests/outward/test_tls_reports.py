@@ -10,7 +10,7 @@ import pytest
 from postroom.accounts import accounts, dkim_keys
 from postroom.assembly import open_database
 from postroom.clock import DAY, HOUR
-from postroom.couriers.ways_out import CapturingCourier
+from postroom.couriers.outbound_routing import CapturingCourier
 from postroom.couriers.webhook import HttpCourier
 from postroom.inward.receive import Reader
 from postroom.net.dns import Resolver

@@ -6,8 +6,8 @@ import pytest
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
@@ -19,8 +19,8 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.outward.courier import Receipt, to_outcome
 from postroom.outward.deliver_mail import record_tried
 from postroom.outward.delivering.mail_job import TriedMail, look_up
-from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
+from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
 from postroom.queue import deliveries
 from postroom.queue.claims import Claims

@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import cast
 
 from postroom import config as configuration
-from postroom import one_store
 from postroom.accounts import keys
 from postroom.assembly import open_blobs, open_database
 from postroom.commands import backups
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.running import running_journal
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
-from postroom.outward.orders import Order
 from postroom.outward.send import send_mail
+from postroom.outward.send_stages import Order
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.journal import Journal
 from postroom.transfer import backup_file
+from postroom.upkeep import shared_blob_store
 from postroom_mail.mime.address import Address
 from tests.doubles import START, FakeClock
 from tests.letters import letter
@@ -66,14 +66,14 @@ async def main(folder: Path, log: Path) -> None:
         told(f"outcome {number}")
     await back_up(resources, folder / "all.backup")
     told("backup")
-    for name in one_store.move(LocalBlobs(data / "blobs"), LocalBlobs(folder / "other"), False, told):
+    for name in shared_blob_store.move(LocalBlobs(data / "blobs"), LocalBlobs(folder / "other"), False, told):
         told(f"moved {name}")
     await db.close()
 
 
 async def journal_mails(resources: Resources, inbox: Inbox, told: Callable[[str], None]) -> None:
     """As a worker takes mail in: answered when it is in the journal, and put into its inbox behind that."""
-    folder = places.of_slot(resources.config.data_dir, 0)
+    folder = positions.of_slot(resources.config.data_dir, 0)
     async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
 
         async def take(number: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from postroom.accounts import accounts, keys
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.entries import decode
 from postroom.mailbox import inboxes
 from postroom.storage import segments
@@ -99,7 +99,7 @@ def faults_of(folder: Path, answers: list[str]) -> list[str]:
 def journaled(data: Path, reached: dict[str, SegmentPlace]) -> list[str]:
     """Mails that the next start would put into their inboxes."""
     found = []
-    for folder in places.others(data, ()):
+    for folder in positions.others(data, ()):
         place = reached.get(folder.name, SegmentPlace())
         end = segments.prepare(folder, place)
         reader = SegmentReader(folder, place)

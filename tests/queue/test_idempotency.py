@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.mailbox.inboxes import Inbox

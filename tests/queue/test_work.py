@@ -12,8 +12,8 @@ import pytest
 from postroom import log
 from postroom.errors import Unavailable
 from postroom.net.dns import Resolver
-from postroom.queue import work
-from postroom.queue.work import Queue, Slots, work_through
+from postroom.queue import queue_loop
+from postroom.queue.queue_loop import Queue, Slots, work_through
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
@@ -133,7 +133,7 @@ class CountingEar:
 async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(work, "ROOM_SECONDS", 3_600.0)
+    monkeypatch.setattr(queue_loop, "ROOM_SECONDS", 3_600.0)
     ear = CountingEar()
     slots: Slots[int] = Slots(8, ear)
     ends = [asyncio.Event() for _ in range(8)]

@@ -11,8 +11,8 @@ from postroom.errors import RateLimitExceeded, Unavailable
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import receive_mail
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.orders import Order, SendReceipt
 from postroom.outward.send import send_mail
+from postroom.outward.send_stages import Order, SendReceipt
 from postroom.queue import idempotency
 from postroom.storage.database import StorageError
 from postroom_mail.mime.address import Address

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from postroom.accounts.permissions import READING, WRITING
-from postroom.connections import connections
-from postroom.connections.follow_mailbox import Follower, begin, take_mail
-from postroom.connections.mailbox_access import OAuthTokens
 from postroom.errors import ApiError
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.follow_mailbox import Follower, begin, take_mail
+from postroom.external_mailboxes.mailbox_access import OAuthTokens
 from postroom.imap import appending
 from postroom.imap.dialogue.requests import AppendMail
 from postroom.imap.state import ImapState
@@ -21,7 +21,7 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.net.spool import InMemory
 from postroom.operations.folders import names
-from postroom.outward.finished.finished_mail import FinishedMail, send_finished
+from postroom.outward.raw_submission.submitted_mail import FinishedMail, send_finished
 from postroom.processes import pools
 from postroom.transfer.import_mail import import_all
 from postroom.transfer.sources import OldMail

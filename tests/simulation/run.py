@@ -18,7 +18,7 @@ from postroom.inward.receive import warm_up
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.processes.pools import Pool
-from postroom.queue import work
+from postroom.queue import queue_loop
 from postroom.queue.recording import Recorder
 from postroom.storage.database import Tx
 from tests import memory_folder
@@ -139,11 +139,11 @@ async def _until_quiet(cluster: Cluster) -> None:
 
 @contextlib.contextmanager
 def _rarely_looking() -> Iterator[None]:
-    usual, work.IDLE_SECONDS = work.IDLE_SECONDS, QUIET_IDLE_SECONDS
+    usual, queue_loop.IDLE_SECONDS = queue_loop.IDLE_SECONDS, QUIET_IDLE_SECONDS
     try:
         yield
     finally:
-        work.IDLE_SECONDS = usual
+        queue_loop.IDLE_SECONDS = usual
 
 
 def _furnish(tx: Tx) -> tuple[Caller, list[Inbox]]:

@@ -42,7 +42,7 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
 from postroom.operations.folders.names import FolderRefused
 from postroom.outward import reviewers
 from postroom.outward.courier import OutgoingMail
-from postroom.outward.finished.finished_mail import FinishedMail
+from postroom.outward.raw_submission.submitted_mail import FinishedMail
 from postroom.queue.deliveries import MAIL, Delivery
 from postroom.storage.database import Row, Tx
 from postroom_mail.writing.content_hash import content_hash

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom.connections import address_uses
+from postroom.external_mailboxes import address_uses
 from postroom.storage.database import Tx
 from postroom.storage.migrate import migrate
 from tests.doubles import START

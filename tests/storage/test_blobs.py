@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from postroom.errors import Unavailable
-from postroom.one_store import move
 from postroom.storage.blobs import DamagedBlob, LocalBlobs
+from postroom.upkeep.shared_blob_store import move
 
 
 @pytest.fixture

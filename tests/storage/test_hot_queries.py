@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys
 from postroom.accounts.permissions import READING
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination, Origin
@@ -29,7 +29,7 @@ from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
 from postroom.outward.delivering import mail_job
 from postroom.outward.delivering.mail_job import TriedMail
-from postroom.queue import deliveries, duties
+from postroom.queue import deliveries, leader_leases
 from postroom.queue.claims import Claims
 from postroom.resources import Resources
 from postroom.smtp.recipient_directory import DatabaseDirectory
@@ -496,7 +496,7 @@ async def test_mail_in_walks_no_table(crowded: Crowded, watched: Resources, work
     due = await watched.db.write(examine.claim_due, [], 8, now)
     await watched.db.write(examine.renew, due, now)
     await watched.db.read(keys.find_allowed, [f"key_{'0' * 32}"], READING, now)
-    assert await watched.db.write(duties.take, "a test", "me", now + 1, now)
+    assert await watched.db.write(leader_leases.take, "a test", "me", now + 1, now)
     require_short(work, crowded)
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from postroom import one_store
 from postroom.__main__ import main
 from postroom.assembly import open_blobs, serving
 from postroom.config import ConfigError
@@ -23,7 +22,7 @@ from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
 from postroom.transfer import backup_file
-from postroom.upkeep import orphans
+from postroom.upkeep import orphans, shared_blob_store
 from postroom_client import AsyncClient
 from postroom_mail.mime.parse import parse_mail
 from tests.conftest import (
@@ -192,7 +191,7 @@ async def test_a_node_with_files_of_its_own_does_not_join_nodes_that_share_a_sto
         assert "\n" not in str(refused.value)
         async with serving(also_shared, clock, make_key=signing_key):
             pass
-    clock.turn(one_store.HELD + 1)
+    clock.turn(shared_blob_store.HELD + 1)
     async with serving(alone, clock, make_key=signing_key):
         pass
 

@@ -10,7 +10,7 @@ import pytest
 from postroom.assembly import serving
 from postroom.clock import to_iso
 from postroom.commands import backups
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.mailbox import raw_mails
@@ -71,7 +71,7 @@ async def back_up(server: Server, path: Path, database: DatabaseCopy | None = No
         server.resources.blobs,
         server.resources.config.data_dir / "tls",
         is_named_now=lambda name: False,
-        journal=server.resources.config.data_dir / places.FOLDER,
+        journal=server.resources.config.data_dir / positions.FOLDER,
     )
     try:
         return await asyncio.to_thread(
@@ -142,7 +142,7 @@ async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_
 ) -> None:
     inbox_id = await server.new_inbox("own")
     await server.deliver(mail(1), "own")
-    journal = server.resources.config.data_dir / places.FOLDER / "7-of-a-worker"
+    journal = server.resources.config.data_dir / positions.FOLDER / "7-of-a-worker"
     journal.mkdir(parents=True)
     left = Arrival(Origin((Destination(inbox_id),), b"", "127.0.0.1", "x", "alice@example.com"), mail(2))
     SegmentWriter(journal, 1).append([encode(left)])
@@ -151,7 +151,7 @@ async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_
     async with restored(server, path, tmp_path / "again", clock) as again, asyncio.timeout(120):
         while (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] < 2:
             await asyncio.sleep(0.05)
-        while (tmp_path / "again" / places.FOLDER / "7-of-a-worker").exists():
+        while (tmp_path / "again" / positions.FOLDER / "7-of-a-worker").exists():
             await asyncio.sleep(0.05)
 
 

@@ -15,7 +15,7 @@ import pytest
 from postroom.assembly import serving
 from postroom.clock import SystemClock
 from postroom.commands import backups
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.entries import encode
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.mailbox import raw_mails
@@ -61,7 +61,7 @@ async def fill(server: Server) -> str:
 
 
 def leave_in_journal(folder: Path, inbox_id: str, raw: bytes) -> None:
-    journal = folder / places.FOLDER / "7-of-a-worker"
+    journal = folder / positions.FOLDER / "7-of-a-worker"
     journal.mkdir(parents=True)
     left = Arrival(Origin((Destination(inbox_id),), b"", "127.0.0.1", "x", "alice@example.com"), raw)
     SegmentWriter(journal, 1).append([encode(left)])

@@ -11,7 +11,7 @@ from postroom.clock import DAY
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.net.dns import Resolver
 from postroom.outward.notices.tls_reports import write_reports
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.queue.tls import tls_sessions
 from postroom.queue.tls.tls_sessions import TlsPolicyKept, TlsSession
 from postroom.resources import Resources
@@ -67,7 +67,7 @@ async def test_a_loop_does_its_first_round_by_itself(
     clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(leader_leases, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(integrity, "FIRST_SECONDS", 0.01)
     await db.write(add_work)
     async with DnsServer() as dns:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from postroom.assembly import open_database
 from postroom.clock import DAY
 from postroom.net.dns import Resolver
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
@@ -49,19 +49,19 @@ async def test_after_a_slow_step_the_next_is_half_as_large_down_to_a_bound(resou
 async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(leader_leases, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(upkeep_loop, "LEAVE_SECONDS", 60.0)
     running = asyncio.create_task(run_upkeep(resources))
 
-    async def held() -> list[duties.Duty]:
-        return await resources.db.read(duties.list_held, START, 10)
+    async def held() -> list[leader_leases.Duty]:
+        return await resources.db.read(leader_leases.list_held, START, 10)
 
     async with asyncio.timeout(60):
         while len(found := await held()) < 2:
             await asyncio.sleep(0.01)
-    node, duty = sorted(found, key=lambda each: not each.name.startswith(duties.NODE))
+    node, duty = sorted(found, key=lambda each: not each.name.startswith(leader_leases.NODE))
     assert node.holder == upkeep_loop.where(resources)
-    assert (duty.name, duties.NODE + duty.holder) == (upkeep_loop.DUTY, node.name)
+    assert (duty.name, leader_leases.NODE + duty.holder) == (upkeep_loop.DUTY, node.name)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -85,13 +85,13 @@ class SharedBlobs:
 async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store_alone(
     resources: Resources, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(leader_leases, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(upkeep_loop, "ROUND_SECONDS", 0.01)
 
     def fill_and_delete(tx: Tx) -> None:
         tx.run("insert into accounts (id, name, plan, created_at) values ('acc', 'n', 'free', 1)")
         tx.run("insert into removed_inboxes (inbox_id, removed_at) values ('inb', 0)")
-        duties.take(tx, upkeep_loop.DUTY, "another", START + DAY, START)
+        leader_leases.take(tx, upkeep_loop.DUTY, "another", START + DAY, START)
 
     await resources.db.write(fill_and_delete)
     blobs = SharedBlobs()
@@ -110,7 +110,7 @@ async def test_a_node_without_the_duty_removes_nothing_and_leaves_a_common_store
 
 
 def ends(tx: Tx) -> set[int]:
-    return {duty.held_until for duty in duties.list_held(tx, START, 10)}
+    return {duty.held_until for duty in leader_leases.list_held(tx, START, 10)}
 
 
 async def test_a_round_continues_with_the_inboxes_where_the_last_one_stopped(

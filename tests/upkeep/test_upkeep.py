@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts import accounts
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.mailbox import inboxes
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from postroom.upkeep import inbox_removal, orphans
@@ -152,14 +152,14 @@ class CountingTx:
 @pytest.mark.sqlite_alone
 async def test_a_duty_has_one_holder_until_it_ends_or_is_left(server: Server) -> None:
     write, now = server.resources.db.write, server.clock.now()
-    assert await write(duties.take, "d", "one", now + 10, now)
-    assert not await write(duties.take, "d", "two", now + 10, now)
-    assert await write(duties.take, "d", "one", now + 20, now)
-    assert await write(duties.take, "d", "two", now + 40, now + 20)
-    await write(duties.leave, "d", "one")
-    assert not await write(duties.take, "d", "one", now + 40, now + 21)
-    await write(duties.leave, "d", "two")
-    assert await write(duties.take, "d", "one", now + 40, now + 21)
+    assert await write(leader_leases.take, "d", "one", now + 10, now)
+    assert not await write(leader_leases.take, "d", "two", now + 10, now)
+    assert await write(leader_leases.take, "d", "one", now + 20, now)
+    assert await write(leader_leases.take, "d", "two", now + 40, now + 20)
+    await write(leader_leases.leave, "d", "one")
+    assert not await write(leader_leases.take, "d", "one", now + 40, now + 21)
+    await write(leader_leases.leave, "d", "two")
+    assert await write(leader_leases.take, "d", "one", now + 40, now + 21)
 
 
 async def test_orphans_are_swept_page_by_page(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import names
-from postroom.accounts.reach import default_pod
+from postroom.accounts.scope import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
 from postroom.storage.database import LOCK_ROWS, Tx, insert, item_from_row, update, update_item

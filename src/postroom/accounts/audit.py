@@ -6,7 +6,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import dkim_keys, pods
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.scope import Reach, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.storage.database import Tx
 

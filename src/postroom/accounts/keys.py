@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.config import Plan
 from postroom.errors import (
     ApiKeyLimitReached,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import names
-from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.scope import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.fields import Span
 from postroom.storage import pages

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import keys, names, permissions
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.errors import NotFound
 from postroom.storage.database import Row, Tx, all_of, insert, insert_item, item_from_row

@@ -37,7 +37,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
     from postroom import __version__
     from postroom.clock import to_iso
-    from postroom.inward.journal import places
+    from postroom.inward.journal import positions
     from postroom.processes import pools
     from postroom.transfer import backup_file
     from postroom.upkeep.orphans import find_used_blobs
@@ -53,7 +53,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
         database = copy_of(resources.config)
         folder = resources.config.data_dir
         source = backup_file.Source(
-            database, resources.blobs, folder / "tls", is_named_now, folder / places.FOLDER
+            database, resources.blobs, folder / "tls", is_named_now, folder / positions.FOLDER
         )
         try:
             with progress("files", None) as tell:

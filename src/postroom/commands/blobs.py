@@ -22,9 +22,9 @@ def move(
     back: Annotated[bool, typer.Option("--back", help="From the store into the data folder.")] = False,
 ) -> None:
     """Copy the large mails of the data folder into the store that POSTROOM_BLOB_URL names."""
-    from postroom import one_store
     from postroom.storage.blobs import LocalBlobs
     from postroom.storage.s3_blobs import S3Blobs
+    from postroom.upkeep import shared_blob_store
 
     config = load(os.environ)
     if not config.blob_url:
@@ -32,7 +32,7 @@ def move(
     local, there = LocalBlobs(config.data_dir / "blobs"), S3Blobs(config.blob_url)
     source, target = (there, local) if back else (local, there)
     damaged: list[str] = []
-    moved = sum(1 for _ in one_store.move(source, target, remove, damaged.append))
+    moved = sum(1 for _ in shared_blob_store.move(source, target, remove, damaged.append))
     print(f"{moved} large mails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
     for name in damaged:
         print(f"postroom: {name} is damaged and was not moved", file=sys.stderr)

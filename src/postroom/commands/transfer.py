@@ -85,7 +85,7 @@ def import_imap(
     """Import a folder of a mailbox elsewhere; nothing changes there. Asks for a missing password."""
     from msgspec.structs import replace
 
-    from postroom.connections.imap_wire import ImapError
+    from postroom.external_mailboxes.imap_wire import ImapError
     from postroom.transfer import sources
 
     wanted = sources.parse_url(url)
@@ -131,7 +131,7 @@ def export_account(
     folder: Annotated[Path, typer.Argument(help="A new folder, readable only by you.")],
 ) -> None:
     """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
-    from postroom.inward.journal import places
+    from postroom.inward.journal import positions
     from postroom.transfer.export_mail import export_account
 
     if folder.exists():
@@ -141,7 +141,7 @@ def export_account(
         found = await resources.db.read(require_account, account)
         with progress("messages", None) as tell:
             count = await export_account(resources, found, folder, tell)
-        left = await resources.db.read(places.survey, resources.config.data_dir)
+        left = await resources.db.read(positions.survey, resources.config.data_dir)
         return count, sum(each.mails for each in left)
 
     count, waiting = with_resources(work)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from postroom.connections.fetching import Fetched, FetchError
 from postroom.couriers.faults import describe, is_unproved
 from postroom.couriers.lanes import Lanes
+from postroom.external_mailboxes.fetching import Fetched, FetchError
+from postroom.net.allowed_target import ForbiddenTarget, HasNoAddress, Target, resolve_target
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.target import ForbiddenTarget, HasNoAddress, Target, resolve_target
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.processes import pools
 

@@ -5,14 +5,13 @@ from ipaddress import ip_address
 from postroom.accounts import accounts, domains
 from postroom.clock import MINUTE
 from postroom.deliverability.server_checks import leads_back
-from postroom.inward import examine
+from postroom.inward import examine, received_reports
 from postroom.inward.examine import Examination
+from postroom.inward.received_reports import ReceivedReport
 from postroom.mailbox.documents import Verdicts
 from postroom.net.dns import Resolver
 from postroom.outward.notices import letters
 from postroom.processes import pools
-from postroom.queue import received_reports
-from postroom.queue.received_reports import ReceivedReport
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom_mail.authentication.lookup import DnsTemporary, Lookup

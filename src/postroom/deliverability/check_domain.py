@@ -5,10 +5,10 @@ import asyncio
 from postroom.accounts import dkim_keys, domains
 from postroom.accounts.domains import Domain
 from postroom.config import Config
-from postroom.connections import connections
 from postroom.deliverability import server_checks
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import ZONE_CHECKS, Questions, WantedRecords, answered
+from postroom.external_mailboxes import connections
 from postroom.net.dns import ThreadResolver
 from postroom.queue import statistics
 from postroom.resources import Resources

@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import accounts, audit
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE_ID, Domain
-from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.scope import Reach, default_pod
 from postroom.clock import DAY
 from postroom.config import HOME_DOMAIN
 from postroom.events import kinds, notifications

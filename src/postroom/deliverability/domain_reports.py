@@ -9,9 +9,9 @@ from postroom import log
 from postroom.accounts import domains
 from postroom.clock import DAY
 from postroom.deliverability.answer_check import answer_check
+from postroom.inward import received_reports
+from postroom.inward.received_reports import ReceivedReport
 from postroom.processes import pools
-from postroom.queue import received_reports
-from postroom.queue.received_reports import ReceivedReport
 from postroom.resources import Resources
 from postroom.storage.database import Row, Tx, item_from_row
 from postroom_mail.authentication.lookup import Lookup

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.actors import THE_SERVER, Actor
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.events import kinds, notifications

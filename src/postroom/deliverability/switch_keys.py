@@ -4,7 +4,7 @@ from postroom.accounts import audit, dkim_keys
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.domains import Domain
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.deliverability.findings import texts
 from postroom.deliverability.zone_checks import public_key
 from postroom.net.dns import DnsTemporary, Resolver

@@ -5,11 +5,11 @@ import asyncio
 from postroom import ids
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE, SERVICE_ID, Domain
-from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.scope import Reach, default_pod
 from postroom.clock import MINUTE
 from postroom.deliverability import check_domain, domain_health
 from postroom.deliverability.switch_keys import switch_keys
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -22,10 +22,10 @@ DUTY_HELD = 10 * MINUTE
 async def watch_domains(resources: Resources) -> None:
     """Runs until cancelled."""
     me = ids.trace()
-    await asyncio.sleep(duties.FIRST_SECONDS)
+    await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
         now = resources.now()
-        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
             while await look_at_some(resources):
                 pass
         await asyncio.sleep(PAUSE_SECONDS)

@@ -5,7 +5,7 @@ import asyncio
 from postroom import ids
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.deliverability import reputation
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 
 PAUSE_SECONDS = 5.0
@@ -20,7 +20,7 @@ async def watch_reputation(resources: Resources) -> None:
     while True:
         await asyncio.sleep(PAUSE_SECONDS)
         now = resources.now()
-        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
             await look_since(resources, since)
             since = now - LOOK_BACK
 

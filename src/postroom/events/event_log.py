@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroom import ids
-from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.scope import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
 from postroom.events.payload import News, SystemNotice

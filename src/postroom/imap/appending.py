@@ -12,11 +12,11 @@ from postroom.inward.receive import TooManyHops
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptFile, is_small
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.operations.folders import mail_program_drafts, mails, names
 from postroom.operations.folders.names import FolderRefused
-from postroom.outward.finished import draft_mail
-from postroom.outward.orders import require_files_fit
+from postroom.outward.raw_submission import draft_mail
+from postroom.outward.send_stages import require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.transfer.import_mail import import_new
@@ -38,19 +38,19 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
         raise FolderRefused("CANNOT", "The mail is empty.")
     if await db.read(own_letters.is_own, own_letters.find_marks(raw)):
         raise FolderRefused("CANNOT", "This is a letter of the server to a person: agents must not read it.")
-    if folder == places.DRAFTS:
+    if folder == uid_map.DRAFTS:
         uid = await _draft(client, request, raw)
     else:
         found = await _find_sent(client, folder, raw)
         uid = await _import(client, folder, request, raw) if found is None else found
-    validity = await db.read(places.find_validity, inbox_id)
+    validity = await db.read(uid_map.find_validity, inbox_id)
     if client.view is not None:
         await listing.tell_changes(client)
     return b"OK [APPENDUID %d %d] Done." % (validity or 0, uid)
 
 
 def _require_possible(folder: str, request: AppendMail) -> None:
-    if folder == places.JUNK:
+    if folder == uid_map.JUNK:
         raise FolderRefused("CANNOT", "Nothing can be put into this folder.")
     mails.read_flags(request.flags)
 
@@ -84,7 +84,7 @@ def _put_files(resources: Resources, given: Sequence[DraftAttachment]) -> list[K
 
 async def _find_sent(client: ImapState, folder: str, raw: bytes) -> int | None:
     """A program stores its own copy of what it has just sent: that is already in Sent."""
-    if folder != places.SENT:
+    if folder != uid_map.SENT:
         return None
     fields = headers.split(raw[:HEADER_BYTES], 0).headers
     found = headers.message_ids(fields.text("message-id"), 1)

@@ -14,7 +14,7 @@ from postroom.imap.dialogue.requests import (
 from postroom.imap.state import ImapState
 from postroom.imap.view import batches
 from postroom.mailbox import raw_mails
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.operations.folders import labels, mails, names
 from postroom_mail.mime import imap_values
 
@@ -108,7 +108,7 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
         return b"NO [LIMIT] Copy at most %d messages at once." % COPIED_TOGETHER
     else:  # all of them or none
         pairs = await db.write(mails.copy_mails, caller, inbox_id, view.folder, uids, request.folder, now)
-    validity = await db.read(places.find_validity, inbox_id)
+    validity = await db.read(uid_map.find_validity, inbox_id)
     pairs.sort()
     there, here = (imap_values.numbers(side) for side in zip(*pairs, strict=True)) if pairs else (b"", b"")
     code = b"[COPYUID %d %s %s] " % (validity or 0, there, here) if pairs else b""

@@ -23,7 +23,7 @@ from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
-from postroom.net.programs.connection import ProgramConnection, ProgramContext
+from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
 from postroom.resources import Resources
 
 SILENT = b"* BYE You said nothing for too long.\r\n"

@@ -5,7 +5,7 @@ from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.folders.flags import RECENT, SYSTEM
 from postroom.mailbox.folders.views import FolderState
 from postroom.operations.folders import names
@@ -13,10 +13,10 @@ from postroom.resources import Tx
 from postroom_mail.mime import imap_values
 
 SPECIAL = {
-    places.SENT: "\\Sent",
-    places.DRAFTS: "\\Drafts",
-    places.JUNK: "\\Junk",
-    places.TRASH: "\\Trash",
+    uid_map.SENT: "\\Sent",
+    uid_map.DRAFTS: "\\Drafts",
+    uid_map.JUNK: "\\Junk",
+    uid_map.TRASH: "\\Trash",
 }
 MAX_PATTERN_LENGTH = 500
 

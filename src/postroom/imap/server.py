@@ -10,8 +10,8 @@ from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.dialogue.protocol import SHUTTING_DOWN
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
-from postroom.net.programs.admissions import Admissions
-from postroom.net.programs.server import ProgramServer
+from postroom.net.mail_clients.admissions import Admissions
+from postroom.net.mail_clients.server import ProgramServer
 from postroom.net.proxies import Proxies
 from postroom.operations.folders import names
 from postroom.resources import Resources

@@ -8,11 +8,11 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import into_thread, suspicion
+from postroom.inward import into_thread, screening
 from postroom.inward.into_thread import Names
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
 from postroom.mailbox.documents import Document
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing, removals
@@ -52,7 +52,7 @@ def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url:
     if refusal is None:
         return let_in(tx, inbox, document, names, message.created_at, base_url, now)
     inboxes.count(tx, inbox.id, blocked=1)
-    places.move(tx, inbox.id, message.id, places.JUNK)
+    uid_map.move(tx, inbox.id, message.id, uid_map.JUNK)
     policy.record_stop(tx, policy.BLOCKED, INBOUND, refusal, now, message.id)
     return tell(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
 
@@ -78,13 +78,13 @@ def let_in(
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
     correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))], came_at)
-    suspicion.note_name(tx, names.from_address, document)
+    screening.note_name(tx, names.from_address, document)
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant
     )
     removals.enqueue_removed(tx, [document.id])
     messages.let_in(tx, threaded, came_at)
-    places.move(tx, inbox.id, document.id, places.INBOX)
+    uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.note_stored(tx, [(place, threaded)])
     return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)

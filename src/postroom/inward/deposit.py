@@ -11,23 +11,23 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import admit, examine, into_thread, review_answers, suspicion
+from postroom.inward import admit, examine, into_thread, received_reports, review_answers, screening
 from postroom.inward.addressing import delivery_role
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
+from postroom.inward.received_reports import ReceivedReport
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
-from postroom.inward.suspicion import Suspicion
+from postroom.inward.screening import Suspicion
 from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
 from postroom.processes.analysis import Analysis
-from postroom.queue import idempotency, received_reports
-from postroom.queue.received_reports import ReceivedReport
+from postroom.queue import idempotency
 from postroom.storage.database import Tx
 from postroom_mail.html.text import visible
 from postroom_mail.mime.address import mailbox_of, parse_list, shown
@@ -271,13 +271,13 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
 
 def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     mail = copy.read.mail
-    name = suspicion.name_of(mail.from_addr)
+    name = screening.name_of(mail.from_addr)
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
-    dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else suspicion.INSIDE
-    found = Analysis().run("sender", before, lambda: suspicion.with_sender(before, mail, dmarc, known))
+    dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else screening.INSIDE
+    found = Analysis().run("sender", before, lambda: screening.with_sender(before, mail, dmarc, known))
     if not copy.mail.is_filed:
         correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
-    return structs.replace(copy, document=suspicion.judged(copy.document, found))
+    return structs.replace(copy, document=screening.judged(copy.document, found))
 
 
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
@@ -385,7 +385,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         return structs.replace(
             document, auth=original.auth, verdict=original.verdict, signals=original.signals
         )
-    return document if read.findings is None else suspicion.judged(document, read.findings)
+    return document if read.findings is None else screening.judged(document, read.findings)
 
 
 def shown_sender(mail: ParsedMail) -> str:

@@ -12,9 +12,9 @@ from postroom.errors import is_passing
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import admit, suspicion
+from postroom.inward import admit, screening
 from postroom.inward.mails import UNKNOWN_PEER
-from postroom.inward.suspicion import Suspicion
+from postroom.inward.screening import Suspicion
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
@@ -116,7 +116,7 @@ async def examine_message(
         await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
-    nothing = Examined(None, [_unreadable(file) for file in files], suspicion.NOT_EXAMINED, ["examination"])
+    nothing = Examined(None, [_unreadable(file) for file in files], screening.NOT_EXAMINED, ["examination"])
     is_unread = documents.decode(message.document).parse_error == UNREAD
     try:
         found = (
@@ -159,10 +159,10 @@ async def find_out(
         ),
         read_files(extractor, mail, files, readers),
     )
-    name = suspicion.name_of(mail.from_addr)
+    name = screening.name_of(mail.from_addr)
     known = await resources.db.read(correspondents.list_trusted, message.inbox_id, name)
     dmarc = "temperror" if verdicts is None else verdicts.dmarc
-    dmarc = dmarc if examination.peer_ip else suspicion.INSIDE
+    dmarc = dmarc if examination.peer_ip else screening.INSIDE
     findings = await pools.READING.run(look_for_signals, mail, texts, dmarc, known, readers)
     return Examined(verdicts, texts, findings, readers.failed)
 
@@ -174,8 +174,8 @@ def look_for_signals(
     shown = mail.body_text or page.text
     return readers.run(
         "signals",
-        suspicion.NOT_EXAMINED,
-        lambda: suspicion.of_mail(mail, shown, page, files, dmarc, known),
+        screening.NOT_EXAMINED,
+        lambda: screening.of_mail(mail, shown, page, files, dmarc, known),
     )
 
 
@@ -303,7 +303,7 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
         if document.auth.dmarc == "pass":
             correspondents.note_verified(tx, inbox.id, sender_of(document), now)
-        suspicion.note_name(tx, sender_of(document), document)
+        screening.note_name(tx, sender_of(document), document)
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)
 
@@ -315,7 +315,7 @@ def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
         auth=found.verdicts or document.auth,
         analysis="failed" if found.failed else document.analysis,
     )
-    judged = suspicion.judged(proven, found.findings)
+    judged = screening.judged(proven, found.findings)
     messages.set_document(tx, judged)
     threads.note_verdict(tx, message.thread_id, judged.verdict)
     return judged

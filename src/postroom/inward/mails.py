@@ -9,7 +9,7 @@ from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
-from postroom.inward.suspicion import Suspicion
+from postroom.inward.screening import Suspicion
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document, Verdicts

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from postroom.accounts.people import own_letters
 from postroom.errors import is_passing
-from postroom.inward import suspicion
+from postroom.inward import screening
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
@@ -198,7 +198,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     is_left_to_policy = (
         is_doubtful and not has_unread and run("policy", False, lambda: awaits_policy(mail, origin.peer_ip))
     )
-    said = suspicion.to_passage(mail, shown)
+    said = screening.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = run("report", None, lambda: _report(arrival, mail))
     returned = run("bounce", None, lambda: read_returned(arrival.raw) if _is_returned(arrival) else None)
@@ -210,16 +210,16 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     body = run(
         "body signs",
         NO_BODY_SIGNS,
-        lambda: suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
+        lambda: screening.body_signs(mail, said, body_text, new_words, found_codes, link_details),
     )
     is_bounce = any(each is not None and each.kind in FAILURES for each in (report, returned))
     kind = run("category", _unknown_kind(mail), lambda: _kind(mail, origin, body, is_bounce=is_bounce))
-    inside = suspicion.INSIDE if origin.peer_ip == "" else "none"
+    inside = screening.INSIDE if origin.peer_ip == "" else "none"
     findings = (
         None
         if needs_examination and not is_left_to_policy
         else run(
-            "signals", suspicion.NOT_EXAMINED, lambda: suspicion.of_text(mail, shown, page, inside, said)
+            "signals", screening.NOT_EXAMINED, lambda: screening.of_text(mail, shown, page, inside, said)
         )
     )
     calendar = run("calendar", None, lambda: read_appointment(mail))
@@ -278,7 +278,7 @@ def read_simply(arrival: Arrival, mail: ParsedMail, failed: Sequence[str]) -> Re
 def read_bytes_alone(arrival: Arrival, failed: Sequence[str]) -> ReadMail:
     """Returns an email that no reader may look at: its header is unknown, its text is its body as it came."""
     read = read_simply(arrival, unread(arrival.raw, UNREAD), failed)
-    return replace(read, needs_examination=False, findings=suspicion.NOT_EXAMINED)
+    return replace(read, needs_examination=False, findings=screening.NOT_EXAMINED)
 
 
 def simpler(read: ReadMail) -> Iterator[ReadMail]:
@@ -306,7 +306,7 @@ def _kind(mail: ParsedMail, origin: Origin, body: BodySigns, *, is_bounce: bool)
 
 
 def _codes(said: "Passage", subject_and_text: str) -> list[str]:
-    return list(codes.codes(subject_and_text, suspicion.cues(said, subject_and_text)))
+    return list(codes.codes(subject_and_text, screening.cues(said, subject_and_text)))
 
 
 def _links(mail: ParsedMail, body_text: str, page: HtmlPage) -> list[links.LinkDetail]:

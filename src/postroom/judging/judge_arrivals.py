@@ -12,13 +12,13 @@ from msgspec import Struct, field
 
 from postroom import log
 from postroom.clock import SECOND
-from postroom.connections.fetching import Fetcher, FetchError
 from postroom.events import announce, event_log, kinds
 from postroom.events.payload import News
-from postroom.inward import suspicion
+from postroom.external_mailboxes.fetching import Fetcher, FetchError
+from postroom.inward import screening
 from postroom.judging.question import ANSWER_BYTES, Opinion, read_opinion, to_question
 from postroom.mailbox import attachments, documents, inboxes, messages, threads
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -53,7 +53,7 @@ class Judge(Struct):
             await asyncio.sleep(PAUSE_SECONDS)
 
     def _has_duty(self, tx: Tx, now: int) -> bool:
-        return duties.take(tx, DUTY, self.node, now + DUTY_LENGTH, now)
+        return leader_leases.take(tx, DUTY, self.node, now + DUTY_LENGTH, now)
 
     async def look(self, since: int) -> int:
         """Asks about mail whose event came since a moment. Returns the time of the newest event."""
@@ -132,7 +132,7 @@ def note_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: 
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
     if message is None or inbox is None:
         return []
-    document = suspicion.with_opinion(documents.decode(message.document), opinion.verdict, opinion.reason)
+    document = screening.with_opinion(documents.decode(message.document), opinion.verdict, opinion.reason)
     if document is None:
         return []
     messages.set_document(tx, document)

@@ -8,10 +8,10 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
 from postroom.fields import Span
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, all_of, count, delete, insert, item_from_row, one_of, update
@@ -77,7 +77,7 @@ def add(tx: Tx, inbox_id: str, fields: bytes, files: Sequence[KeptFile], actor: 
         updated_at=now,
     )
     add_files(tx, draft.id, files)
-    places.place_draft(tx, inbox_id, draft.id)
+    uid_map.place_draft(tx, inbox_id, draft.id)
     return draft
 
 
@@ -120,7 +120,7 @@ def get_for_change(
     tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
     draft = get(tx, reach, draft_id)
     require_version(draft.version - 1, seen_version)
-    places.place_draft(tx, draft.inbox_id, draft.id)
+    uid_map.place_draft(tx, draft.inbox_id, draft.id)
     return draft
 
 
@@ -209,7 +209,7 @@ def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:
 def remove(tx: Tx, draft_id: str) -> list[str]:
     """Returns the blobs to remove."""
     blobs = remove_files(tx, draft_id)
-    places.forget(tx, [draft_id])
+    uid_map.forget(tx, [draft_id])
     tx.run("delete from drafts where id = :id", id=draft_id)
     return blobs
 
@@ -222,7 +222,7 @@ def take(tx: Tx, draft_id: str, version: int) -> None:
             raise DraftChanged("The draft was changed while it was being sent. Send it again.")
         raise NotFound("No such draft.")
     tx.run("delete from draft_files where draft_id = :id", id=draft_id)
-    places.forget(tx, [draft_id])
+    uid_map.forget(tx, [draft_id])
 
 
 def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.mailbox.inboxes import IS_THERE
 from postroom.storage.database import Row, Tx, all_of, count, item_from_row

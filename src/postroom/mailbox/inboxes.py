@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import accounts, domains, keys, names, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach, default_pod
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import AccountLimits
+from postroom.accounts.scope import Reach, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, threads
-from postroom.mailbox.folders import flags, label_changes, places
+from postroom.mailbox.folders import flags, label_changes, uid_map
 from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage.database import Tx, all_of, one_of
 
@@ -83,7 +83,7 @@ def _put_on(tx: Tx, inbox_id: str, wanted: dict[str, str], which: str, now: int,
         )
         message_ids = [row["message_id"] for row in rows]
         label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=True)
-        places.show_labelled(tx, inbox_id, message_ids)
+        uid_map.show_labelled(tx, inbox_id, message_ids)
     if wanted:
         tx.run(f"update messages set was_labelled = 1 where was_labelled = 0 and {which}", **named)
 
@@ -98,7 +98,7 @@ def take_off(tx: Tx, inbox_id: str, label: str, which: str, now: int, **named: o
     for shown in {row["shown"] for row in rows}:
         message_ids = [row["message_id"] for row in rows if row["shown"] == shown]
         label_changes.note(tx, inbox_id, shown, message_ids, now, is_added=False)
-    places.hide_unlabelled(tx, inbox_id, label, [row["message_id"] for row in rows])
+    uid_map.hide_unlabelled(tx, inbox_id, label, [row["message_id"] for row in rows])
 
 
 def _lock(tx: Tx, thread: Thread) -> None:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, update
 
@@ -151,7 +151,7 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         ],
     )
     documents.add_outlines(tx, list(zip([each.document for each in new], written, strict=True)))
-    places.add_all(tx, [row[:4] for row in rows])
+    uid_map.add_all(tx, [row[:4] for row in rows])
 
 
 def _to_row(new: NewMessage) -> tuple[Any, ...]:

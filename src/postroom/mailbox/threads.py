@@ -6,14 +6,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
-from postroom.mailbox.folders import flags, places
+from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 COUNTED_BEYOND_PAGE = 1000
-SEEN = places.READ_ALONE
+SEEN = uid_map.READ_ALONE
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
 # The time of the newest of all its messages, including those in Trash.
 _NEWEST = (

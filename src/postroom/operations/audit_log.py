@@ -6,8 +6,8 @@ from msgspec import Meta, Raw, Struct
 
 from postroom.accounts import actors, audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.errors import ApiError, Forbidden, RecipientNotAllowed
 from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item

@@ -10,13 +10,13 @@ from postroom.accounts import audit, dkim_keys, domains, pods
 from postroom.accounts.dkim_keys import DkimKey, KeyState
 from postroom.accounts.domains import DnsRecord
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.config import Config
-from postroom.connections import connections
 from postroom.deliverability import check_domain, domain_reports
 from postroom.deliverability.findings import HealthCheck
 from postroom.deliverability.zone_checks import WantedRecords
 from postroom.errors import BadRequest, DomainTaken, InvalidDomain
+from postroom.external_mailboxes import connections
 from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso, show_item
 from postroom.net import relay
 from postroom.operations.operator import require_operator

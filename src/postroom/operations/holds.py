@@ -7,10 +7,10 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from postroom.accounts import audit
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.deliverability import reputation

@@ -13,9 +13,9 @@ from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.config import HOME_DOMAIN, Config
-from postroom.connections import address_uses, connections
 from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
+from postroom.external_mailboxes import address_uses, connections
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx

@@ -9,13 +9,13 @@ from msgspec.structs import fields, replace
 from postroom.accounts import accounts, audit, key_rules, keys, permissions
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.names import Name
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
+from postroom.accounts.scope import Reach
 from postroom.config import Config, Plan
-from postroom.connections import address_uses
 from postroom.errors import BadRequest
+from postroom.external_mailboxes import address_uses
 from postroom.fields import Moment, PageQuery, Timestamp, show_item, to_moment
 from postroom.operations.threads import find_canary
 from postroom.outward.holding import stop

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import SENDING, require_any
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
@@ -23,7 +23,7 @@ from postroom.mailbox.message_json import Links, ShownAttachment
 from postroom.operations.folders import trash
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
-from postroom.outward.orders import parse_moment, require_ahead
+from postroom.outward.send_stages import parse_moment, require_ahead
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion

@@ -9,8 +9,8 @@ from postroom.accounts.accounts import Account
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.people import users
 from postroom.accounts.permissions import MANAGE
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
+from postroom.accounts.scope import Reach
 from postroom.config import Plan
 from postroom.errors import BadRequest, Forbidden, NotFound
 from postroom.mailbox import inboxes

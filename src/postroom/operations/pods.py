@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
+from postroom.accounts.scope import Reach
 from postroom.config import Plan
-from postroom.connections import address_uses
 from postroom.errors import BadRequest
+from postroom.external_mailboxes import address_uses
 from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp, show_item
 from postroom.mailbox.search import message_search
 from postroom.net import relay

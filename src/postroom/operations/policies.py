@@ -7,8 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts import audit, key_rules
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
+from postroom.accounts.scope import Reach
 from postroom.errors import Forbidden
 from postroom.fields import (
     AskedMoment,

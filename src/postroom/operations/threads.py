@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated

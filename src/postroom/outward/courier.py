@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from postroom import log
-from postroom.connections.connections import WayOut
-from postroom.connections.imap_wire import ImapError
-from postroom.connections.sending_through import SendingThrough
+from postroom.external_mailboxes.connections import WayOut
+from postroom.external_mailboxes.imap_wire import ImapError
+from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.inward.mails import AcceptedMail
 from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome

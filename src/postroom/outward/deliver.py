@@ -8,8 +8,8 @@ from postroom.outward.notices import deliver_notice
 from postroom.queue import deliveries
 from postroom.queue.claims import Claims
 from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK, Delivery
+from postroom.queue.queue_loop import Queue, work_through
 from postroom.queue.recording import Recorder
-from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
 
 AT_ONCE = {MAIL: 64, WEBHOOK: 100, NOTICE: 8}

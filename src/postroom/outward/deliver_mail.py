@@ -5,11 +5,11 @@ from msgspec import Struct, structs
 from postroom import log
 from postroom.accounts import domains
 from postroom.clock import DAY
-from postroom.connections.sending_through import SendingThrough
 from postroom.errors import Unavailable
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
+from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.inward import destinations
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import UNKNOWN_PEER, Arrival, Origin, trace_inside

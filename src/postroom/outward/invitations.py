@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotAnInvitation
 from postroom.inward.appointment import calendars_of, read_appointment
 from postroom.mailbox import inboxes, messages, raw_mails
@@ -11,7 +11,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import RECEIVED, Message
-from postroom.outward.orders import Order
+from postroom.outward.send_stages import Order
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources

@@ -21,7 +21,7 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.holding import decide, persons
+from postroom.outward.holding import approvers, decide
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
@@ -95,7 +95,7 @@ def decide_by_link(
 
 def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Ruling:
     reviewer = review.reviewer
-    person = persons.of_reviewer(tx, review.hold.account_id, reviewer)
+    person = approvers.of_reviewer(tx, review.hold.account_id, reviewer)
     actor = Actor(actors.REVIEWER, reviewer, reviewer)
     return Ruling(actor, base_url, now, note=note, address=address, person=person)
 

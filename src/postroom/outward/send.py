@@ -6,8 +6,8 @@ from msgspec import structs
 
 from postroom.accounts import domains
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
+from postroom.accounts.scope import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError, BadRequest, DraftChanged
 from postroom.mailbox import documents, inboxes, messages, raw_mails, related, threads
@@ -15,9 +15,9 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
-from postroom.outward import complete, invitations
+from postroom.outward import fill_from_message, invitations
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
-from postroom.outward.orders import (
+from postroom.outward.send_stages import (
     RECIPIENTS_LIMIT,
     Context,
     Letter,
@@ -67,7 +67,7 @@ async def send_mail(
         found = await resources.db.read(look_up, caller, order, now, resources.config.domain, remembered)
         if isinstance(found, SendAnswer):
             return found
-        around, order = found, await complete.from_mail(resources, order, found)
+        around, order = found, await fill_from_message.from_mail(resources, order, found)
         letter = await write_letter(order, around, now)
     await require_seen(order, letter)
     return await submit_letter(resources, caller, order, around, letter, is_remembered)
@@ -101,7 +101,7 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
     require_no_steering(order.headers, resources.config.allowed_headers)
     around = await resources.db.read(look_up, caller, order, now, resources.config.domain)
     assert isinstance(around, Context)  # its idempotency key was never used
-    order = await complete.from_mail(resources, order, around)
+    order = await fill_from_message.from_mail(resources, order, around)
     letter = await write_letter(order, around, now)
     return await pools.READING.run(view, letter.raw, tuple(map(str, order.bcc)))
 
@@ -346,7 +346,7 @@ def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     }
     senders = [
         sender
-        for sender in complete.writable(around.last_inbound.from_addr)[:1]
+        for sender in fill_from_message.writable(around.last_inbound.from_addr)[:1]
         if mailbox_of(sender.address) not in known
     ]
     return (*order.cc, *senders)

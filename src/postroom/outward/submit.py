@@ -34,7 +34,7 @@ from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.checks import Clearance, Standing
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
-from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
+from postroom.outward.send_stages import Context, Letter, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
 from postroom.storage.database import SKIP_LOCKED, Row, Tx, item_from_row, one_of

@@ -15,16 +15,16 @@ from msgspec import Struct, structs
 from postroom.accounts.people import own_letters
 from postroom.clock import from_iso
 from postroom.errors import NotFound
-from postroom.inward import deposit, suspicion
+from postroom.inward import deposit, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, Origin, ReadMail
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
-from postroom.inward.suspicion import Suspicion
+from postroom.inward.screening import Suspicion
 from postroom.mailbox import correspondents, documents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
@@ -226,7 +226,7 @@ async def _accept(
         readers = Analysis()
         files = await read_files(extractor, parse_mail(old.raw), list(found.attachments), readers)
         known = await resources.db.read(
-            correspondents.list_trusted, inbox.id, suspicion.name_of(found.mail.from_addr)
+            correspondents.list_trusted, inbox.id, screening.name_of(found.mail.from_addr)
         )
         findings, failed = await pool.run(_judge_with_files, old.raw, files, known)
         failed = (*found.failed, *readers.failed, *failed)
@@ -366,4 +366,4 @@ def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
     )
     messages.set_document(tx, sent)
     inboxes.count(tx, inbox.id, inbound=-1, outbound=1)
-    places.move(tx, inbox.id, document.id, places.SENT)
+    uid_map.move(tx, inbox.id, document.id, uid_map.SENT)

@@ -7,10 +7,16 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from postroom.connections.imap_client import TLS_PORT, ImapClient, ListedMail, MailServerAddress, open_client
-from postroom.connections.imap_wire import ImapError
 from postroom.errors import BadRequest
-from postroom.net import target
+from postroom.external_mailboxes.imap_client import (
+    TLS_PORT,
+    ImapClient,
+    ListedMail,
+    MailServerAddress,
+    open_client,
+)
+from postroom.external_mailboxes.imap_wire import ImapError
+from postroom.net import allowed_target
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.transfer import mbox
@@ -107,8 +113,8 @@ def parse_url(url: str) -> MailboxAt:
 async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
     """At any address: the operator chose it."""
     try:
-        found = await target.resolve_target(resources.resolver, f"https://{wanted.host}/", True)
-    except (target.ForbiddenTarget, DnsTemporary) as error:
+        found = await allowed_target.resolve_target(resources.resolver, f"https://{wanted.host}/", True)
+    except (allowed_target.ForbiddenTarget, DnsTemporary) as error:
         raise ImapError(f"{wanted.host} cannot be reached: {error}.") from None
     is_loopback = all(ip_address(ip).is_loopback for ip in found.ips)
     client = await open_client(MailServerAddress(found.host, found.ips, wanted.port, is_loopback))

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.mailbox.search import removals
 from postroom.storage.database import Tx, one_of
@@ -123,7 +123,7 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     )
     for table in OF_A_MESSAGE:
         tx.run(f"delete from {table} where {is_wanted}", **wanted)
-    places.forget(tx, message_ids)
+    uid_map.forget(tx, message_ids)
     delete_all(tx, "messages", "id", message_ids)
     blobs = [row["blob"] for row in rows]
     used = raw_mails.find_used_blobs(tx, blobs)

@@ -1,12 +1,12 @@
 """Removes expired rows: which tables, and after how long."""
 
 from postroom.accounts import audit, dkim_keys
-from postroom.accounts.people import delayed_actions, feedback, grants, oauth_clients
+from postroom.accounts.oauth import grants, oauth_clients
 from postroom.clock import DAY
 from postroom.deliverability import domain_reports
-from postroom.events import tool_calls
+from postroom.events import feedback, tool_calls
 from postroom.outward.notices import letters
-from postroom.queue import idempotency
+from postroom.queue import delayed_actions, idempotency
 from postroom.queue.providers import counts, paces, warm_ups
 from postroom.queue.tls import tls_reports, tls_sessions
 from postroom.storage.database import Tx

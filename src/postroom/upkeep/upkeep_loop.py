@@ -10,7 +10,7 @@ from typing import TypeVar
 from postroom import ids
 from postroom.clock import SECOND
 from postroom.mailbox import documents, inboxes
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.upkeep import account_removal, expiry, inbox_removal, mail_retention, orphans
@@ -34,11 +34,11 @@ async def run_upkeep(resources: Resources) -> None:
     steps, sweep, me = Steps(resources), orphans.Sweep(resources), ids.trace()
     try:
         await show_presence(resources, me)
-        await asyncio.sleep(duties.FIRST_SECONDS)
+        await asyncio.sleep(leader_leases.FIRST_SECONDS)
         while True:
             await show_presence(resources, me)
             now = resources.now()
-            is_mine = await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now)
+            is_mine = await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now)
             if is_mine:
                 await steps.one_round()
             if is_mine or not resources.blobs.is_shared:
@@ -52,12 +52,12 @@ async def run_upkeep(resources: Resources) -> None:
 
 async def show_presence(resources: Resources, me: str) -> None:
     now = resources.now()
-    await resources.db.write(duties.show_presence, me, where(resources), now + DUTY_HELD, now)
+    await resources.db.write(leader_leases.show_presence, me, where(resources), now + DUTY_HELD, now)
 
 
 def leave(tx: Tx, me: str, place: str) -> None:
-    duties.leave(tx, DUTY, me)
-    duties.leave(tx, duties.NODE + me, place)
+    leader_leases.leave(tx, DUTY, me)
+    leader_leases.leave(tx, leader_leases.NODE + me, place)
 
 
 def where(resources: Resources) -> str:

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
-from postroom.accounts.reach import Reach
-from postroom.connections import connections
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.events import webhook_list
+from postroom.external_mailboxes import connections
 from postroom.fields import Boundary
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -21,8 +21,8 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.writing import templates
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
-from postroom.web.boundaries import required
 from postroom.web.requests.authentication import client_address
+from postroom.web.scope_filters import required
 
 # Set for calls made inside for a request to /mcp.
 CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")

@@ -14,10 +14,10 @@ from starlette.types import Receive, Scope, Send
 from postroom import ids, log
 from postroom.accounts import keys
 from postroom.accounts.rules import limits
-from postroom.connections.fetching import Fetcher
-from postroom.connections.posts import PostIntake
 from postroom.deliverability.unsubscribe import LINKS_IN_MAILS
 from postroom.errors import ApiError, InternalError
+from postroom.external_mailboxes.fetching import Fetcher
+from postroom.external_mailboxes.posts import PostIntake
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
 from postroom.operations.audit_log import REFUSALS, note_refusal

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
 from postroom.operations.people import oauth_programs

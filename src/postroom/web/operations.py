@@ -8,14 +8,14 @@ from typing import Any
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any, require_word
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import Forbidden
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Tx
-from postroom.web.boundaries import required
 from postroom.web.call import Call
 from postroom.web.routing import ACCOUNT, POD, Route
+from postroom.web.scope_filters import required
 
 Arguments = dict[str, Any]  # of an operation, by their names
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.clock import SECOND
-from postroom.deliverability import check_domain, mail_programs
+from postroom.deliverability import check_domain
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
@@ -18,6 +18,7 @@ from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.queue import deliveries, statistics
 from postroom.resources import Resources, Tx
+from postroom.web import client_configuration
 from postroom.web.interface import openapi as description
 from postroom.web.interface.shapes import server_shapes
 from postroom.web.readiness import Readiness
@@ -95,7 +96,7 @@ async def autoconfig(site: Site) -> Response:
     config = site.resources.config
     if config.imap is None:
         raise NotFound("This server has no IMAP.")
-    return Response(mail_programs.autoconfig(config), media_type="application/xml")
+    return Response(client_configuration.autoconfig(config), media_type="application/xml")
 
 
 async def metrics(site: Site) -> Response:

@@ -7,7 +7,7 @@ from postroom import ids, log
 from postroom.accounts import accounts
 from postroom.errors import Unavailable
 from postroom.processes import pools
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.resources import Resources
 
 CHECK_SECONDS = 5.0
@@ -63,8 +63,8 @@ class Readiness:
     async def _store_a_row(self) -> None:
         resources = self._resources
         await resources.db.read(accounts.is_any)
-        await resources.db.write(duties.take, self._row, self._row, resources.now(), resources.now())
-        await resources.db.write(duties.leave, self._row, self._row)
+        await resources.db.write(leader_leases.take, self._row, self._row, resources.now(), resources.now())
+        await resources.db.write(leader_leases.leave, self._row, self._row)
 
     async def _store_a_blob(self) -> None:
         await pools.FILES.run(self._resources.blobs.check)

@@ -14,7 +14,7 @@ import uvloop
 from postroom import log
 from postroom.clock import SystemClock
 from postroom.errors import Unavailable
-from postroom.inward import suspicion
+from postroom.inward import screening
 from postroom.inward.journal.entries import Held, Reached
 from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.mails import ReadMail
@@ -216,7 +216,7 @@ class Worker:
     async def _prepare_the_rest(self) -> None:
         """Loads the rest in a thread, piece by piece after the start, so that no mail waits long."""
         await asyncio.sleep(START_SECONDS)
-        pieces, has_more = suspicion.prepare(), True
+        pieces, has_more = screening.prepare(), True
         while has_more:
             has_more = await pools.ONCE.run(next, pieces, False)
             await asyncio.sleep(REST_SECONDS)

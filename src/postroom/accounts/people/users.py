@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import keys, names, permissions, pods
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
 from postroom.storage import database

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.storage.database import LOCK_ROWS, Tx, insert_new
 
 # A condition on a row of `inboxes`: it, its pod or its account is paused.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from postroom import log
-from postroom.connections.fetching import Fetcher, FetchError
+from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom_mail.authentication import mta_sts
 from postroom_mail.authentication.mta_sts import StsPolicy

@@ -1,6 +1,6 @@
 """The limits of an IMAP session: sizes, counts and times."""
 
-from postroom.net.programs.limits import ProgramLimits
+from postroom.net.mail_clients.limits import ProgramLimits
 
 
 class ImapLimits(ProgramLimits, frozen=True):

@@ -13,7 +13,7 @@ from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.raw_mails import RawMail
 from postroom.operations.folders import mail_program_drafts
-from postroom.outward.finished import draft_mail
+from postroom.outward.raw_submission import draft_mail
 from postroom.processes import pools
 from postroom_mail.mime import imap_sections
 from postroom_mail.mime.imap_sections import BodyPart

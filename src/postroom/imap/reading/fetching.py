@@ -16,7 +16,7 @@ from postroom.imap.view import batches
 from postroom.mailbox import raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.flags import RECENT, SEEN
-from postroom.mailbox.folders.places import DRAFTS
+from postroom.mailbox.folders.uid_map import DRAFTS
 from postroom.mailbox.folders.views import FolderMail
 from postroom.operations.folders import mails
 from postroom_mail.mime import imap_sections, imap_values

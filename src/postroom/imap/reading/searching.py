@@ -19,7 +19,7 @@ from postroom.mailbox.folders import views
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import message_search as search_index
-from postroom.outward.finished import draft_mail
+from postroom.outward.raw_submission import draft_mail
 from postroom.resources import Blobs, Tx
 from postroom_mail.mime import headers, imap_values
 from postroom_mail.mime.headers import Headers

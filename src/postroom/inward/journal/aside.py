@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from postroom import log
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage import segments
@@ -18,7 +18,7 @@ from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReade
 async def take_up(resources: Resources) -> None:
     """Call before any journal is deposited: makes a journal of them, which `deposit_others` deposits once."""
     data_dir = resources.config.data_dir
-    if not places.count_aside(data_dir):
+    if not positions.count_aside(data_dir):
         return
     waiting = await resources.db.read(_next_records, data_dir)
     if count := await pools.FILES.run(_move, data_dir, waiting):
@@ -28,8 +28,8 @@ async def take_up(resources: Resources) -> None:
 def _next_records(tx: Tx, data_dir: Path) -> list[bytes]:
     """The next record of each journal. After a crash while it was set aside, it lies in both."""
     found = []
-    for folder in places.others(data_dir, ()):
-        place = places.find(tx, folder.name)
+    for folder in positions.others(data_dir, ()):
+        place = positions.find(tx, folder.name)
         records = _records(folder, place, SegmentPlace(1 << 60), most=1)
         found += records or []
     return found
@@ -37,7 +37,7 @@ def _next_records(tx: Tx, data_dir: Path) -> list[bytes]:
 
 def _move(data_dir: Path, waiting: Sequence[bytes]) -> int:
     """Returns how many segments it moved. Damaged ones stay: there is nothing to read in them."""
-    aside = data_dir / places.FOLDER / places.ASIDE
+    aside = data_dir / positions.FOLDER / positions.ASIDE
     again = aside.with_name(f"again-{secrets.token_hex(8)}")
     moved = 0
     for number in segments.numbers(aside):

@@ -11,7 +11,7 @@ from msgspec import structs
 from postroom import log
 from postroom.errors import is_out_of_space, is_passing
 from postroom.inward.deposit import deposit
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.entries import Held, Journaled, Reached
 from postroom.inward.mails import AcceptedMail
 from postroom.inward.receive import accept, simpler
@@ -133,11 +133,11 @@ class Depositor:
         end = SegmentPlace(*mail.end)
         try:
             kept = await pools.FILES.run(keep_unstored, self.folder, mail)
-            await self._resources.db.write(places.note, self.folder.name, end)
+            await self._resources.db.write(positions.note, self.folder.name, end)
         except Exception as second:
             await self._hold(second)
             return False
-        if kept.name == places.ASIDE:
+        if kept.name == positions.ASIDE:
             reason = f"{type(error).__name__}: {error}"[:500]
             log.get().error("a mail could not be stored and was set aside", folder=str(kept), reason=reason)
         else:
@@ -156,14 +156,14 @@ def keep_unstored(folder: Path, mail: Journaled) -> Path:
     """Return the folder of mails set aside, or the new file if the bytes are damaged."""
     start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
     if not mail.is_damage:
-        aside = folder.parent / places.ASIDE
+        aside = folder.parent / positions.ASIDE
         try:
             segments.set_aside(folder, start, aside)
         except DamagedSegment:  # since it was read
             pass
         else:
             return aside
-    return segments.keep_damage(folder, start, end, folder.parent / places.DAMAGED)
+    return segments.keep_damage(folder, start, end, folder.parent / positions.DAMAGED)
 
 
 def gather_seconds(last_batch: int) -> float:
@@ -179,13 +179,13 @@ def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[Accepte
 
     The same holds if an earlier commit succeeded although it seemed to fail.
     """
-    if places.find(tx, journal) >= place:
+    if positions.find(tx, journal) >= place:
         return []
     there = inboxes.find_existing(
         tx, {to.inbox_id for mail in mails for to in mail.read.origin.destinations if to.review is None}
     )
     bells = deposit(tx, [without_removed(mail, there) for mail in mails])
-    places.note(tx, journal, place)
+    positions.note(tx, journal, place)
     return list(dict.fromkeys(bell for rung in bells for bell in rung))
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from postroom import log
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor
 from postroom.inward.journal.mail_journal import MailJournal
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
@@ -16,7 +16,7 @@ from postroom.resources import Resources
 
 
 async def open_depositor(resources: Resources, folder: Path) -> Depositor:
-    return Depositor(resources, folder, await resources.db.read(places.find, folder.name))
+    return Depositor(resources, folder, await resources.db.read(positions.find, folder.name))
 
 
 @contextlib.asynccontextmanager
@@ -37,10 +37,10 @@ async def running_journal(resources: Resources, folder: Path, reader: Reader) ->
 
 async def deposit_others(resources: Resources, used: Sequence[Path]) -> None:
     """Deposits them once, then waits until cancelled, as a supervised loop must."""
-    for folder in await pools.FILES.run(places.others, resources.config.data_dir, used):
+    for folder in await pools.FILES.run(positions.others, resources.config.data_dir, used):
         async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
             await journal.wait_until_deposited(None)
-        await resources.db.write(places.remove, folder.name)
+        await resources.db.write(positions.remove, folder.name)
         await pools.FILES.run(shutil.rmtree, folder)
         log.get().info("a journal no longer in use was stored", journal=folder.name)
     await asyncio.Event().wait()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from postroom.mailbox.folders import places
+from postroom.mailbox.folders import uid_map
 from postroom.storage.database import Row, Tx, one_of
 
 SEEN, DELETED, DRAFT = "\\Seen", "\\Deleted", "\\Draft"
@@ -27,7 +27,7 @@ def set_all(tx: Tx, inbox_id: str, folder: str, wanted: dict[str, frozenset[str]
     r"""Replaces the flags of messages; \Deleted applies to this folder, all others to the mail."""
     if not wanted:
         return
-    modseq = places.grow(tx, inbox_id)
+    modseq = uid_map.grow(tx, inbox_id)
     for message_id, flags in wanted.items():
         others = " ".join(sorted(flags - {SEEN, DELETED}))
         tx.run(
@@ -80,9 +80,9 @@ def _touch_all(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def touch(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
-    modseq = places.grow(tx, inbox_id)
-    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        is_asked, params = one_of("message_id", message_ids[start : start + places.ASKED_TOGETHER])
+    modseq = uid_map.grow(tx, inbox_id)
+    for start in range(0, len(message_ids), uid_map.ASKED_TOGETHER):
+        is_asked, params = one_of("message_id", message_ids[start : start + uid_map.ASKED_TOGETHER])
         tx.run(f"update folder_mails set modseq = :modseq where {is_asked}", modseq=modseq, **params)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from postroom.mailbox.folders import flags, places
-from postroom.mailbox.folders.places import DRAFTS, FIXED, LABEL
+from postroom.mailbox.folders import flags, uid_map
+from postroom.mailbox.folders.uid_map import DRAFTS, FIXED, LABEL
 from postroom.storage.database import Tx, all_of, one_of
 
 ROWS_TOGETHER = 500
@@ -109,7 +109,7 @@ def recent_span(tx: Tx, inbox_id: str, folder: str) -> tuple[int, int]:
 
 def take_recent(tx: Tx, inbox_id: str, folder: str) -> tuple[int, int]:
     """Gives these messages to one session: to no other they are recent (RFC 3501 section 2.3.2)."""
-    places.lock(tx, inbox_id)
+    uid_map.lock(tx, inbox_id)
     span = recent_span(tx, inbox_id, folder)
     tx.run(
         "update folders set recent_uid = next_uid where inbox_id = :id and folder = :folder",

@@ -6,7 +6,7 @@ messages match, these are checked one by one; if many do, the next match is near
 
 from collections.abc import Sequence
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import contents

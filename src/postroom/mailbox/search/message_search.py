@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.config import Config
-from postroom.connections import address_uses, connections
-from postroom.connections.connections import Connection
-from postroom.connections.providers import signing_keys
 from postroom.errors import BadRequest, ConnectionLimitReached
+from postroom.external_mailboxes import address_uses, connections
+from postroom.external_mailboxes.connections import Connection
+from postroom.external_mailboxes.providers import signing_keys
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx

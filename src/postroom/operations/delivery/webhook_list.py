@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import new_secret

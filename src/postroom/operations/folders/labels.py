@@ -4,7 +4,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import WRITING
 from postroom.errors import BadRequest
 from postroom.mailbox import labels
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.operations.folders.names import (
     SHOWN,
     FolderRefused,
@@ -21,7 +21,7 @@ FOLDERS_OF_AN_INBOX = 1000
 def create_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
     """Stores an empty label."""
     require(tx, caller, inbox_id, WRITING, now)
-    places.lock(tx, inbox_id)
+    uid_map.lock(tx, inbox_id)
     _add_folder(tx, inbox_id, name)
 
 
@@ -47,14 +47,14 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:
         raise FolderRefused("CANNOT", "This folder is always there.")
-    places.lock(tx, inbox_id)
+    uid_map.lock(tx, inbox_id)
     of_folder = {"id": inbox_id, "folder": folder}
-    label = folder.removeprefix(places.LABEL)
+    label = folder.removeprefix(uid_map.LABEL)
     labels.take_off(tx, inbox_id, label, "inbox_id = :inbox", now, inbox=inbox_id)
     tx.run("delete from labels where inbox_id = :id and label = :label", id=inbox_id, label=label)
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
-    places.note_removal(tx, inbox_id)
+    uid_map.note_removal(tx, inbox_id)
 
 
 def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:
@@ -62,11 +62,11 @@ def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: st
     folder = require_folder(tx, inbox_id, name)
     if folder in SHOWN:
         raise FolderRefused("CANNOT", "This folder cannot be renamed.")
-    places.lock(tx, inbox_id)
+    uid_map.lock(tx, inbox_id)
     new = _add_folder(tx, inbox_id, new_name)
-    old_label, new_label = folder.removeprefix(places.LABEL), new.removeprefix(places.LABEL)
+    old_label, new_label = folder.removeprefix(uid_map.LABEL), new.removeprefix(uid_map.LABEL)
     labels.rename(tx, inbox_id, old_label, new_label, unescaped(new_name).strip(), now)
-    modseq = places.note_removal(tx, inbox_id)
+    modseq = uid_map.note_removal(tx, inbox_id)
     tx.run(
         "update folder_mails set folder = :new, modseq = :modseq where inbox_id = :id and folder = :old",
         new=new,

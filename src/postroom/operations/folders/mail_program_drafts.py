@@ -11,11 +11,11 @@ from postroom.errors import NotFound
 from postroom.mailbox import drafts, inboxes, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.folders import flags, views
-from postroom.mailbox.folders.places import DRAFTS
+from postroom.mailbox.folders.uid_map import DRAFTS
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders.mails import read_flags
 from postroom.operations.folders.names import require
-from postroom.outward.finished.draft_mail import ReadDraft
+from postroom.outward.raw_submission.draft_mail import ReadDraft
 from postroom.storage.database import Tx
 
 

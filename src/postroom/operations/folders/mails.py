@@ -12,9 +12,9 @@ from postroom.errors import BadRequest, NotFound
 from postroom.inward import admit
 from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Document
-from postroom.mailbox.folders import flags, places, views
+from postroom.mailbox.folders import flags, uid_map, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
-from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
+from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders import trash
@@ -88,8 +88,8 @@ def _require_few(wanted: frozenset[str]) -> None:
 def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) -> None:
     """A thread is read when all its received mail was seen."""
     asked = list(seen)
-    for start in range(0, len(asked), places.ASKED_TOGETHER):
-        part = asked[start : start + places.ASKED_TOGETHER]
+    for start in range(0, len(asked), uid_map.ASKED_TOGETHER):
+        part = asked[start : start + uid_map.ASKED_TOGETHER]
         changed: dict[tuple[str, bool], list[str]] = {}
         for message_id, thread_id in flags.threads_of(tx, part).items():
             changed.setdefault((thread_id, seen[message_id]), []).append(message_id)
@@ -139,7 +139,7 @@ def _put_into(
         return
     known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
     new = [mail.message_id for mail in mails if mail.message_id not in known]
-    places.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in new])
+    uid_map.place_all(tx, [FolderPlace(inbox_id, target, message_id) for message_id in new])
 
 
 def _label_all(
@@ -228,7 +228,7 @@ def _let_in(
             audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
             tx.ring(*admit.release(tx, inbox, message, config.base_url, now))
         else:
-            places.move(tx, inbox.id, message.id, INBOX)
+            uid_map.move(tx, inbox.id, message.id, INBOX)
 
 
 def _restore(
@@ -252,7 +252,7 @@ def _remove_from(
     tx: Tx, caller: Caller, inbox_id: str, folder: str, mails: Sequence[FolderMail], now: int
 ) -> None:
     if not folder.startswith(LABEL):
-        places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
+        uid_map.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
         return
     for thread_id, message_ids in _by_thread(tx, mails).items():
         thread = threads.get(tx, caller.reach, thread_id)
@@ -302,10 +302,10 @@ def file_imported(
     if folder.startswith(LABEL):
         mail = FolderMail(0, document.id, 0, frozenset())
         _put_into(tx, caller, inbox_id, folder, [mail], now)
-        places.remove(tx, inbox_id, INBOX, [document.id])
-        places.remove(tx, inbox_id, SENT, [document.id])
+        uid_map.remove(tx, inbox_id, INBOX, [document.id])
+        uid_map.remove(tx, inbox_id, SENT, [document.id])
     elif document.id not in views.find_uids(tx, inbox_id, folder, [document.id]):
-        places.move(tx, inbox_id, document.id, folder)
+        uid_map.move(tx, inbox_id, document.id, folder)
     wanted = read_flags(given)
     flags.set_all(tx, inbox_id, folder, {document.id: wanted})
     _follow_in_threads(tx, caller, {document.id: SEEN in wanted}, now)

@@ -7,17 +7,17 @@ from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller
 from postroom.errors import Unauthorized
 from postroom.mailbox import inboxes, labels
-from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders import uid_map, views
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import mailbox_of
 
 SHOWN = {
-    places.INBOX: "INBOX",
-    places.SENT: "Sent",
-    places.DRAFTS: "Drafts",
-    places.JUNK: "Junk",
-    places.TRASH: "Trash",
+    uid_map.INBOX: "INBOX",
+    uid_map.SENT: "Sent",
+    uid_map.DRAFTS: "Drafts",
+    uid_map.JUNK: "Junk",
+    uid_map.TRASH: "Trash",
 }
 
 
@@ -67,7 +67,7 @@ def find_allowed(
 def open_folders(tx: Tx, caller: Caller, inbox_id: str, now: int) -> int:
     """Gives all existing mail its UIDs, once. Returns the UIDVALIDITY."""
     require(tx, caller, inbox_id, permissions.READING, now)
-    return places.open_inbox(tx, inbox_id, now)
+    return uid_map.open_inbox(tx, inbox_id, now)
 
 
 def list_folders(tx: Tx, inbox_id: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ def list_folders(tx: Tx, inbox_id: str) -> dict[str, str]:
     labelled = {
         folder: escaped(shown)
         for folder, shown in views.list_labels(tx, inbox_id).items()
-        if folder.removeprefix(places.LABEL) not in SHOWN
+        if folder.removeprefix(uid_map.LABEL) not in SHOWN
     }
     return SHOWN | labelled
 
@@ -88,7 +88,7 @@ def find_folder(tx: Tx, inbox_id: str, name: str) -> str | None:
 def folder_of(name: str) -> str:
     """Names are compared without case, INBOX and all others."""
     folded = labels.fold(unescaped(name))
-    return folded if folded in SHOWN else places.of_label(folded)
+    return folded if folded in SHOWN else uid_map.of_label(folded)
 
 
 def require_folder(tx: Tx, inbox_id: str, name: str, is_target: bool = False) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, messages, threads
-from postroom.mailbox.folders import label_changes, places
-from postroom.mailbox.folders.places import TRASH, FolderPlace
+from postroom.mailbox.folders import label_changes, uid_map
+from postroom.mailbox.folders.uid_map import TRASH, FolderPlace
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.storage.database import Row, Tx, one_of
 
-HOMES = {INBOUND: places.INBOX, OUTBOUND: places.SENT}
+HOMES = {INBOUND: uid_map.INBOX, OUTBOUND: uid_map.SENT}
 
 
 def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
@@ -19,34 +19,34 @@ def add(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int) -> None:
         raise BadRequest("It is not sent yet: cancel it first, or wait.")
     moved = _mark(tx, inbox_id, message_ids, True, now)
     for part in _parts(moved):
-        places.remove_everywhere(tx, inbox_id, part)
-    places.place_all(tx, [FolderPlace(inbox_id, TRASH, row["id"]) for row in moved])
+        uid_map.remove_everywhere(tx, inbox_id, part)
+    uid_map.place_all(tx, [FolderPlace(inbox_id, TRASH, row["id"]) for row in moved])
 
 
 def restore(tx: Tx, inbox_id: str, message_ids: Sequence[str], now: int, *, goes_home: bool = True) -> None:
     """Puts them into the folders of their labels and, with `goes_home`, into the one they came from."""
     moved = _mark(tx, inbox_id, message_ids, False, now)
     for part in _parts(moved):
-        places.remove(tx, inbox_id, TRASH, part)
+        uid_map.remove(tx, inbox_id, TRASH, part)
     if goes_home:
-        places.place_all(tx, [FolderPlace(inbox_id, home_of(row["direction"]), row["id"]) for row in moved])
-    places.show_labelled(tx, inbox_id, [row["id"] for row in moved])
+        uid_map.place_all(tx, [FolderPlace(inbox_id, home_of(row["direction"]), row["id"]) for row in moved])
+    uid_map.show_labelled(tx, inbox_id, [row["id"] for row in moved])
 
 
 def home_of(direction: str) -> str:
-    return HOMES.get(direction, places.JUNK)
+    return HOMES.get(direction, uid_map.JUNK)
 
 
 def _parts(moved: Sequence[Row]) -> list[list[str]]:
-    step = places.ASKED_TOGETHER
+    step = uid_map.ASKED_TOGETHER
     return [[row["id"] for row in moved[start : start + step]] for start in range(0, len(moved), step)]
 
 
 def _mark(tx: Tx, inbox_id: str, message_ids: Sequence[str], is_trashed: bool, now: int) -> list[Row]:
     """Returns those that were changed."""
     moved: list[Row] = []
-    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        is_asked, asked = one_of("id", message_ids[start : start + places.ASKED_TOGETHER])
+    for start in range(0, len(message_ids), uid_map.ASKED_TOGETHER):
+        is_asked, asked = one_of("id", message_ids[start : start + uid_map.ASKED_TOGETHER])
         moved += tx.all(
             f"update messages set is_trashed = :is_trashed where {is_asked} and is_trashed <> :is_trashed"
             " returning id, thread_id, direction",

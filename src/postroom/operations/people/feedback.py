@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import feedback
 from postroom.errors import BadRequest
+from postroom.events import feedback
 from postroom.operations import operator
 from postroom.storage.database import Tx
 

@@ -9,9 +9,9 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.config import Config
-from postroom.connections import address_uses
 from postroom.events import notifications
 from postroom.events.notifications import EMAIL, NotificationTarget
+from postroom.external_mailboxes import address_uses
 from postroom.fields import Timestamp, show_item
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx

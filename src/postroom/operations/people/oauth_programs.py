@@ -7,12 +7,13 @@ from msgspec import Struct
 
 from postroom.accounts import accounts, audit, keys, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import device_codes, grants, oauth_clients, users
-from postroom.accounts.people.device_codes import DeviceCode
-from postroom.accounts.people.grants import ACCESS_LIFETIME, LEVELS, Allowed, Tokens
-from postroom.accounts.people.oauth_clients import OauthClient
+from postroom.accounts.oauth import device_codes, grants, oauth_clients
+from postroom.accounts.oauth.device_codes import DeviceCode
+from postroom.accounts.oauth.grants import ACCESS_LIFETIME, LEVELS, Allowed, Tokens
+from postroom.accounts.oauth.oauth_clients import OauthClient
+from postroom.accounts.people import users
 from postroom.accounts.permissions import ALL, OF_AN_INBOX, READ
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import SECOND
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden, NotFound, OauthError

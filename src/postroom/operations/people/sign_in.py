@@ -13,11 +13,11 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import ACTIVE, OWNER, User
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
-from postroom.connections import address_uses
 from postroom.errors import Forbidden, NotFound, Unauthorized
+from postroom.external_mailboxes import address_uses
 from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
 from postroom.outward.notices import letters

@@ -10,11 +10,11 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.actors import USER, Actor
 from postroom.accounts.people import challenges, users
 from postroom.accounts.people.users import ACTIVE, User
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import SignInOrigin
 from postroom.config import Config
-from postroom.connections import address_uses
 from postroom.errors import Unauthorized
+from postroom.external_mailboxes import address_uses
 from postroom.operations.people.sign_in import NewSession, Proved, accept, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx

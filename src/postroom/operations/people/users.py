@@ -11,8 +11,8 @@ from postroom.accounts.names import Name
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.users import ACTIVE, INVITED
 from postroom.config import Config
-from postroom.connections import address_uses
 from postroom.errors import BadRequest
+from postroom.external_mailboxes import address_uses
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx

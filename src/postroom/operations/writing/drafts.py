@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_word
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery
 from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import parse_moment, require_ahead, require_files_fit
+from postroom.outward.send_stages import parse_moment, require_ahead, require_files_fit
 from postroom.storage.database import Tx
 from postroom.storage.pages import CutPage
 

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.outward.delivering.mail_job import Admission, MailJob, Receiver

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from postroom.accounts import domains
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.connections import connections
-from postroom.connections.connections import WayOut
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.connections import WayOut
 from postroom.inward.mails import AcceptedMail
 from postroom.mailbox import documents, holds, messages, raw_mails
 from postroom.mailbox.holds import Hold

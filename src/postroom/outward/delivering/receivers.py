@@ -1,7 +1,7 @@
 """Which provider receives a mail: the organization of the domain's first MX, or of the relay."""
 
 from postroom.config import CAPTURE
-from postroom.connections.connections import WayOut
+from postroom.external_mailboxes.connections import WayOut
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.relay import Relay, parse_ways
 from postroom.outward.delivering.mail_job import Receiver

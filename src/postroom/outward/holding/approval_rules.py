@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from postroom.accounts.accounts import IS_FULL
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, pauses, policy
 from postroom.accounts.rules.approval import Conditions
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.storage.database import Tx, all_of

@@ -6,10 +6,10 @@ from msgspec import Struct, structs
 
 from postroom import ids
 from postroom.accounts import permissions
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, pauses, policy
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY, PolicyRefusal
+from postroom.accounts.scope import Reach
 from postroom.errors import RecipientNotAllowed, RecipientSuppressed
 from postroom.mailbox.holds import KEY_REVOKED, PAUSED, Hold
 from postroom.queue import suppressions

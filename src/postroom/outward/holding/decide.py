@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from postroom.accounts import audit
 from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses, policy
+from postroom.accounts.scope import Reach
 from postroom.errors import ContentChanged, Forbidden, NotHeld
 from postroom.events import kinds
 from postroom.events.announce import announce
@@ -22,7 +22,7 @@ from postroom.mailbox import attachments, documents, holds, messages
 from postroom.mailbox.holds import GivenApproval, Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
-from postroom.outward.holding import checks, hold_back, persons
+from postroom.outward.holding import approvers, checks, hold_back
 from postroom.outward.holding.checks import Clearance
 from postroom.outward.states import Move, State
 from postroom.queue import deliveries
@@ -42,7 +42,7 @@ class Ruling(Struct, frozen=True):
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Ruling":
-        return cls(caller.actor, base_url, now, note, caller.address, persons.of_caller(caller))
+        return cls(caller.actor, base_url, now, note, caller.address, approvers.of_caller(caller))
 
     def followed_by_the_server(self) -> "Ruling":
         """For consequences that nobody decides."""
@@ -53,7 +53,7 @@ def approve(
     tx: Tx, reach: Reach, caller: Caller, message_id: str, content_hash: str, ruling: Ruling
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
-    persons.require_still_may_approve(tx, caller)
+    approvers.require_still_may_approve(tx, caller)
     require_other(caller, hold)
     require_not_maker(caller, hold)
     return approve_as(tx, message, hold, content_hash, ruling)
@@ -69,7 +69,7 @@ def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, r
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash does not match this message. Check it again.")
     given = GivenApproval(ruling.person, ruling.actor, ruling.now)
-    before, hold = hold, persons.add_approval(tx, hold, given)
+    before, hold = hold, approvers.add_approval(tx, hold, given)
     if len(hold.approvals) < hold.approvals_needed:
         write_down(tx, "message.approval_given", before, holds.put(tx, hold), ruling)
         return []

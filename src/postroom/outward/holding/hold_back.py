@@ -7,8 +7,8 @@ from msgspec import UNSET
 
 from postroom import ids
 from postroom.accounts import audit, keys
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval
+from postroom.accounts.scope import Reach
 from postroom.clock import HOUR, SECOND
 from postroom.errors import Forbidden
 from postroom.events import kinds
@@ -22,7 +22,7 @@ from postroom.outward.holding import approval_rules
 from postroom.outward.holding.approval_rules import InboxRules, Sending
 from postroom.outward.holding.checks import Clearance
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
-from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
+from postroom.outward.send_stages import Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx

@@ -7,7 +7,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
-from postroom.outward.orders import Context, Letter, Order, RuleFacts
+from postroom.outward.send_stages import Context, Letter, Order, RuleFacts
 from postroom_mail.screening.canary import holds_token
 from postroom_mail.screening.mentions import (
     calendar_mentions_a_link,

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Key
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.events import kinds
 from postroom.mailbox import holds, messages
 from postroom.mailbox.holds import Hold

@@ -5,7 +5,7 @@ from contextlib import closing
 from postroom.mailbox import holds
 from postroom.outward.holding import decide
 from postroom.queue import deliveries
-from postroom.queue.work import IDLE_SECONDS
+from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources
 
 AT_ONCE = 50

@@ -4,7 +4,7 @@ from postroom import ids
 from postroom.outward import reviewers
 from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters, tell_people, tls_reports
+from postroom.outward.notices import letters, notify_people, tls_reports
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
@@ -14,7 +14,7 @@ async def deliver_notice(
     resources: Resources, outbound: Outbound, courier: WebhookCourier, delivery: Delivery
 ) -> None:
     if ids.is_id(ids.NOTIFICATION, delivery.message_id):
-        await tell_people.deliver_notification(resources, courier, outbound.recorder, delivery)
+        await notify_people.deliver_notification(resources, courier, outbound.recorder, delivery)
     elif ids.is_id(ids.LETTER, delivery.message_id):
         await letters.deliver_letter(resources, outbound, delivery)
     elif ids.is_id(ids.TLS_REPORT, delivery.message_id):
@@ -26,7 +26,7 @@ async def deliver_notice(
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
     """Writes an outcome that an earlier run left."""
     if ids.is_id(ids.NOTIFICATION, tried.delivery.message_id):
-        return await tell_people.write_tried(resources, tried)
+        return await notify_people.write_tried(resources, tried)
     if ids.is_id(ids.LETTER, tried.delivery.message_id):
         return await letters.write_tried(resources, tried)
     return await reviewers.write_tried(resources, tried)

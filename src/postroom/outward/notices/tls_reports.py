@@ -18,10 +18,10 @@ from postroom.outward.courier import (
     domain_of,
 )
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters, tell_people
+from postroom.outward.notices import letters, notify_people
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import duties
+from postroom.queue import leader_leases
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.queue.tls import tls_reports, tls_sessions
@@ -42,10 +42,10 @@ DUTY_HELD = 10 * MINUTE
 async def write_reports(resources: Resources) -> None:
     """Runs until cancelled, on one node at a time."""
     me = ids.trace()
-    await asyncio.sleep(duties.FIRST_SECONDS)
+    await asyncio.sleep(leader_leases.FIRST_SECONDS)
     while True:
         now = resources.now()
-        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+        if await resources.db.write(leader_leases.take, DUTY, me, now + DUTY_HELD, now):
             await write_due(resources)
         await asyncio.sleep(PAUSE_SECONDS)
 
@@ -112,7 +112,7 @@ async def deliver_report(
         outcome = await attempt(resources, sending, "a TLS report could not be sent", report=report.id)
     else:
         headers = {"Content-Type": tls_report_writing.MEDIA_TYPE}
-        outcome = await tell_people.post(resources, courier, delivery.target, report.content, headers)
+        outcome = await notify_people.post(resources, courier, delivery.target, report.content, headers)
     log.get().info("a TLS report was tried", domain=report.domain, day=report.day, done=outcome.is_success)
     tried = TriedDelivery(delivery, outcome)
     await outbound.recorder.record(tried, lambda: reviewers.write_tried(resources, tried))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, HOUR
 from postroom.storage.database import Row, Tx
 

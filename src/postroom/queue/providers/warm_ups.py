@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from postroom.accounts import domains
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.storage.database import LOCK_ROWS, Tx, item_from_row

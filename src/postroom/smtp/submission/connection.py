@@ -3,13 +3,13 @@
 from postroom import log
 from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
-from postroom.net.programs.connection import ProgramConnection, ProgramContext
-from postroom.net.programs.limits import ProgramLimits
+from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
+from postroom.net.mail_clients.limits import ProgramLimits
 from postroom.operations.audit_log import REFUSALS, note_refusal
 from postroom.operations.folders import names
 from postroom.operations.folders.names import InboxLogin
-from postroom.outward.finished.finished_mail import FinishedMail, send_finished
-from postroom.outward.orders import SendReceipt
+from postroom.outward.raw_submission.submitted_mail import FinishedMail, send_finished
+from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.smtp.backend import Accepted

@@ -5,9 +5,9 @@ import ssl
 from functools import partial
 
 from postroom.accounts.permissions import WRITING
-from postroom.net.programs.admissions import Admissions
-from postroom.net.programs.limits import ProgramLimits
-from postroom.net.programs.server import ProgramServer
+from postroom.net.mail_clients.admissions import Admissions
+from postroom.net.mail_clients.limits import ProgramLimits
+from postroom.net.mail_clients.server import ProgramServer
 from postroom.net.proxies import Proxies
 from postroom.operations.folders import names
 from postroom.resources import Resources

@@ -1,6 +1,6 @@
 """Checks the journals: whether their records are whole, and whether mails or damaged bytes were set aside."""
 
-from postroom.inward.journal import places
+from postroom.inward.journal import positions
 from postroom.resources import Resources, Tx
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, Page, StoredPart
 
@@ -10,13 +10,13 @@ NAME, ASIDE, DAMAGED = "journal", "mails set aside", "damaged journals"
 async def look(resources: Resources, after: str) -> Page:
     """What is not deposited yet, in one page, since it is little."""
     data_dir = resources.config.data_dir
-    left = await resources.db.read_long(places.survey, PAGE_SECONDS, data_dir)
+    left = await resources.db.read_long(positions.survey, PAGE_SECONDS, data_dir)
     found = [Finding(NAME, each.journal, each.damage) for each in left if each.damage]
-    if count := places.count_aside(data_dir):
-        found.append(Finding(ASIDE, places.ASIDE, f"{count} could not be stored"))
-    if count := places.count_damaged(data_dir):
+    if count := positions.count_aside(data_dir):
+        found.append(Finding(ASIDE, positions.ASIDE, f"{count} could not be stored"))
+    if count := positions.count_damaged(data_dir):
         what = f"{count} damaged pieces of journals are kept; mails in them are lost"
-        found.append(Finding(DAMAGED, places.DAMAGED, what))
+        found.append(Finding(DAMAGED, positions.DAMAGED, what))
     return Page(found, sum(each.mails for each in left), None)
 
 

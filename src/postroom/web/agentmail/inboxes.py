@@ -7,14 +7,13 @@ from msgspec import UNSET
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, keyset_listing
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.search import listing
 from postroom.operations import holds as pausing
 from postroom.operations import inboxes as verbs
 from postroom.resources import Tx
@@ -46,7 +45,7 @@ def create_inbox(
     pod_id = pods.choose(tx, caller.reach, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
-        known = listing.find_inbox_by_client_id(tx, pod_id, body.client_id)
+        known = keyset_listing.find_inbox_by_client_id(tx, pod_id, body.client_id)
         if known is not None:
             return show(tx, known)
     new = verbs.NewInbox(
@@ -75,14 +74,14 @@ def set_status(
 
 
 def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
-    found = listing.list_inboxes(tx, place, paging.span_of(query))
+    found = keyset_listing.list_inboxes(tx, place, paging.span_of(query))
     return paging.page_of("inboxes", found, query, partial(show, tx))
 
 
 def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
     """Finds inboxes by the beginnings of words in address or name; a page looks at a fixed number of them."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
-    found = listing.list_inboxes(tx, place, paging.span_of(looked_at))
+    found = keyset_listing.list_inboxes(tx, place, paging.span_of(looked_at))
     seen, behind = paging.cut(found, SEARCHED, paging.place_of)
     asked = query.q.casefold().split()
     matching = [inbox for inbox in seen if matches(inbox, asked)]

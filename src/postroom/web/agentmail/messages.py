@@ -13,16 +13,15 @@ from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import RowPlace, Span
-from postroom.mailbox import attachments, labels, messages, raw_mails
+from postroom.mailbox import attachments, keyset_listing, labels, messages, raw_mails
 from postroom.mailbox.documents import PAGE_BYTES
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.keyset_listing import Wanted
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, OUTBOUND
-from postroom.mailbox.search import listing
-from postroom.mailbox.search.listing import Wanted
 from postroom.operations import messages as verbs
-from postroom.outward.complete import read_reply_to
+from postroom.outward.fill_from_message import read_reply_to
 from postroom.processes import pools
 from postroom.resources import Tx
 from postroom.web.agentmail import names, paging, shapes, showing
@@ -62,7 +61,7 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
     )
     most = query.limit if keeps is None else LOOKED_THROUGH
     span = replace(paging.span_of(query), limit=most + 1)
-    places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
+    places = keyset_listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
 
     def show(some: Sequence[RowPlace], read: ReadBytes) -> list[shapes.Message]:
         return showing.show_by_ids(tx, [place.id for place in some], read, with_origins=True)

@@ -7,12 +7,11 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import domains, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import ApiError, BadRequest, NotFound
-from postroom.mailbox import drafts, inboxes, messages, threads
+from postroom.mailbox import drafts, inboxes, keyset_listing, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import listing
 from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
 from postroom.web.agentmail import showing
@@ -132,7 +131,7 @@ def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
     """The id of a message of this inbox."""
     if ids.is_id(ids.MESSAGE, name):
         return messages.get_outline(tx, inbox.reach, name).id
-    found = None if "\0" in name else listing.find_by_rfc_id(tx, inbox.id, name)
+    found = None if "\0" in name else keyset_listing.find_by_rfc_id(tx, inbox.id, name)
     if found is None:
         raise NotFound("No such message.")
     return found

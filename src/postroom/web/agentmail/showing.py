@@ -8,15 +8,23 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.fields import iso
-from postroom.mailbox import attachments, documents, holds, inboxes, labels, messages, raw_mails
+from postroom.mailbox import (
+    attachments,
+    documents,
+    holds,
+    inboxes,
+    keyset_listing,
+    labels,
+    messages,
+    raw_mails,
+)
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptFile
 from postroom.mailbox.holds import Hold
+from postroom.mailbox.keyset_listing import ThreadFacts
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import FAILED, OUTBOUND, PENDING, SENT, Message
-from postroom.mailbox.search import listing
-from postroom.mailbox.search.listing import ThreadFacts
 from postroom.mailbox.threads import Thread
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes
@@ -100,11 +108,11 @@ def show_messages(
     message_ids = [message.id for message in found]
     addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
     given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
-    trashed = listing.find_trashed(tx, message_ids)
+    trashed = keyset_listing.find_trashed(tx, message_ids)
     filed = [each.id for each in found if each.has_attachments]
     files = attachments.list_of_messages(tx, filed, with_text=False)
     held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
-    sizes, doubles = raw_mails.sizes(tx, message_ids), listing.find_later_doubles(tx, message_ids)
+    sizes, doubles = raw_mails.sizes(tx, message_ids), keyset_listing.find_later_doubles(tx, message_ids)
     heads = raw_mails.heads(tx, message_ids) if is_whole or with_origins else {}
     shown = []
     for message in found:
@@ -166,7 +174,7 @@ def name_by_id(tx: Tx, message_id: str) -> str | None:
     message = next(iter(messages.list_outlines(tx, [message_id])), None)
     if message is None:
         return None
-    is_double = bool(listing.find_later_doubles(tx, [message_id]))
+    is_double = bool(keyset_listing.find_later_doubles(tx, [message_id]))
     return name_of(message, documents.decode(message.document), is_double)
 
 
@@ -232,8 +240,8 @@ def show_link(
 
 def show_threads(tx: Tx, found: Sequence[Thread], read: ReadBytes | None = None) -> list[shapes.Thread]:
     thread_ids = [thread.id for thread in found]
-    newest = listing.newest_of_threads(tx, found, LOOKED_AT)
-    facts, given = listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
+    newest = keyset_listing.newest_of_threads(tx, found, LOOKED_AT)
+    facts, given = keyset_listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
     return [
         show_thread(
             thread,

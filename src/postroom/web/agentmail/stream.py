@@ -9,7 +9,7 @@ from starlette.types import Receive
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import ApiError
 from postroom.events import event_log as log
 from postroom.events.event_log import Event

@@ -8,12 +8,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.fields import RowPlace
-from postroom.mailbox import inboxes, labels, messages, threads
+from postroom.mailbox import inboxes, keyset_listing, labels, messages, threads
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.search import listing
 from postroom.operations import messages as message_verbs
 from postroom.operations import threads as verbs
 from postroom.resources import Tx
@@ -45,7 +44,7 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
     most = query.limit if keeps is None else LOOKED_THROUGH
     is_read = False if showing.UNREAD in asked else None
     span = replace(paging.span_of(query), limit=most + 1)
-    found = listing.list_threads(tx, place, given_of(asked), wanted_trash(query, asked), is_read, span)
+    found = keyset_listing.list_threads(tx, place, given_of(asked), wanted_trash(query, asked), is_read, span)
     show = partial(showing.show_threads, tx)
     kept, behind = look_through(found, most, show, keeps, query.limit, place_of, showing.THREADS_AT_ONCE)
     return paging.page("threads", kept, query.limit, behind)
@@ -76,7 +75,8 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfT
     """Its newest messages, oldest first; the next page has older ones."""
     thread = threads.get(tx, caller.reach, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
-    places, behind = paging.cut(listing.list_of_thread(tx, thread, span), query.limit, lambda place: place)
+    listed = keyset_listing.list_of_thread(tx, thread, span)
+    places, behind = paging.cut(listed, query.limit, lambda place: place)
     found = showing.show_whole(tx, [place.id for place in places])
     if len(found) < len(places):
         behind = places[len(found) - 1]
@@ -102,7 +102,7 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: shapes.LabelChan
     if asked.is_trashed is not None:
         moved = message_verbs.LabelChange(is_trashed=asked.is_trashed)
         inbox = inboxes.get(tx, caller.reach, thread.inbox_id)
-        message_verbs.change_labels(tx, inbox, listing.ids_of_thread(tx, thread_id), moved, now)
+        message_verbs.change_labels(tx, inbox, keyset_listing.ids_of_thread(tx, thread_id), moved, now)
     if asked.add_labels or asked.remove_labels or asked.is_read is not None:
         is_read = UNSET if asked.is_read is None else asked.is_read
         change = verbs.ThreadChange(is_read, add_labels=asked.add_labels, remove_labels=asked.remove_labels)

@@ -12,8 +12,8 @@ from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
-from postroom.connections.fetching import Fetcher
 from postroom.errors import ApiError, InternalError
+from postroom.external_mailboxes.fetching import Fetcher
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.call import Call

@@ -9,8 +9,6 @@ from starlette.requests import Request
 from postroom import log
 from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
-from postroom.accounts.people import delayed_actions
-from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.accounts.permissions import MANAGING, READING, WRITING
 from postroom.config import Config
 from postroom.errors import ApiError
@@ -18,7 +16,9 @@ from postroom.operations import pods
 from postroom.operations.people import notifications, passkeys, push, sign_in
 from postroom.operations.writing import drafts
 from postroom.outward.courier import WebhookCourier
-from postroom.queue.work import IDLE_SECONDS
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DelayedAction
+from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources
 from postroom.web import operations
 from postroom.web.api.mailbox.messages import remove_blobs

@@ -12,7 +12,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
-from postroom.outward.orders import require_files_fit
+from postroom.outward.send_stages import require_files_fit
 from postroom.processes import pools
 from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS
 from postroom.web.interface.bodies.uploads import (

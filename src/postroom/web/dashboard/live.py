@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from postroom import ids
 from postroom.accounts import sessions
 from postroom.accounts.permissions import READING, require_any
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
 from postroom.events import event_log as events

@@ -11,18 +11,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import pods
-from postroom.accounts.people import delayed_actions, users
-from postroom.accounts.people.delayed_actions import DelayedAction
+from postroom.accounts.people import users
 from postroom.accounts.pods import Pod
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import Pause
+from postroom.accounts.scope import Reach
 from postroom.accounts.sessions import Session
 from postroom.config import Endpoint
 from postroom.events import event_log as events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import operator
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DelayedAction
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer

@@ -11,8 +11,8 @@ from starlette.responses import RedirectResponse, Response
 from postroom.accounts import sessions
 from postroom.accounts.people import challenges, mail_links, users
 from postroom.accounts.sessions import SignInOrigin
-from postroom.connections.fetching import Fetcher
 from postroom.errors import ApiError, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from postroom.external_mailboxes.fetching import Fetcher
 from postroom.operations.people import passkeys
 from postroom.operations.people import sign_in as verbs
 from postroom.operations.people.sign_in import NewSession, Offer, Proof

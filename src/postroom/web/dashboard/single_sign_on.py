@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import sessions
-from postroom.connections.fetching import Fetcher
 from postroom.errors import NotFound, Unauthorized
+from postroom.external_mailboxes.fetching import Fetcher
 from postroom.operations.people import single_sign_on as verbs
 from postroom.operations.people.single_sign_on import Attempt, ProvenAddress
 from postroom.operations.people.users import SIGN_IN_PATH

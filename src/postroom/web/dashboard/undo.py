@@ -8,9 +8,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom import ids
-from postroom.accounts.people import delayed_actions
-from postroom.accounts.people.delayed_actions import DelayedAction
 from postroom.errors import ApiError, NotFound
+from postroom.queue import delayed_actions
+from postroom.queue.delayed_actions import DelayedAction
 from postroom.web import operations
 from postroom.web.call import Call, require_owned
 from postroom.web.dashboard.delayed_operations import AT_ONCE, ROUTES, carry_out

@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts.people import device_codes
+from postroom.accounts.oauth import device_codes
 from postroom.clock import SECOND
 from postroom.config import Config
 from postroom.errors import BadRequest, MethodNotAllowed, OauthError, UnsupportedMediaType

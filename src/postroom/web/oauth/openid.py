@@ -7,11 +7,11 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
-from postroom.accounts.people.grants import challenge_of
+from postroom.accounts.oauth.grants import challenge_of
 from postroom.clock import MINUTE, SECOND
 from postroom.config import Config
-from postroom.connections.fetching import Fetcher, FetchError
 from postroom.errors import Unauthorized, Unavailable
+from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.operations.people.single_sign_on import Attempt, ProvenAddress
 from postroom.processes import pools
 

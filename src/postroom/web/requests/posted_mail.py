@@ -3,10 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from postroom.connections import connections
-from postroom.connections.posts import MAX_POST_BYTES, PostIntake
-from postroom.connections.providers.post import Post
 from postroom.errors import MethodNotAllowed, NotFound
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.posts import MAX_POST_BYTES, PostIntake
+from postroom.external_mailboxes.providers.post import Post
 from postroom.resources import Resources
 from postroom.web.requests.request_body import read_bytes
 

@@ -20,7 +20,7 @@ from postroom.errors import (
     UnsupportedMediaType,
 )
 from postroom.processes import pools
-from postroom.web import boundaries
+from postroom.web import scope_filters
 from postroom_mail.mime.parsing_cost import find_json_excess
 
 BODY_LIMIT_BYTES = 1024 * 1024
@@ -72,7 +72,7 @@ async def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] |
 
 def check_boundaries(raw: bytes, kind: type[Struct] | None) -> None:
     named = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
-    boundaries.require_taken((name for name, _ in named), kind)
+    scope_filters.require_taken((name for name, _ in named), kind)
 
 
 _recall_boundaries = functools.lru_cache(maxsize=1_000)(check_boundaries)

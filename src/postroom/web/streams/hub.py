@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from postroom import log
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice, EventSlice
 from postroom.processes.loop_supervisor import ACCOUNT_MARK

@@ -14,7 +14,7 @@ from postroom import ids, log
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import event_log, kinds
 from postroom.events.event_log import Event

@@ -5,13 +5,13 @@ from typing import Any
 
 from postroom.accounts import accounts, domains
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.config import Config
-from postroom.deliverability import mail_programs
 from postroom.deliverability.findings import zone_line
 from postroom.errors import BadRequest
 from postroom.operations import domains as verbs
 from postroom.resources import Resources, Tx
+from postroom.web import client_configuration
 from postroom.web.agentmail import paging, shapes
 from postroom.web.agentmail.setup import setup_shapes
 from postroom.web.api.accounts import domains as checks
@@ -111,4 +111,4 @@ def get_zone_file(tx: Tx, caller: Caller, domain_id: str, config: Config, now: i
     """The records as lines of a zone file."""
     shown = verbs.get_domain(tx, caller, domain_id, config, now)
     lines = [zone_line(record.name, record.type, record.value) for record in shown.records]
-    return "".join(f"{each}\n" for each in (*lines, *mail_programs.zone_lines(shown.domain, config)))
+    return "".join(f"{each}\n" for each in (*lines, *client_configuration.zone_lines(shown.domain, config)))

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden

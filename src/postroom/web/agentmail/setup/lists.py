@@ -3,9 +3,9 @@
 from functools import partial
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import PolicyRule
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.mailbox import inboxes

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, to_iso
 from postroom.errors import BadRequest
 from postroom.fields import read_asked
-from postroom.mailbox import usage
-from postroom.mailbox.search import listing
+from postroom.mailbox import keyset_listing, usage
 from postroom.mailbox.usage import GroupUse
 from postroom.resources import Tx
 from postroom.web.agentmail import shapes
@@ -37,7 +36,7 @@ def get_events(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int)
 
 def get_usage(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
     """Stored bytes by day; all other totals as of now."""
-    totals = listing.totals(tx, place)
+    totals = keyset_listing.totals(tx, place)
     points = {kind: [{"timestamp": to_iso(now), "value": total}] for kind, total in totals.items()}
     points[STORED] = [
         {"timestamp": moment(day), "value": day.counts["stored_bytes"]}

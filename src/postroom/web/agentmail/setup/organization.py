@@ -3,7 +3,7 @@
 from postroom.accounts import accounts, domains, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.pods import Pod
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.mailbox import inboxes
 from postroom.operations import pods as verbs

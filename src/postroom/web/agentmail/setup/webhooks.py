@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, structs
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import iso
@@ -19,8 +19,8 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.writing import drafts as verbs
 from postroom.operations.writing.drafts import DraftEdit
-from postroom.outward import complete
-from postroom.outward.orders import DraftVersion, Order
+from postroom.outward import fill_from_message
+from postroom.outward.send_stages import DraftVersion, Order
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
@@ -107,13 +107,15 @@ async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDra
     """With the recipients of the reply, so that the draft shows whom it goes to."""
     document = await call.resources.db.read(find_document, call.caller, inbox, answered)
     raw = await raw_mails.read(call.resources, document.id, with_trace=False)
-    reply_to = await pools.READING.run(complete.read_reply_to, raw)
+    reply_to = await pools.READING.run(fill_from_message.read_reply_to, raw)
     own = mailbox_of(inbox.known_as)
-    to = complete.who_answers(document, reply_to, own)
+    to = fill_from_message.who_answers(document, reply_to, own)
     if not body.reply_all:
         return structs.replace(body, to=list(map(str, to)) or None)
     known = {own, *(mailbox_of(each.address) for each in to)}
-    others = complete.unknown(complete.writable(", ".join((document.header_to, *document.cc))), known)
+    others = fill_from_message.unknown(
+        fill_from_message.writable(", ".join((document.header_to, *document.cc))), known
+    )
     return structs.replace(body, to=list(map(str, to)) or None, cc=body.cc or list(map(str, others)) or None)
 
 

@@ -9,7 +9,7 @@ from postroom.mailbox import drafts
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries
-from postroom.queue.work import IDLE_SECONDS
+from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail.writing.drafts import prepare
 from postroom.web.api.mailbox.messages import remove_blobs

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
-from postroom.outward.orders import Order, SendAnswer, SendReceipt
+from postroom.outward.send_stages import Order, SendAnswer, SendReceipt
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.agentmail import shapes

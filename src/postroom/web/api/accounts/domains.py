@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from postroom.accounts.domains import DnsRecord
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.deliverability import check_domain
 from postroom.deliverability.switch_keys import switch_keys
 from postroom.deliverability.zone_checks import public_key

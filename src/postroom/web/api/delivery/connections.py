@@ -6,13 +6,13 @@ from typing import Any, cast
 from msgspec import Struct
 
 from postroom.config import allows_private_targets
-from postroom.connections import connections
-from postroom.connections.connections import Connection
-from postroom.connections.fetching import Fetcher
-from postroom.connections.imap_wire import ImapError
-from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.errors import InvalidTarget
-from postroom.net import relay, target
+from postroom.external_mailboxes import connections
+from postroom.external_mailboxes.connections import Connection
+from postroom.external_mailboxes.fetching import Fetcher
+from postroom.external_mailboxes.imap_wire import ImapError
+from postroom.external_mailboxes.mailbox_access import OAuthTokens, sign_in
+from postroom.net import allowed_target, relay
 from postroom.operations.delivery.connections import ConnectionChange, ConnectionTest, NewConnection
 from postroom.operations.domains import DomainChange
 from postroom.operations.pods import NewPod, PodChange
@@ -51,18 +51,18 @@ async def require_allowed_relays(
         assert way is not None  # `mx` was refused
         host = f"[{way.host}]" if ":" in way.host else way.host
         try:
-            target.check_url(f"https://{host}/", allows_private_targets(resources.config))
-        except target.ForbiddenTarget as error:
+            allowed_target.check_url(f"https://{host}/", allows_private_targets(resources.config))
+        except allowed_target.ForbiddenTarget as error:
             raise InvalidTarget(f"outbound cannot be used: {error.reason}.", field="outbound") from None
     return {}
 
 
 async def require_target(resources: Resources, url: str, field: str) -> None:
     try:
-        await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
+        await allowed_target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
     except DnsTemporary:
         return
-    except target.ForbiddenTarget as error:
+    except allowed_target.ForbiddenTarget as error:
         raise InvalidTarget(f"{field} cannot be used: {error.reason}.", field=field) from None
 
 

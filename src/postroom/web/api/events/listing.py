@@ -6,7 +6,7 @@ from contextlib import closing
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice, EventSlice
 from postroom.mailbox import inboxes

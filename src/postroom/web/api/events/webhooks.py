@@ -14,7 +14,7 @@ from postroom.events.event_log import Event
 from postroom.events.notifications import EMAIL
 from postroom.events.payload import EventMessage, Payload
 from postroom.mailbox import inboxes
-from postroom.net import target
+from postroom.net import allowed_target
 from postroom.operations import webhooks
 from postroom.operations.delivery import webhook_list as listed
 from postroom.operations.inboxes import InboxChange, NewInbox
@@ -31,10 +31,10 @@ TEST_KIND = "webhook.test"
 async def require_allowed(resources: Resources, url: str) -> None:
     """Refuses URLs that can never be used; a name that cannot be resolved now is checked at each delivery."""
     try:
-        await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
+        await allowed_target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
     except DnsTemporary:
         return
-    except target.ForbiddenTarget as error:
+    except allowed_target.ForbiddenTarget as error:
         raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
 
 

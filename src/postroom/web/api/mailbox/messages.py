@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom import ids
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NoPreview
 from postroom.mailbox import attachments, drafts, messages, raw_mails
 from postroom.mailbox.attachments import Attachment

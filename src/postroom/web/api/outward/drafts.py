@@ -14,7 +14,8 @@ from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations.writing import drafts as verbs
 from postroom.operations.writing.drafts import DraftEdit, WholeDraft
-from postroom.outward.orders import (
+from postroom.outward.send import preview
+from postroom.outward.send_stages import (
     DraftVersion,
     Order,
     SendAnswer,
@@ -22,7 +23,6 @@ from postroom.outward.orders import (
     require_files_fit,
     require_no_steering,
 )
-from postroom.outward.send import preview
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources

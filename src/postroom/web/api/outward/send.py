@@ -3,10 +3,10 @@
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.outward.finished.redirected_mail import redirect_mail
 from postroom.outward.invitations import to_answer
-from postroom.outward.orders import Order, SendAnswer
+from postroom.outward.raw_submission.redirected_mail import redirect_mail
 from postroom.outward.send import send_mail
+from postroom.outward.send_stages import Order, SendAnswer
 from postroom.web.api.outward.templates import order_from_template
 from postroom.web.call import Call
 from postroom.web.interface.bodies.address_fields import read_long_list

@@ -9,7 +9,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.writing import templates
 from postroom.mailbox.writing.templates import Template, TemplateText
-from postroom.outward.orders import Order, SendAnswer
+from postroom.outward.send_stages import Order, SendAnswer
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.call import Call, Tx

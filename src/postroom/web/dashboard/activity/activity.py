@@ -6,16 +6,16 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY, HOUR, to_iso
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.usage import HourCount
 from postroom.queue.providers import counts
-from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.page_context import PageContext
+from postroom.web.scope_filters import required
 
 SPANS = {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 DAYS = {"7d": 7, "30d": 30}

@@ -8,14 +8,14 @@ from starlette.responses import Response
 
 from postroom.accounts import keys, pods
 from postroom.accounts.keys import OAUTH, Key
-from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.pauses import Pause
+from postroom.accounts.scope import Reach
 from postroom.fields import Boundary
 from postroom.mailbox import holds, inboxes
 from postroom.operations import holds as operations
-from postroom.queue import sends_of_keys
-from postroom.queue.sends_of_keys import SendsOfDay
+from postroom.outward import key_activity
+from postroom.outward.key_activity import SendsOfDay
 from postroom.web.call import Tx
 from postroom.web.dashboard.agents import timeline
 from postroom.web.dashboard.page_context import PageContext, go
@@ -62,7 +62,7 @@ def to_agent(tx: Tx, context: PageContext, key: Key) -> Agent:
         key=key,
         scope=scope,
         scope_path=path,
-        today=sends_of_keys.count_today(tx, key, context.call.now()),
+        today=key_activity.count_today(tx, key, context.call.now()),
         per_day=limits.decode(key.limits).per_day,
         held=holds.count_within(
             tx, context.call.reach, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)

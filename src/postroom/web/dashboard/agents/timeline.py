@@ -7,18 +7,17 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Key
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import from_iso
 from postroom.events import tool_calls
 from postroom.events.tool_calls import DONE
 from postroom.fields import Span
-from postroom.mailbox import drafts, holds, inboxes, messages
+from postroom.mailbox import drafts, holds, inboxes, keyset_listing, messages
 from postroom.mailbox.holds import Hold
+from postroom.mailbox.keyset_listing import Wanted
 from postroom.mailbox.messages import INBOUND
-from postroom.mailbox.search import listing
-from postroom.mailbox.search.listing import Wanted
 from postroom.operations.audit_log import AuditEntry
-from postroom.queue import sends_of_keys
+from postroom.outward import key_activity
 from postroom.web.call import Tx
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.page_context import PageContext, plain
@@ -62,7 +61,7 @@ def read(tx: Tx, context: PageContext, key: Key) -> list[Step]:
 
 def sends(tx: Tx, key: Key) -> Iterator[Step]:
     """Includes decisions about held ones."""
-    found = messages.list_outlines(tx, sends_of_keys.list_last(tx, key, EACH))
+    found = messages.list_outlines(tx, key_activity.list_last(tx, key, EACH))
     held = holds.list_of_messages(tx, [message.id for message in found])
     for message in found:
         written = msgspec.json.decode(message.document, type=MailOutline)
@@ -80,7 +79,7 @@ def decision(hold: Hold, at: int, title: str, path: str) -> Step:
 
 
 def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
-    found = listing.list_messages(tx, inbox_id, Wanted(direction=INBOUND), Span(limit=EACH))
+    found = keyset_listing.list_messages(tx, inbox_id, Wanted(direction=INBOUND), Span(limit=EACH))
     for message in messages.list_outlines(tx, [place.id for place in found]):
         came = msgspec.json.decode(message.document, type=MailOutline)
         title = f"from {name_of(came.from_addr)}: {came.title}"

@@ -8,12 +8,12 @@ from msgspec import Struct, structs
 from starlette.responses import Response
 
 from postroom.accounts import sessions
+from postroom.accounts.oauth.grants import challenge_of
 from postroom.accounts.people import challenges
-from postroom.accounts.people.grants import challenge_of
-from postroom.connections.fetching import Fetcher
-from postroom.connections.imap_wire import ImapError
-from postroom.connections.mailbox_access import ask_for_tokens, reason_of
 from postroom.errors import BadRequest
+from postroom.external_mailboxes.fetching import Fetcher
+from postroom.external_mailboxes.imap_wire import ImapError
+from postroom.external_mailboxes.mailbox_access import ask_for_tokens, reason_of
 from postroom.operations.delivery import connections as verbs
 from postroom.web.dashboard.delivery import connections
 from postroom.web.dashboard.delivery.connections import CONSENT_PATH, PATH, ConnectionForm

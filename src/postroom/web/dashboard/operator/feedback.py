@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.people.feedback import TYPES
+from postroom.events.feedback import TYPES
 from postroom.operations.people import feedback
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go

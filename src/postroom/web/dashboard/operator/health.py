@@ -14,8 +14,8 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import Progress
 from postroom.operations.operator import require_operator
 from postroom.processes import pools, process_metrics
-from postroom.queue import deliveries, duties, statistics
-from postroom.queue.duties import Duty
+from postroom.queue import deliveries, leader_leases, statistics
+from postroom.queue.leader_leases import Duty
 from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep_loop import DUTY_HELD
 from postroom.web.call import Tx
@@ -54,20 +54,20 @@ def to_nodes(held: list[Duty]) -> list[Node]:
     """From the duties held now: a node's presence is stored as a duty too."""
     return [
         Node(
-            id=(node := each.name.removeprefix(duties.NODE)),
+            id=(node := each.name.removeprefix(leader_leases.NODE)),
             where=each.holder,
             heard_at=each.held_until - DUTY_HELD,
             duties=[other.name for other in held if other.holder == node],
         )
         for each in held
-        if each.name.startswith(duties.NODE)
+        if each.name.startswith(leader_leases.NODE)
     ]
 
 
 def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
     """Duties held by none of the nodes: some loops use their own id."""
     named = {name for node in nodes for name in node.duties}
-    return [each for each in held if not each.name.startswith(duties.NODE) and each.name not in named]
+    return [each for each in held if not each.name.startswith(leader_leases.NODE) and each.name not in named]
 
 
 def list_counted() -> list[tuple[str, str, int]]:
@@ -86,7 +86,7 @@ def read_overview(tx: Tx, context: PageContext, now: int) -> Overview:
         pauses=pauses.list_all(tx, PAUSES_SHOWN),
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
-        duties=duties.list_held(tx, now, DUTIES_SHOWN),
+        duties=leader_leases.list_held(tx, now, DUTIES_SHOWN),
     )
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.accounts import accounts
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from postroom.accounts import keys
-from postroom.accounts.people import delayed_actions
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.fields import Boundary, Offset
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
@@ -20,7 +19,7 @@ from postroom.mailbox.message_json import Told
 from postroom.operations import holds, policies
 from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
-from postroom.queue import deliveries
+from postroom.queue import delayed_actions, deliveries
 from postroom.resources import Resources
 from postroom.web.call import Tx
 from postroom.web.dashboard import delayed_operations, undo

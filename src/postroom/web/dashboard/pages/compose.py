@@ -11,7 +11,7 @@ from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
 from postroom.operations.writing.templates import TemplateQuery, list_templates
-from postroom.outward.orders import SendReceipt
+from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.api.outward import send as api_send

@@ -17,7 +17,7 @@ from postroom.operations import holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
 from postroom.operations.writing import drafts
-from postroom.outward.orders import SendReceipt
+from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call, Tx

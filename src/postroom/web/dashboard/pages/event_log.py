@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from postroom import ids
 from postroom.accounts.permissions import MANAGE
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import NotFound
 from postroom.events import event_log as events
 from postroom.events import kinds, webhooks

@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.people import delayed_actions
 from postroom.errors import BadRequest
 from postroom.fields import Offset
 from postroom.mailbox import holds, inboxes, labels, messages, threads
@@ -15,15 +14,15 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
-from postroom.queue import deliveries
+from postroom.queue import delayed_actions, deliveries
 from postroom.web.api.mailbox.messages import delete_thread
-from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
+from postroom.web.scope_filters import required
 
 ROWS = 50
 WORDS = 160

@@ -7,10 +7,10 @@ from msgspec import Struct, structs
 
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.people import users
-from postroom.accounts.reach import Reach
-from postroom.connections import connections
+from postroom.accounts.scope import Reach
 from postroom.errors import ApiError
 from postroom.events import webhooks
+from postroom.external_mailboxes import connections
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.writing import templates
 from postroom.web.call import Tx

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts.people import device_codes
+from postroom.accounts.oauth import device_codes
 from postroom.config import Config
 from postroom.errors import OauthError
 from postroom.operations.people import oauth_programs

@@ -5,10 +5,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.deliverability import mail_programs
 from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
 from postroom.operations.delivery.domain_reports import ReportQuery, get_domain_reports
+from postroom.web import client_configuration
 from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.plots import bars
@@ -101,6 +101,6 @@ async def show_reports(context: PageContext, domain_id: str) -> Response:
 async def download_zone(context: PageContext, domain_id: str) -> Response:
     domain = await context.ask(domains.get_domain, domain_id=domain_id)
     lines = [zone_line(each["name"], each["type"], each["value"]) for each in domain["records"]]
-    lines += mail_programs.zone_lines(domain["domain"], context.call.resources.config)
+    lines += client_configuration.zone_lines(domain["domain"], context.call.resources.config)
     headers = {**HEADERS, "Content-Disposition": f"attachment; filename={domain['domain']}.zone"}
     return Response("\n".join([*lines, ""]), media_type="text/plain; charset=utf-8", headers=headers)

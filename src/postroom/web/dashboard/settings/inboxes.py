@@ -7,12 +7,12 @@ from postroom import fields
 from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.config import Config
-from postroom.deliverability import mail_programs
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes
 from postroom.operations import holds, keys, webhooks
 from postroom.operations import inboxes as operations
 from postroom.processes import pools
+from postroom.web import client_configuration
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.dashboard.display.plots import draw_qr_code
 from postroom.web.dashboard.page_context import PageContext, go
@@ -84,14 +84,14 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
         secret=secret,
         words=approval.WORDS,
         sentences=SENTENCES,
-        doors=mail_programs.doors(context.call.resources.config),
+        doors=client_configuration.doors(context.call.resources.config),
         code=await pools.COMPOSING.run(draw_code, inbox["address"], context.call.resources.config),
     )
 
 
 def draw_code(address: str, config: Config) -> str:
     """A QR code with the settings for a mail program on the phone, without the password."""
-    found = mail_programs.doors(config)
+    found = client_configuration.doors(config)
     if not found:
         return ""
     import segno  # for this page alone

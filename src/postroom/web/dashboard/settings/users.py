@@ -6,7 +6,7 @@ from starlette.responses import Response
 from postroom.accounts import pods, sessions
 from postroom.accounts.people import users as nouns
 from postroom.accounts.pods import Pod
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.operations.people import sign_in, users
 from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from postroom.errors import BadRequest
-from postroom.outward.orders import RECIPIENTS_LIMIT
+from postroom.outward.send_stages import RECIPIENTS_LIMIT
 from postroom.processes import pools
 from postroom_mail.mime.address import Address, parse_list, validate
 from postroom_mail.writing.header_words import CONTROL

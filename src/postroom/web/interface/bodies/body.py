@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from postroom.accounts.reach import Reach
+from postroom.accounts.scope import Reach
 from postroom.errors import BadRequest
 from postroom.events import kinds
 from postroom.events.event_log import EventChoice

@@ -9,7 +9,7 @@ from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.fields import Timestamp, Truncated
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import parse_moment
+from postroom.outward.send_stages import parse_moment
 from postroom.web.interface.bodies import send_body
 from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, structs
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
-from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
+from postroom.outward.send_stages import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.interface.bodies.address_fields import (

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout, UnsupportedMediaType
-from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
+from postroom.outward.send_stages import FILES_LIMIT_BYTES, require_files_fit
 from postroom.processes import pools
 from postroom.web.requests.request_body import explain, header, read_json, require_bounded
 

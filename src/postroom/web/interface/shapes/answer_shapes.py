@@ -8,7 +8,7 @@ from starlette.responses import Response
 from postroom.events.payload import Payload
 from postroom.fields import Truncated
 from postroom.operations.messages import Message, RawMessage
-from postroom.outward.orders import SendReceipt
+from postroom.outward.send_stages import SendReceipt
 
 RawMessageOrNothing = Annotated[Response, Message]
 RawReceipt = Annotated[Response, SendReceipt]

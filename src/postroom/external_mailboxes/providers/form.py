@@ -1,0 +1,97 @@
+"""The fields of a form, as bytes: a mail in one of them has no charset."""
+
+from urllib.parse import parse_qsl
+
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from postroom.external_mailboxes.providers.post import BrokenPost, Post
+
+MAX_FIELDS = 1_000
+CONTENT_TYPE_LIMIT = 500
+
+
+def read_form(post: Post) -> dict[str, bytes]:
+    """The first of several equal names counts. Files are left out."""
+    written = post.headers.get("content-type", "")
+    kind, options = parse_options_header(written[:CONTENT_TYPE_LIMIT])
+    if kind == b"multipart/form-data" and (boundary := options.get(b"boundary")):
+        return _read_multipart(post.body, boundary)
+    if kind == b"application/x-www-form-urlencoded":
+        return _read_urlencoded(post.body)
+    raise BrokenPost("The body is not a form. Set the URL where the service posts multipart/form-data.")
+
+
+def _read_urlencoded(body: bytes) -> dict[str, bytes]:
+    try:
+        pairs = parse_qsl(
+            body.decode("latin-1"), keep_blank_values=True, encoding="latin-1", max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise BrokenPost("The form has too many fields. Have the service post the raw mail.") from None
+    return {name: value.encode("latin-1") for name, value in reversed(pairs)}
+
+
+def _read_multipart(body: bytes, boundary: bytes) -> dict[str, bytes]:
+    parts = _Parts()
+    try:
+        parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": parts.begin,
+                "on_header_field": parts.take_name,
+                "on_header_value": parts.take_value,
+                "on_header_end": parts.end_header,
+                "on_part_data": parts.take_data,
+                "on_part_end": parts.end,
+                "on_end": parts.finish,
+            },
+        )
+        parser.write(body)
+        parser.finalize()
+    except ValueError as error:
+        raise BrokenPost(f"The form cannot be read: {error}") from None
+    if not parts.is_whole:
+        raise BrokenPost("The form is incomplete. Post it again.")
+    return parts.found
+
+
+class _Parts:
+    """Collects what the parser finds, part by part."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, bytes] = {}
+        self.is_whole = False
+        self._count = 0
+        self._header = (b"", b"")
+        self._disposition = b""
+        self._content: list[bytes] = []
+
+    def begin(self) -> None:
+        self._count += 1
+        if self._count > MAX_FIELDS:
+            raise ValueError("too many parts")
+        self._header, self._disposition, self._content = (b"", b""), b"", []
+
+    def take_name(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0] + data[start:end], b"")
+
+    def take_value(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0], self._header[1] + data[start:end])
+
+    def end_header(self) -> None:
+        name, value = self._header
+        if name.lower() == b"content-disposition":
+            self._disposition = value
+        self._header = (b"", b"")
+
+    def take_data(self, data: bytes, start: int, end: int) -> None:
+        self._content.append(data[start:end])
+
+    def end(self) -> None:
+        _, options = parse_options_header(self._disposition[:CONTENT_TYPE_LIMIT])
+        name = options.get(b"name", b"").decode("latin-1")
+        if name and b"filename" not in options:
+            self.found.setdefault(name, b"".join(self._content))
+
+    def finish(self) -> None:
+        self.is_whole = True

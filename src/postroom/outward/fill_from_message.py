@@ -1,0 +1,110 @@
+"""Completes orders from the mail they refer to: its recipients, or its files."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from postroom.errors import BadRequest
+from postroom.mailbox import raw_mails
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND
+from postroom.outward.send_stages import RECIPIENTS_LIMIT, Context, Order, require_files_fit
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom_mail.mime import headers
+from postroom_mail.mime.address import Address, mailbox_of, parse_list, validate
+from postroom_mail.mime.parse import parse_mail
+from postroom_mail.writing.compose import DraftAttachment
+
+
+async def from_mail(resources: Resources, order: Order, around: Context) -> Order:
+    if order.reply_all:
+        return await to_all(resources, order, around)
+    if order.reply_to_message_id is not None and not order.to:
+        return await to_one(resources, order, around)
+    if around.forwarded is not None:
+        return await with_files(resources, order, around.forwarded.id)
+    return order
+
+
+async def to_all(resources: Resources, order: Order, around: Context) -> Order:
+    answered = around.last_inbound
+    if answered is None:
+        raise BadRequest("There is no received message that replyAll could answer.", field="replyAll")
+    raw = await raw_mails.read(resources, answered.id, with_trace=False)
+    reply_to = await pools.READING.run(read_reply_to, raw)
+    return add_everybody(order, answered, reply_to, mailbox_of(around.inbox.known_as))
+
+
+async def to_one(resources: Resources, order: Order, around: Context) -> Order:
+    """Only to the addresses that the mail wants answers sent to."""
+    answered = around.previous
+    assert answered is not None
+    raw = await raw_mails.read(resources, answered.id, with_trace=False)
+    reply_to = await pools.READING.run(read_reply_to, raw)
+    to = who_answers(answered, reply_to, mailbox_of(around.inbox.known_as))
+    if not to:
+        raise BadRequest("This message has nobody to reply to.", field="to")
+    return structs.replace(order, to=tuple(to))
+
+
+def read_reply_to(raw: bytes) -> str:
+    return headers.split(raw, 0).headers.joined("reply-to")
+
+
+def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address: str) -> Order:
+    """To the addresses that the mail wants answers sent to, with copies to all others that it names."""
+    known = {mailbox_of(address.address) for address in order.bcc} | {inbox_address}
+    to = (*unknown(order.to, known), *unknown(who_answers(answered, reply_to, inbox_address), known))
+    others = writable(", ".join((answered.header_to, *answered.cc)))
+    cc = (*unknown(order.cc, known), *unknown(others, known))
+    if not to:
+        raise BadRequest("The last message has nobody to reply to.", field="replyAll")
+    if len(to) + len(cc) + len(order.bcc) > RECIPIENTS_LIMIT:
+        raise BadRequest(
+            f"A mail can have {RECIPIENTS_LIMIT} recipients, and the last message has more.",
+            field="replyAll",
+        )
+    return structs.replace(order, to=to, cc=cc)
+
+
+def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[Address]:
+    """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients."""
+    if answered.direction == OUTBOUND:
+        return writable(answered.header_to)
+    asked = [each for each in writable(reply_to) if mailbox_of(each.address) != inbox_address]
+    return asked or writable(answered.from_addr)[:1]
+
+
+def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
+    """Each mailbox once; adds them to `known`."""
+    for each in addresses:
+        mailbox = mailbox_of(each.address)
+        if mailbox not in known:
+            known.add(mailbox)
+            yield each
+
+
+def writable(addresses: str) -> list[Address]:
+    """A stranger chose these: invalid addresses are left out."""
+    found = []
+    for each in parse_list(addresses):
+        try:
+            found.append(Address(each.name, validate(each.address)))
+        except ValueError:
+            continue
+    return found
+
+
+async def with_files(resources: Resources, order: Order, message_id: str) -> Order:
+    raw = await raw_mails.read(resources, message_id, with_trace=False)
+    files = (*order.files, *await pools.READING.run(read_files, raw))
+    require_files_fit(len(file.content) for file in files)
+    return structs.replace(order, files=files)
+
+
+def read_files(raw: bytes) -> list[DraftAttachment]:
+    return [
+        DraftAttachment(file.filename, file.content_type, file.content)
+        for file in parse_mail(raw).attachments
+    ]
