@@ -33,7 +33,7 @@ def recording(server_port: int) -> Iterator[tuple[int, list[Exchange]]]:
     """The port to ask, and what was exchanged, in its order."""
     exchanges: list[Exchange] = []
 
-    class Door(BaseHTTPRequestHandler):
+    class App(BaseHTTPRequestHandler):
         def pass_on(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length)
@@ -66,7 +66,7 @@ def recording(server_port: int) -> Iterator[tuple[int, list[Exchange]]]:
         def log_message(self, format: str, *values: object) -> None:
             """Tests are silent."""
 
-    door = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    door = ThreadingHTTPServer(("127.0.0.1", 0), App)
     thread = Thread(target=door.serve_forever)
     thread.start()
     try:

@@ -29,7 +29,7 @@ from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.storage.journal import Journal
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom_mail.files.extraction import Extraction
@@ -184,7 +184,7 @@ async def stepped(
     recorder = Recorder(resources, Journal(folder / JOURNAL_NAME))
     outbound = Outbound(sink, signers, secret, OwnReader(AT_ONCE_BYTES), recorder)
     streams = Streams(resources, Hubs(resources))
-    door = httpx2.ASGITransport(Door(resources, NoWebhooks(), streams, post_intake(resources)))
+    door = httpx2.ASGITransport(App(resources, NoWebhooks(), streams, post_intake(resources)))
     headers = {"Authorization": f"Bearer {first.token}"}
     try:
         async with httpx2.AsyncClient(transport=door, base_url=BASE_URL, headers=headers) as api:

@@ -142,8 +142,8 @@ class WatchedDatabase:
         self._db.ring(*bells)
 
     def listen(self, bell: str) -> BellEar:
-        ear: BellEar = self._db.listen(bell)  # type: ignore[assignment]
-        return ear
+        subscription: BellEar = self._db.listen(bell)  # type: ignore[assignment]
+        return subscription
 
     async def close(self) -> None:
         await self._db.close()

@@ -14,7 +14,7 @@ from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom import config
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes, messages, threads
@@ -113,8 +113,8 @@ async def _ask(db: Database, engine: str, load: SearchLoad, owners: list[Inbox])
         times = []
         for number in range(load.questions):
             inbox = owners[number % len(owners)]
-            reach = Reach(inbox.account_id, inbox.pod_id, inbox.id)
-            times.append(await _time(db, reach, make_question()))
+            scope = Scope(inbox.account_id, inbox.pod_id, inbox.id)
+            times.append(await _time(db, scope, make_question()))
         aim = at_most(MOST_MS[kind] * (TIMES_ON_POSTGRES if engine == "PostgreSQL" else 1))
         p99 = quantiles(times, n=100, method="inclusive")[98]
         results.append(Result(f"{engine}: {kind} in one inbox, p99", p99, "ms", aim))
@@ -127,13 +127,13 @@ def _questions(writer: Writer) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "prefix of three letters", lambda: f"{writer.long_word()[:3]}*"
 
 
-async def _time(db: Database, reach: Reach, q: str) -> float:
+async def _time(db: Database, scope: Scope, q: str) -> float:
     started = time.perf_counter()
-    await db.read_long(_find, 30, reach, q)
+    await db.read_long(_find, 30, scope, q)
     return (time.perf_counter() - started) * 1000
 
 
-def _find(tx: Tx, reach: Reach, q: str) -> int:
-    question = message_search.ask(tx, reach, parse(q), DOMAIN)
+def _find(tx: Tx, scope: Scope, q: str) -> int:
+    question = message_search.ask(tx, scope, parse(q), DOMAIN)
     page = message_search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return len(page.found)

@@ -24,7 +24,7 @@ from bench.rounds import alternate, compare
 from postroom import config
 from postroom.accounts import accounts, keys
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.first_start import make_first_account, make_service_key
@@ -157,7 +157,7 @@ def _add_senders(tx: Tx, domain: str, inbox_count: int, now: int) -> list[Sender
             key = keys.add(tx, account.id, None, "bench", token, now)
         inbox = inboxes.add(tx, account.id, f"bench-{number}", None, "Bench", domain, now)
         senders.append(
-            Sender(Caller(key.id, account.id, account.name, account.plan, Reach(account.id)), token, inbox.id)
+            Sender(Caller(key.id, account.id, account.name, account.plan, Scope(account.id)), token, inbox.id)
         )
     return senders
 

@@ -13,7 +13,7 @@ from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.outbound_routing import CapturingCourier, WaysOut
+from postroom.couriers.outbound_routing import CapturingCourier, OutboundRouting
 from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability import domain_reports
@@ -49,7 +49,7 @@ from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
-from postroom.queue.queue_loop import Queue, work_through
+from postroom.queue.queue_loop import Queue, run_queue
 from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.resources import Resources
 from postroom.smtp.tls import own_files
@@ -68,7 +68,7 @@ from postroom.upkeep.upkeep_loop import run_upkeep
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
 from postroom.web.dashboard.delayed_operations import carry_out_delayed
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
@@ -198,14 +198,14 @@ def start_examination_and_upkeep(
     resources.previews.make = extractor.preview
     resources.event_translation.tell = agentmail_events.tell_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
-    run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+    run(stack, resources, "examinations", partial(run_queue, resources, EXAMINATIONS, look_at))
     if resources.config.judge_url:
         start_judge(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "reputation", partial(watch_reputation, resources))
     read = partial(domain_reports.read_mail, resources, lookup)
-    run(stack, resources, "domain reports", partial(work_through, resources, REPORTS, read))
+    run(stack, resources, "domain reports", partial(run_queue, resources, REPORTS, read))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
     return extractor
@@ -248,7 +248,7 @@ def start_deliveries(
 
 
 def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:
-    return partial(work_through, resources, ANSWERS, partial(reviewers.weigh_answer, resources, lookup))
+    return partial(run_queue, resources, ANSWERS, partial(reviewers.weigh_answer, resources, lookup))
 
 
 def start_webhooks(stack: contextlib.AsyncExitStack, resources: Resources, recorder: Recorder) -> HttpCourier:
@@ -269,7 +269,7 @@ async def start_http(
     certificate: Certificate,
 ) -> Streams:
     streams = Streams(resources, Hubs(resources))
-    door = Door(resources, webhook_courier, streams, posts)
+    door = App(resources, webhook_courier, streams, posts)
     run(stack, resources, "key watch", streams.watch_keys)
     run(stack, resources, "session watch", door.live.watch_sessions)
     run(stack, resources, "delayed actions", partial(carry_out_delayed, resources, webhook_courier))
@@ -318,7 +318,7 @@ def open_blobs(config: Config) -> Blobs:
     return LocalBlobs(config.data_dir / "blobs")
 
 
-async def save_use_regularly(door: Door) -> None:
+async def save_use_regularly(door: App) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
         await door.save_use()
@@ -342,7 +342,7 @@ def require_webhook_url(config: Config) -> None:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
+def mail_courier(resources: Resources, policies: TlsPolicies) -> OutboundRouting:
     config, resolver = resources.config, resources.resolver
     allow_private = allows_private_targets(config)
 
@@ -357,12 +357,12 @@ def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
         )
 
     if config.outbound == CAPTURE:
-        return WaysOut([CapturingCourier()], make, resolver, allow_private)
+        return OutboundRouting([CapturingCourier()], make, resolver, allow_private)
     try:
         own = [make(relay) for relay in parse_ways(config.outbound)]
     except ValueError as error:
         raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
-    return WaysOut(own, make, resolver, allow_private)
+    return OutboundRouting(own, make, resolver, allow_private)
 
 
 async def deliver_signed(

@@ -39,12 +39,12 @@ class PageQuery(Struct, frozen=True):
     offset: Offset = 0
 
 
-class Boundary(Struct, rename="camel", frozen=True):
+class ScopeFilter(Struct, rename="camel", frozen=True):
     inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = None
     pod_id: Annotated[str, Meta(description="Only of this pod: its id or clientId.")] | None = None
 
 
-class RowPlace(Struct, frozen=True, array_like=True):
+class Cursor(Struct, frozen=True, array_like=True):
     """The position of a row in a list ordered by time and id."""
 
     at: int
@@ -55,7 +55,7 @@ class Span(Struct, frozen=True):
     """A page of a list: after a row of it, whatever was added or removed since. Newest first by default."""
 
     limit: int
-    behind: RowPlace | None = None
+    behind: Cursor | None = None
     is_ascending: bool = False
     since: int | None = None  # later than this
     until: int | None = None  # earlier than this

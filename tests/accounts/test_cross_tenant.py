@@ -12,13 +12,13 @@ from postroom import ids
 from postroom.accounts import accounts, audit, domains, keys, pods
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.rules import policy
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import NotFound
 from postroom.events import event_log, webhook_log
 from postroom.events.announce import announce
 from postroom.events.event_log import EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.mailbox import documents, holds, inboxes, messages, threads, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import NewMessage
@@ -72,7 +72,7 @@ class Tenant:
     """One inbox with something of every kind; each text of it says whose it is."""
 
     mark: str
-    reach: Reach
+    scope: Scope
     ids: dict[str, str]  # by kind
 
 
@@ -84,15 +84,15 @@ def furnish(tx: Tx, account_id: str, pod_id: str, mark: str, now: int) -> Tenant
     new = NewMessage(document, messages.RECEIVED, f"from-{mark}@example.com", False, b"raw", None, now, 3)
     messages.add_all(tx, [new])
     inboxes.count(tx, inbox.id, inbound=1, new_threads=1, unread=1)
-    announce(tx, News(account_id, pod_id, MESSAGE_RECEIVED, document, [], now), "http://x")
+    announce(tx, NewEvent(account_id, pod_id, MESSAGE_RECEIVED, document, [], now), "http://x")
     domain = domains.add(tx, account_id, f"{mark}.example", b"key", now, pod_id)
     key = keys.add(tx, account_id, inbox.id, f"key of {mark}", keys.new_token(), now, pod_id=pod_id)
-    rule = policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, f"{mark}.example", now)
-    stop = policy.PolicyRefusal(inbox.reach, f"eve@{mark}.example", None)
+    rule = policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.BLOCK, f"{mark}.example", now)
+    stop = policy.PolicyRefusal(inbox.scope, f"eve@{mark}.example", None)
     policy.record_stop(tx, policy.BLOCKED, policy.INBOUND, stop, now)
-    audit.record(tx, THE_SERVER, f"made.{mark}", inbox.id, inbox.reach, now)
+    audit.record(tx, THE_SERVER, f"made.{mark}", inbox.id, inbox.scope, now)
     found = {"inbox": inbox.id, "thread": thread.id, "message": document.id, "pod": pod_id}
-    return Tenant(mark, inbox.reach, found | {"domain": domain.id, "key": key.id, "rule": rule.id})
+    return Tenant(mark, inbox.scope, found | {"domain": domain.id, "key": key.id, "rule": rule.id})
 
 
 def to_document(inbox_id: str, thread_id: str, mark: str, now: int) -> Document:
@@ -142,59 +142,59 @@ PREFIXES = {
     "key": ids.KEY,
     "rule": ids.RULE,
 }
-Probe = Callable[[Tx, Reach, str], object]
+Probe = Callable[[Tx, Scope, str], object]
 READS: list[tuple[str, Probe]] = [
     ("inbox", inboxes.get),
-    ("inbox", lambda tx, reach, it: inboxes.are_within(tx, reach, [it])),
-    ("inbox", lambda tx, reach, it: event_log.list_after(tx, EventChoice(reach, frozenset({it})), 0, 50)),
+    ("inbox", lambda tx, scope, it: inboxes.are_within(tx, scope, [it])),
+    ("inbox", lambda tx, scope, it: event_log.list_after(tx, EventChoice(scope, frozenset({it})), 0, 50)),
     ("thread", threads.get),
     ("message", messages.get),
-    ("message", lambda tx, reach, it: event_log.position_of_message(tx, reach.account_id, "inb_x", it)),
+    ("message", lambda tx, scope, it: event_log.position_of_message(tx, scope.account_id, "inb_x", it)),
     ("pod", pods.get),
     ("domain", domains.get),
-    ("key", lambda tx, reach, it: keys.get_of(tx, reach, it)),
-    ("message", lambda tx, reach, it: webhook_log.get(tx, reach.account_id, it)),
+    ("key", lambda tx, scope, it: keys.get_of(tx, scope, it)),
+    ("message", lambda tx, scope, it: webhook_log.get(tx, scope.account_id, it)),
 ]
 WRITING: list[tuple[str, Probe]] = [
-    ("inbox", lambda tx, reach, it: inboxes.remove(tx, reach, it, 0)),
-    ("thread", lambda tx, reach, it: threads.mark_read(tx, threads.get(tx, reach, it), True)),
-    ("thread", lambda tx, reach, it: deletion.remove_some_of_thread(tx, reach, it, 0)),
-    ("message", lambda tx, reach, it: deletion.remove_message(tx, reach, it, 0)),
+    ("inbox", lambda tx, scope, it: inboxes.remove(tx, scope, it, 0)),
+    ("thread", lambda tx, scope, it: threads.mark_read(tx, threads.get(tx, scope, it), True)),
+    ("thread", lambda tx, scope, it: deletion.remove_some_of_thread(tx, scope, it, 0)),
+    ("message", lambda tx, scope, it: deletion.remove_message(tx, scope, it, 0)),
     ("pod", pods.remove),
     ("domain", domains.remove),
     ("rule", policy.remove_rule),
 ]
-LISTS: list[Callable[[Tx, Reach], object]] = [
-    lambda tx, reach: inboxes.list_within(tx, reach, 100, 0),
-    lambda tx, reach: pods.list_within(tx, reach, 100, 0),
-    lambda tx, reach: domains.list_within(tx, reach, 100, 0),
-    lambda tx, reach: keys.list_of(tx, reach, 100, 0),
-    lambda tx, reach: event_log.list_after(tx, EventChoice(reach), 0, 100),
-    lambda tx, reach: audit.list_within(tx, reach, None, None, None, None, 100, 0),
-    lambda tx, reach: policy.list_stops(tx, reach, None, None, None, None, 100, 0),
-    lambda tx, reach: holds.list_within(tx, reach, holds.HELD, 100, 0),
-    lambda tx, reach: threads.list_within(tx, reach, None, None, 100, 0),
-    lambda tx, reach: threads.list_within(tx, reach, False, "label", 100, 0),
-    lambda tx, reach: usage.list_groups(tx, reach, "inbox", 0, 100_000),
+LISTS: list[Callable[[Tx, Scope], object]] = [
+    lambda tx, scope: inboxes.list_within(tx, scope, 100, 0),
+    lambda tx, scope: pods.list_within(tx, scope, 100, 0),
+    lambda tx, scope: domains.list_within(tx, scope, 100, 0),
+    lambda tx, scope: keys.list_of(tx, scope, 100, 0),
+    lambda tx, scope: event_log.list_after(tx, EventChoice(scope), 0, 100),
+    lambda tx, scope: audit.list_within(tx, scope, None, None, None, None, 100, 0),
+    lambda tx, scope: policy.list_stops(tx, scope, None, None, None, None, 100, 0),
+    lambda tx, scope: holds.list_within(tx, scope, holds.HELD, 100, 0),
+    lambda tx, scope: threads.list_within(tx, scope, None, None, 100, 0),
+    lambda tx, scope: threads.list_within(tx, scope, False, "label", 100, 0),
+    lambda tx, scope: usage.list_groups(tx, scope, "inbox", 0, 100_000),
 ]
 
 
-def reaches_of(tenant: Tenant) -> list[Reach]:
-    whole = tenant.reach
-    return [whole, Reach(whole.account_id, whole.pod_id), Reach(whole.account_id)]
+def reaches_of(tenant: Tenant) -> list[Scope]:
+    whole = tenant.scope
+    return [whole, Scope(whole.account_id, whole.pod_id), Scope(whole.account_id)]
 
 
-def is_foreign(reach: Reach, victim: Tenant, kind: str) -> bool:
+def is_foreign(scope: Scope, victim: Tenant, kind: str) -> bool:
     if kind == "pod":
-        return not Reach(reach.account_id, reach.pod_id).includes(victim.reach)
-    return not reach.includes(victim.reach)
+        return not Scope(scope.account_id, scope.pod_id).includes(victim.scope)
+    return not scope.includes(victim.scope)
 
 
-def answer(tx: Tx, probe: Probe, reach: Reach, it: str) -> tuple[str, list[str]]:
+def answer(tx: Tx, probe: Probe, scope: Scope, it: str) -> tuple[str, list[str]]:
     """What is told, without the id that was asked for, and the statements it took."""
     watched = Watched(tx)
     try:
-        told = repr(probe(watched, reach, it))
+        told = repr(probe(watched, scope, it))
     except NotFound as error:
         told = f"not found: {error.message}"
     return told.replace(it, "…"), watched.statements
@@ -209,26 +209,26 @@ def probe_many(tx: Tx, tenants: list[Tenant], count: int, seed: int) -> int:
     chance = random.Random(seed)
     aimed = 0
     for _ in range(count):
-        reach = chance.choice(reaches_of(chance.choice(tenants)))
+        scope = chance.choice(reaches_of(chance.choice(tenants)))
         if chance.random() < 0.1:
-            probe_list(tx, chance.choice(LISTS), reach, tenants)
+            probe_list(tx, chance.choice(LISTS), scope, tenants)
             continue
         kind, probe = chance.choice(READS)
         victim = chance.choice(tenants)
-        if is_foreign(reach, victim, kind):
+        if is_foreign(scope, victim, kind):
             aimed += 1
-            foreign = answer(tx, probe, reach, victim.ids[kind])
-            assert foreign == answer(tx, probe, reach, unknown(kind, chance)), (kind, reach, victim)
+            foreign = answer(tx, probe, scope, victim.ids[kind])
+            assert foreign == answer(tx, probe, scope, unknown(kind, chance)), (kind, scope, victim)
             assert victim.mark not in foreign[0]
     return aimed
 
 
-def probe_list(tx: Tx, probe: Callable[[Tx, Reach], object], reach: Reach, tenants: list[Tenant]) -> None:
-    shown = repr(probe(tx, reach))
+def probe_list(tx: Tx, probe: Callable[[Tx, Scope], object], scope: Scope, tenants: list[Tenant]) -> None:
+    shown = repr(probe(tx, scope))
     for tenant in tenants:
-        if is_foreign(reach, tenant, "inbox"):
+        if is_foreign(scope, tenant, "inbox"):
             leaks = [it for kind, it in tenant.ids.items() if kind != "pod" and it in shown]
-            assert leaks == [], (reach, tenant)
+            assert leaks == [], (scope, tenant)
             assert tenant.mark not in shown
 
 
@@ -239,9 +239,9 @@ class Undone(Exception):
         self.told = told
 
 
-async def try_to_change(db: Database, probe: Probe, reach: Reach, it: str) -> tuple[str, list[str]]:
+async def try_to_change(db: Database, probe: Probe, scope: Scope, it: str) -> tuple[str, list[str]]:
     def work(tx: Tx) -> None:
-        raise Undone(answer(tx, probe, reach, it))
+        raise Undone(answer(tx, probe, scope, it))
 
     try:
         await db.write(work)
@@ -260,11 +260,11 @@ async def test_what_is_foreign_is_answered_as_what_does_not_exist(db: Database, 
     assert aimed > PROBES // 3
     chance = random.Random(1)
     for _ in range(int(min(PROBES, 100_000) * WRITES)):
-        reach, (kind, probe) = chance.choice(reaches_of(chance.choice(tenants))), chance.choice(WRITING)
+        scope, (kind, probe) = chance.choice(reaches_of(chance.choice(tenants))), chance.choice(WRITING)
         victim = chance.choice(tenants)
-        if is_foreign(reach, victim, kind):
-            foreign = await try_to_change(db, probe, reach, victim.ids[kind])
-            assert foreign == await try_to_change(db, probe, reach, unknown(kind, chance)), (kind, reach)
+        if is_foreign(scope, victim, kind):
+            foreign = await try_to_change(db, probe, scope, victim.ids[kind])
+            assert foreign == await try_to_change(db, probe, scope, unknown(kind, chance)), (kind, scope)
             assert foreign[0].startswith("not found")
 
 
@@ -278,7 +278,7 @@ async def test_every_probe_finds_what_is_within_reach(db: Database, clock: FakeC
         return [
             probe(
                 tx,
-                Reach(own.reach.account_id, own.reach.pod_id) if kind == "pod" else own.reach,
+                Scope(own.scope.account_id, own.scope.pod_id) if kind == "pod" else own.scope,
                 own.ids[kind],
             )
             for kind, probe in [READS[0], READS[2], READS[3], READS[4], READS[6], READS[8]]

@@ -5,7 +5,7 @@ import pytest
 from postroom.accounts import accounts, dkim_keys, domains
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.domains import Domain
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import DomainTaken, InvalidDomain, NotFound, NothingToDo
 from postroom.first_start import make_service_key
@@ -48,26 +48,26 @@ async def test_an_account_claims_a_domain_once_and_sees_its_own_alone(
     mine = await claim(db, owners[0])
     with pytest.raises(DomainTaken, match="already"):
         await claim(db, owners[0])
-    assert await db.read(domains.get, Reach(owners[0]), mine.id) == mine
+    assert await db.read(domains.get, Scope(owners[0]), mine.id) == mine
     for account_id, domain_id in ((owners[1], mine.id), (owners[0], "dom_nonsense")):
         with pytest.raises(NotFound):
-            await db.read(domains.get, Reach(account_id), domain_id)
-    assert await db.read(domains.list_within, Reach(owners[0]), 10, 0) == ([mine], 1)
-    assert await db.read(domains.list_within, Reach(owners[1]), 10, 0) == ([], 0)
+            await db.read(domains.get, Scope(account_id), domain_id)
+    assert await db.read(domains.list_within, Scope(owners[0]), 10, 0) == ([mine], 1)
+    assert await db.read(domains.list_within, Scope(owners[1]), 10, 0) == ([], 0)
 
 
 @pytest.mark.sqlite_alone
 async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, owners: list[str]) -> None:
     mine = await claim(db, owners[0])
-    assert await db.read(domains.require_usable, Reach(owners[0]), None, SERVICE) == SERVICE
+    assert await db.read(domains.require_usable, Scope(owners[0]), None, SERVICE) == SERVICE
     with pytest.raises(InvalidDomain):
-        await db.read(domains.require_usable, Reach(owners[0]), OURS, SERVICE)
+        await db.read(domains.require_usable, Scope(owners[0]), OURS, SERVICE)
     assert not await db.read(domains.is_served, OURS, SERVICE)
     await db.write(domains.mark_verified, mine, START)
-    assert await db.read(domains.require_usable, Reach(owners[0]), OURS.upper(), SERVICE) == OURS
+    assert await db.read(domains.require_usable, Scope(owners[0]), OURS.upper(), SERVICE) == OURS
     assert await db.read(domains.is_served, OURS, SERVICE)
     with pytest.raises(InvalidDomain):
-        await db.read(domains.require_usable, Reach(owners[1]), OURS, SERVICE)
+        await db.read(domains.require_usable, Scope(owners[1]), OURS, SERVICE)
 
 
 @pytest.mark.sqlite_alone
@@ -92,9 +92,9 @@ async def test_a_domain_in_use_stays_and_an_unused_one_goes_with_its_key(
     await db.write(domains.mark_verified, mine, START)
     await db.write(inboxes.add, owners[0], "hello", OURS, None, SERVICE, START)
     with pytest.raises(DomainTaken, match="Inboxes still use"):
-        await db.write(domains.remove, Reach(owners[0]), mine.id)
+        await db.write(domains.remove, Scope(owners[0]), mine.id)
     await db.write(lambda tx: tx.run("delete from inboxes"))
-    await db.write(domains.remove, Reach(owners[0]), mine.id)
+    await db.write(domains.remove, Scope(owners[0]), mine.id)
     assert await db.read(dkim_keys.list_of, owners[0], OURS) == []
     assert await db.read(domains.find_owner, OURS) is None
 

@@ -1,6 +1,6 @@
 """Feedback: the operator sees the newest first, of every account."""
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import feedback
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
@@ -10,7 +10,7 @@ from tests.stored import make_inbox
 
 async def test_the_newest_of_all_accounts_is_first_and_of_one_moment_the_later(db: Database) -> None:
     def run(tx: Tx) -> None:
-        one, two = (make_caller(tx, Reach(make_inbox(tx, name).account_id)) for name in ("one", "two"))
+        one, two = (make_caller(tx, Scope(make_inbox(tx, name).account_id)) for name in ("one", "two"))
         made = [
             feedback.add(tx, who, kind, "text", None, now).id
             for who, kind, now in (

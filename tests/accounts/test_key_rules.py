@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from postroom.accounts import key_rules, keys, pods, scope
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.rules.limits import SPECIFIED, Budget
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.mailbox.inboxes import Inbox
@@ -24,7 +24,7 @@ async def inbox(db: Database) -> Inbox:
 
 
 def make(
-    tx: Tx, caller: Caller, within: Reach, *asked: str, ends_at: int | None = None, now: int = START
+    tx: Tx, caller: Caller, within: Scope, *asked: str, ends_at: int | None = None, now: int = START
 ) -> Key:
     return key_rules.make(tx, caller, within, "made", keys.new_token(), asked or None, ends_at, now)
 
@@ -33,14 +33,14 @@ async def test_a_key_makes_none_that_reaches_further(db: Database, inbox: Inbox)
     def run(tx: Tx) -> None:
         account_id = inbox.account_id
         one, two = (pods.add(tx, account_id, None, name, START).id for name in ("one", "two"))
-        of_pod = make_caller(tx, Reach(account_id, one))
-        make(tx, of_pod, Reach(account_id, one))
-        for wider in (Reach(account_id), Reach(account_id, two), inbox.reach, Reach("acc_2", one)):
+        of_pod = make_caller(tx, Scope(account_id, one))
+        make(tx, of_pod, Scope(account_id, one))
+        for wider in (Scope(account_id), Scope(account_id, two), inbox.scope, Scope("acc_2", one)):
             with refuses(Forbidden):
                 make(tx, of_pod, wider)
-        of_inbox = make_caller(tx, inbox.reach)
-        make(tx, of_inbox, inbox.reach)
-        for wider in (Reach(account_id, inbox.pod_id), Reach(account_id, inbox.pod_id, "inb_other")):
+        of_inbox = make_caller(tx, inbox.scope)
+        make(tx, of_inbox, inbox.scope)
+        for wider in (Scope(account_id, inbox.pod_id), Scope(account_id, inbox.pod_id, "inb_other")):
             with refuses(Forbidden):
                 make(tx, of_inbox, wider)
 
@@ -49,10 +49,10 @@ async def test_a_key_makes_none_that_reaches_further(db: Database, inbox: Inbox)
 
 async def test_a_key_makes_none_that_may_more_or_lives_longer(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        whole = Reach(inbox.account_id)
+        whole = Scope(inbox.account_id)
         maker = make_caller(tx, whole, "read", "manage")
         assert make(tx, maker, whole).permissions == ("read", "manage")
-        assert make(tx, maker, inbox.reach).permissions == ("read",)
+        assert make(tx, maker, inbox.scope).permissions == ("read",)
         for more in (("read", "send"), ("approve",)):
             with refuses(Forbidden):
                 make(tx, maker, whole, *more)
@@ -75,7 +75,7 @@ async def test_all_that_come_from_a_key_share_its_budget_until_one_gets_its_own(
     db: Database, inbox: Inbox
 ) -> None:
     def run(tx: Tx) -> None:
-        account_id, whole = inbox.account_id, Reach(inbox.account_id)
+        account_id, whole = inbox.account_id, Scope(inbox.account_id)
         first = make_caller(tx, whole)
         keys.put(tx, replace(keys.get(tx, account_id, first.key_id), limits='{"perDay":3}'))
         child = make(tx, caller_of_key(tx, first.key_id), whole)
@@ -97,11 +97,11 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
     db: Database, inbox: Inbox
 ) -> None:
     def run(tx: Tx) -> None:
-        account_id, whole = inbox.account_id, Reach(inbox.account_id)
+        account_id, whole = inbox.account_id, Scope(inbox.account_id)
         last = keys.get(tx, account_id, make_caller(tx, whole).key_id)
         pod_id = scope.default_pod(account_id)
         make_caller(tx, whole, "read", "approve")
-        make_caller(tx, Reach(account_id, pod_id))
+        make_caller(tx, Scope(account_id, pod_id))
         add = {"name": "x", "token": "", "now": START}
         for more in (
             {"expires_at": START + 1},
@@ -111,7 +111,7 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
             keys.add(tx, account_id, None, **{**add, **more, "token": keys.new_token()})  # type: ignore[arg-type]
         worded = make_caller(tx, whole)
         keys.set_v0_permissions(tx, worded.key_id, ["inbox_read"])
-        make_caller(tx, Reach(make_inbox(tx, "other").account_id))
+        make_caller(tx, Scope(make_inbox(tx, "other").account_id))
         with refuses(LastKey):
             key_rules.require_another_manager(tx, last, START + 1)
         key_rules.require_another_manager(tx, last, START)  # one ends only then
@@ -122,7 +122,7 @@ async def test_only_a_key_of_the_account_that_is_good_and_may_manage_counts_as_a
 
 
 def test_a_person_is_bound_by_no_rule_of_the_key_behind_him() -> None:
-    caller = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"))
+    caller = Caller("key_1", "acc_1", "first", "free", Scope("acc_1"))
     for bound in (replace(caller, approval="{}"), replace(caller, limits="{}")):
         assert bound.is_bound
         assert not replace(bound, is_person=True).is_bound

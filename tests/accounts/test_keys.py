@@ -62,17 +62,17 @@ async def test_an_inbox_has_twenty_keys_and_only_its_own(db: Database, inbox: In
         ]
 
     made = await db.write(fill)
-    await db.read(keys.require_room, inbox.reach)
+    await db.read(keys.require_room, inbox.scope)
     other = await db.write(keys.add, inbox.account_id, None, "account", keys.new_token(), START)
-    page, total = await db.read(keys.list_of, inbox.reach, 2, 1)
+    page, total = await db.read(keys.list_of, inbox.scope, 2, 1)
     assert ([key.id for key in page], total) == (made[1:3], 19)
     with pytest.raises(NotFound):
-        await db.read(keys.get_of, inbox.reach, other.id)
+        await db.read(keys.get_of, inbox.scope, other.id)
     await db.write(keys.add, inbox.account_id, inbox.id, "20", keys.new_token(), START)
     with pytest.raises(ApiKeyLimitReached):
-        await db.read(keys.require_room, inbox.reach)
-    await db.write(keys.remove, (await db.read(keys.get_of, inbox.reach, made[0])).id)
-    await db.read(keys.require_room, inbox.reach)
+        await db.read(keys.require_room, inbox.scope)
+    await db.write(keys.remove, (await db.read(keys.get_of, inbox.scope, made[0])).id)
+    await db.read(keys.require_room, inbox.scope)
     await db.write(keys.remove_all_of_inbox, inbox.id)
     assert [key.id for key in await db.read(keys.list_of_account, inbox.account_id)] == [other.id]
 

@@ -6,7 +6,7 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.rules import approval, limits, pauses, policy
 from postroom.accounts.rules.approval import ALWAYS, LINKS, Approval, Conditions, OverPerDay
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import BadRequest, ColdOutreachLimit, NotFound
 from postroom.mailbox import inboxes
@@ -41,11 +41,11 @@ def test_of_several_levels_of_approval_the_strictest_counts() -> None:
 
 
 async def test_a_policy_of_each_level_must_allow_and_any_may_block(db: Database, inbox: Inbox) -> None:
-    whole, pod = Reach(inbox.account_id), Reach(inbox.account_id, inbox.pod_id)
+    whole, pod = Scope(inbox.account_id), Scope(inbox.account_id, inbox.pod_id)
 
     def refused(tx: Tx, direction: str = policy.OUTBOUND, *, is_genuine: bool = True) -> list[str]:
         found = policy.find_refusals(
-            tx, direction, [(inbox.reach, (FRIEND, STRANGER))], meets_allow=is_genuine
+            tx, direction, [(inbox.scope, (FRIEND, STRANGER))], meets_allow=is_genuine
         )
         return [each.address for each in found]
 
@@ -55,9 +55,9 @@ async def test_a_policy_of_each_level_must_allow_and_any_may_block(db: Database,
         assert refused(tx) == [STRANGER]
         assert refused(tx, policy.INBOUND) == []
         assert refused(tx, is_genuine=False) == [FRIEND, STRANGER]
-        policy.replace(tx, inbox.reach, policy.OUTBOUND, policy.ALLOWLIST, [(policy.ALLOW, STRANGER)], START)
+        policy.replace(tx, inbox.scope, policy.OUTBOUND, policy.ALLOWLIST, [(policy.ALLOW, STRANGER)], START)
         assert refused(tx) == [FRIEND, STRANGER]
-        policy.replace(tx, inbox.reach, policy.OUTBOUND, policy.INHERIT, [], START)
+        policy.replace(tx, inbox.scope, policy.OUTBOUND, policy.INHERIT, [], START)
         policy.add_rule(tx, pod, policy.OUTBOUND, policy.BLOCK, "friend.example", START)
         assert refused(tx) == [FRIEND, STRANGER]
 
@@ -69,59 +69,59 @@ async def test_a_rule_is_there_once_counted_once_and_removed_from_its_level(
 ) -> None:
     def run(tx: Tx) -> None:
         first, again = (
-            policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "Evil.example", START + at)
+            policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.BLOCK, "Evil.example", START + at)
             for at in (0, 1)
         )
         assert first == again
         assert inboxes.find_under_policy(tx, [inbox.id]) == {inbox.id}
         with refuses(NotFound):
-            policy.remove_rule(tx, Reach(inbox.account_id), first.id)
-        policy.remove_rule(tx, inbox.reach, first.id)
+            policy.remove_rule(tx, Scope(inbox.account_id), first.id)
+        policy.remove_rule(tx, inbox.scope, first.id)
         assert inboxes.find_under_policy(tx, [inbox.id]) == set()  # no level is left that restricts
-        for scope in (Reach(inbox.account_id, inbox.pod_id), Reach(inbox.account_id)):
+        for scope in (Scope(inbox.account_id, inbox.pod_id), Scope(inbox.account_id)):
             rule = policy.add_rule(tx, scope, policy.INBOUND, policy.BLOCK, "evil.example", START)
             assert inboxes.find_under_policy(tx, [inbox.id]) == {inbox.id}, scope
             policy.remove_rule(tx, scope, rule.id)
         with refuses(BadRequest):
-            policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.TRUST, FRIEND, START)
+            policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.TRUST, FRIEND, START)
 
     await db.write(run)
 
 
 async def test_a_level_has_a_thousand_rules_and_no_more(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "one.example", START)
+        policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.BLOCK, "one.example", START)
         tx.run("update policies set rule_count = :count", count=policy.RULES_LIMIT - 1)
-        policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "last.example", START)
+        policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.BLOCK, "last.example", START)
         with refuses(BadRequest):
-            policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, "more.example", START)
+            policy.add_rule(tx, inbox.scope, policy.INBOUND, policy.BLOCK, "more.example", START)
 
     await db.write(run)
 
 
 async def test_mail_is_for_trusted_people_only_if_each_of_them_is(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        policy.add_rule(tx, Reach(inbox.account_id), policy.OUTBOUND, policy.TRUST, FRIEND, START)
-        assert policy.are_trusted(tx, inbox.reach, [FRIEND])
-        assert not policy.are_trusted(tx, inbox.reach, [FRIEND, STRANGER])
-        assert not policy.are_trusted(tx, inbox.reach, [])
+        policy.add_rule(tx, Scope(inbox.account_id), policy.OUTBOUND, policy.TRUST, FRIEND, START)
+        assert policy.are_trusted(tx, inbox.scope, [FRIEND])
+        assert not policy.are_trusted(tx, inbox.scope, [FRIEND, STRANGER])
+        assert not policy.are_trusted(tx, inbox.scope, [])
         other = make_inbox(tx, "other")
-        assert not policy.are_trusted(tx, other.reach, [FRIEND])
+        assert not policy.are_trusted(tx, other.scope, [FRIEND])
 
     await db.write(run)
 
 
 async def test_what_a_policy_stopped_is_listed_where_it_happened(db: Database, inbox: Inbox) -> None:
-    def count(tx: Tx, within: Reach) -> int:
+    def count(tx: Tx, within: Scope) -> int:
         return policy.list_stops(tx, within, None, None, None, None, 10, 0)[1]
 
     def run(tx: Tx) -> None:
-        refusal = policy.PolicyRefusal(inbox.reach, f"{'a' * 400}@x.example", None)
+        refusal = policy.PolicyRefusal(inbox.scope, f"{'a' * 400}@x.example", None)
         policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, START)
-        whole = Reach(inbox.account_id)
-        for within, found in ((whole, 1), (Reach(inbox.account_id, inbox.pod_id), 1), (inbox.reach, 1)):
+        whole = Scope(inbox.account_id)
+        for within, found in ((whole, 1), (Scope(inbox.account_id, inbox.pod_id), 1), (inbox.scope, 1)):
             assert count(tx, within) == found
-        for within in (Reach("acc_2"), Reach(inbox.account_id, "pod_2"), make_inbox(tx, "other").reach):
+        for within in (Scope("acc_2"), Scope(inbox.account_id, "pod_2"), make_inbox(tx, "other").scope):
             assert count(tx, within) == 0
         [stop], _ = policy.list_stops(tx, whole, None, None, None, None, 10, 0)
         assert len(stop.address) == 320

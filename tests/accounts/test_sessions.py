@@ -7,7 +7,7 @@ from postroom.accounts.actors import THE_OPERATOR
 from postroom.accounts.audit import Entry
 from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, OWNER
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SESSIONS_LISTED, SignInOrigin, SignInProof
 from postroom.errors import NotFound
 from postroom.operations import operator
@@ -32,9 +32,9 @@ async def test_a_pod_sees_its_sessions_behind_a_crowd_of_others(db: Database) ->
         return sessions.add(tx, proof, "x", SignInOrigin("192.0.2.1", "y"), sessions.new_token(), now).id
 
     account_id, pod_id, own = await db.write(fill)
-    listed = await db.read(sessions.list_within, Reach(account_id, pod_id), START)
+    listed = await db.read(sessions.list_within, Scope(account_id, pod_id), START)
     assert [session.id for session in listed] == [own]
-    everybody = await db.read(sessions.list_within, Reach(account_id), START)
+    everybody = await db.read(sessions.list_within, Scope(account_id), START)
     assert len(everybody) == SESSIONS_LISTED
 
 
@@ -43,7 +43,7 @@ async def test_the_operator_lets_a_user_in_who_lost_every_other_way(db: Database
 
     def let_in(tx: Tx, address: str) -> tuple[SignInProof | None, list[Entry]]:
         operator.add_login_link_of_user(tx, operator.by_command(tx), account_id, address, "link", START)
-        found, _ = audit.list_within(tx, Reach(account_id), None, None, None, None, 9, 0)
+        found, _ = audit.list_within(tx, Scope(account_id), None, None, None, None, 9, 0)
         return sessions.take_link(tx, "link", START), found
 
     user = await db.write(users.add, account_id, "ann@x.example", "", OWNER, (), ACTIVE, START)

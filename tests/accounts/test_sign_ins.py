@@ -7,7 +7,7 @@ from postroom.accounts import keys, pods, sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import challenges, mail_links, passkeys, users
 from postroom.accounts.people.users import ADMIN, APPROVER, VIEWER
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, NotFound, Unauthorized
@@ -39,7 +39,7 @@ def of_key(caller: Caller, *, by_key: bool = True) -> SignInProof:
 
 async def test_a_session_is_good_until_its_end_and_with_its_key(db: Database, account_id: str) -> None:
     def run(tx: Tx) -> None:
-        caller = make_caller(tx, Reach(account_id))
+        caller = make_caller(tx, Scope(account_id))
         tokens = [open_session(tx, of_key(caller, by_key=by_key)) for by_key in (True, False)]
         end = START + sessions.LIFETIME
         found = [sessions.find(tx, token, end - 1) for token in tokens]
@@ -48,7 +48,7 @@ async def test_a_session_is_good_until_its_end_and_with_its_key(db: Database, ac
         assert sessions.find_valid(tx, session_ids, end - 1) == set(session_ids)
         assert sessions.find_valid(tx, session_ids, end) == set()
         assert [sessions.find(tx, token, end) for token in tokens] == [None, None]
-        assert sessions.list_within(tx, Reach(account_id), end) == []
+        assert sessions.list_within(tx, Scope(account_id), end) == []
         keys.put(tx, replace(keys.get(tx, account_id, caller.key_id), expires_at=START + 5))
         assert len(sessions.find_valid(tx, session_ids, START + 4)) == 2
         assert sessions.find_valid(tx, session_ids, START + 5) == set()
@@ -60,13 +60,13 @@ async def test_a_session_is_good_until_its_end_and_with_its_key(db: Database, ac
 async def test_a_session_is_ended_within_reach_alone(db: Database, account_id: str) -> None:
     def run(tx: Tx) -> None:
         one, two = (pods.add(tx, account_id, None, name, START).id for name in ("one", "two"))
-        token = open_session(tx, of_key(make_caller(tx, Reach(account_id, one))))
+        token = open_session(tx, of_key(make_caller(tx, Scope(account_id, one))))
         found = sessions.find(tx, token, START)
         assert found is not None
-        for elsewhere in (Reach(account_id, two), Reach(make_inbox(tx, "other").account_id)):
+        for elsewhere in (Scope(account_id, two), Scope(make_inbox(tx, "other").account_id)):
             with refuses(NotFound):
                 sessions.remove(tx, elsewhere, found[0].id)
-        sessions.remove(tx, Reach(account_id, one), found[0].id)
+        sessions.remove(tx, Scope(account_id, one), found[0].id)
         assert sessions.find(tx, token, START) is None
 
     await db.write(run)
@@ -82,7 +82,7 @@ async def test_a_session_of_a_user_is_of_an_active_one_in_one_of_the_pods(
         found = sessions.find(tx, tokens[0], START)
         assert found is not None
         session, who = found
-        assert (who.reach, who.role, who.user_id) == (Reach(account_id, one), APPROVER, user.id)
+        assert (who.scope, who.role, who.user_id) == (Scope(account_id, one), APPROVER, user.id)
         for other in (
             replace(user, pod_ids=(two,)),
             replace(user, pod_ids=()),
@@ -103,10 +103,10 @@ async def test_a_link_is_for_a_whole_key_of_a_program_and_good_once_until_its_en
     db: Database, account_id: str
 ) -> None:
     def run(tx: Tx) -> None:
-        whole = Reach(account_id)
+        whole = Scope(account_id)
         make_user(tx, account_id, "ann", ADMIN)
         make_caller(tx, whole, "read", "manage")
-        make_caller(tx, Reach(account_id, pods.add(tx, account_id, None, "one", START).id))
+        make_caller(tx, Scope(account_id, pods.add(tx, account_id, None, "one", START).id))
         ended = keys.add(tx, account_id, None, "x", keys.new_token(), START, expires_at=START + 1)
         with refuses(NotFound):
             sessions.add_link(tx, account_id, False, "first", START + 1)

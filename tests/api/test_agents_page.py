@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
@@ -59,7 +59,7 @@ async def test_the_time_line_has_the_tools_that_an_agent_called(server: Server) 
     inbox_id = await server.new_inbox("bob")
     agent = await agent_of(server, inbox_id)
     resources = server.resources
-    door = Door(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
+    door = App(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
     headers = {"Authorization": f"Bearer {agent['token']}", "Accept": "application/json, text/event-stream"}
     inside = httpx2.ASGITransport(door)
     async with httpx2.AsyncClient(

@@ -185,7 +185,7 @@ async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db
         reply = {"message_id": f"<{number}@x>", "in_reply_to": "<0@x>"}
         message = await db.write(put_mail, inbox, f"{number}" + "x" * size, START + number, **reply)
         stored.append(message.id)
-    thread = await db.read(threads.get, inbox.reach, message.thread_id)
+    thread = await db.read(threads.get, inbox.scope, message.thread_id)
     shown: list[str] = []
     until = -1
     while until != 0:

@@ -7,10 +7,10 @@ import socket
 import pytest
 
 from postroom.accounts import keys
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.net.smtp_probe import probe
 from postroom.queue import deliveries, leader_leases, outcomes, statistics
-from postroom.queue.leader_leases import Duty
+from postroom.queue.leader_leases import LeaderLease
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.storage.database import Tx
 from postroom.upkeep.upkeep_loop import where
@@ -91,7 +91,7 @@ async def test_the_first_steps_make_a_key_by_the_rules_of_every_key(server: Serv
 
 
 def fill_with_keys(tx: Tx, account_id: str, now: int) -> None:
-    for _ in range(keys.count_of(tx, Reach(account_id)), keys.KEYS_OF_AN_ACCOUNT):
+    for _ in range(keys.count_of(tx, Scope(account_id)), keys.KEYS_OF_AN_ACCOUNT):
         keys.add(tx, account_id, None, "", keys.new_token(), now)
 
 
@@ -152,8 +152,8 @@ async def eventually_present(server: Server, place: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def held(server: Server) -> list[Duty]:
-    found: list[Duty] = await server.resources.db.read(leader_leases.list_held, server.clock.now(), 50)
+async def held(server: Server) -> list[LeaderLease]:
+    found: list[LeaderLease] = await server.resources.db.read(leader_leases.list_held, server.clock.now(), 50)
     return found
 
 

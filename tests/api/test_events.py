@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events.event_log import Event, EventChoice, list_after
 from postroom.upkeep.expiry import EVENT_LIFETIME
 from postroom.upkeep.upkeep_loop import one_round
@@ -41,7 +41,7 @@ async def read(server: Server, query: str = "") -> dict[str, Any]:
 
 async def stored_payloads(server: Server) -> list[bytes]:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    events = (await server.resources.db.read(list_after, EventChoice(Reach(account_id)), 0, 100)).events
+    events = (await server.resources.db.read(list_after, EventChoice(Scope(account_id)), 0, 100)).events
     return [event.payload for event in events]
 
 
@@ -238,7 +238,7 @@ async def test_many_at_once_are_numbered_without_a_gap(server: Server) -> None:
     async with asyncio.timeout(120):  # what the journal took is stored behind the answer
         while len(found) < 40:
             await asyncio.sleep(0.05)
-            choice = EventChoice(Reach(account_id))
+            choice = EventChoice(Scope(account_id))
             found = (await server.resources.db.read(list_after, choice, 0, 100)).events
     assert [event.position for event in found] == list(range(1, 41))
     assert len({event.id for event in found}) == 40

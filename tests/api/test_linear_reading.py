@@ -28,7 +28,7 @@ from postroom.storage.database import Database
 from postroom.web.connection import HEAD_LIMIT_BYTES
 from postroom.web.dashboard.forms import COOKIE
 from postroom.web.dashboard.routes import PAGES
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Route
@@ -56,7 +56,7 @@ BETWEEN_MS = 6_100  # by the server's clock, so that no limit of a minute is met
 class Visitor:
     """Asks a door without a socket, as somebody who may do everything."""
 
-    door: Door
+    door: App
     clock: FakeClock
     token: str
     cookie: str = ""
@@ -113,7 +113,7 @@ async def visitor(db: Database, dns: DnsServer, tmp_path: Path, clock: FakeClock
     assert first is not None
     resolver = Resolver([dns.address])
     resources = Resources(config, db, LocalBlobs(tmp_path / "blobs"), clock, resolver, asyncio.Event())
-    door = Door(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
+    door = App(resources, RefusingCourier(), Streams(resources, Hubs(resources)), post_intake(resources))
     made = Visitor(door, clock, first.token)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(door), base_url="http://inside") as client:
         client.headers["Authorization"] = f"Bearer {first.token}"
@@ -252,7 +252,7 @@ async def test_a_reader_that_goes_back_is_seen(visitor: Visitor) -> None:
         for mark in (await receive())["body"]:
             assert mark
 
-    visitor.door = cast(Door, read_by_marks)
+    visitor.door = cast(App, read_by_marks)
     place = next(place for place in PLACES["bodies"] if place.steps == ("body",))
     assert "steps in the loop" in await fault_of(visitor, place, "<", hostile_fields.fill)
 
@@ -263,7 +263,7 @@ async def test_a_reader_that_goes_back_is_seen(visitor: Visitor) -> None:
     async def read_aside(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.to_thread(read_twice, (await receive())["body"])
 
-    visitor.door = cast(Door, read_aside)
+    visitor.door = cast(App, read_aside)
     assert "times the work" in await fault_of(visitor, place, "<", hostile_fields.fill, little_ms=0)
 
 

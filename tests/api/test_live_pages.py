@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import Session
 from postroom.errors import Unavailable
 from postroom.events import event_log
@@ -124,7 +124,7 @@ async def hearing(
     resources: Resources, session: Session, known: int, meanwhile: Callable[[], Any]
 ) -> OpenPage:
     """A page that is admitted, and joins after something happened."""
-    hubs, page = Hubs(resources), OpenPage(session, Reach(session.account_id))
+    hubs, page = Hubs(resources), OpenPage(session, Scope(session.account_id))
     hub = hubs.add(session.account_id, page)
     await meanwhile()
     try:

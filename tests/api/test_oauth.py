@@ -183,7 +183,7 @@ async def test_the_official_client_finds_registers_asks_and_lists_its_tools(serv
     inbox_id = await server.new_inbox("connected")
     memory = Memory()
     async with person(server) as page:
-        auth = provider(server, "/mcp", page, memory, reach=inbox_id)
+        auth = provider(server, "/mcp", page, memory, scope=inbox_id)
         tools = await list_tools(server, "/mcp", auth)
     assert {"read_thread", "create_draft"} <= tools
     assert memory.tokens is not None
@@ -388,10 +388,10 @@ async def test_nobody_lets_a_program_do_more_than_he_may(server: Server) -> None
         assert "drafts only" not in shown.text
         assert (await consent(page, asked(client_id), level="send")).status_code == 403
         assert (await consent(page, asked(client_id), level="everything")).status_code == 403
-        assert (await consent(page, asked(client_id), level="read", reach=foreign)).status_code == 404
+        assert (await consent(page, asked(client_id), level="read", scope=foreign)).status_code == 404
         resource = f"{server.base_url}/mcp/inbox/{foreign}"
         assert (await consent(page, asked(client_id, resource=resource), level="read")).status_code == 404
-        code = answer_of(await consent(page, asked(client_id), level="read", reach=own))["code"]
+        code = answer_of(await consent(page, asked(client_id), level="read", scope=own))["code"]
         given = (await exchange(server, client_id, code)).json()
         assert "read_thread" in tools_in(await ask_mcp(server, given["access_token"]))
 

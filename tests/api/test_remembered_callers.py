@@ -8,7 +8,7 @@ import pytest
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import MINUTE, to_iso
 from postroom.storage.database import Tx
 from postroom.web.requests.authentication import CallerCache
@@ -16,7 +16,7 @@ from tests.conftest import Server
 
 pytestmark = pytest.mark.sqlite_alone
 
-CALLER = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"), expires_at=1_000)
+CALLER = Caller("key_1", "acc_1", "first", "free", Scope("acc_1"), expires_at=1_000)
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from msgspec import structs
 
 from postroom.accounts import accounts, keys, permissions
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.requests.authentication import CallerCache
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
@@ -134,7 +134,7 @@ async def test_an_inbox_that_is_gone_sends_nothing_and_answers_nothing_again(
     await send(server.api, inbox_id, "again")
     await send(server.api, inbox_id)
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    await server.resources.db.write(inboxes.remove, Reach(account_id), inbox_id, server.clock.now())
+    await server.resources.db.write(inboxes.remove, Scope(account_id), inbox_id, server.clock.now())
     assert (await send(server.api, inbox_id, "again")).status_code == 404
     assert (await send(server.api, inbox_id)).status_code == 404
 
@@ -189,7 +189,7 @@ async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.Async
     db = WatchedDatabase(server.resources.db, work)
     watched = structs.replace(server.resources, db=db)
     streams = Streams(watched, Hubs(watched))
-    door = httpx2.ASGITransport(Door(watched, NoCourier(), streams, post_intake(watched)))
+    door = httpx2.ASGITransport(App(watched, NoCourier(), streams, post_intake(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
         yield client, db
@@ -237,7 +237,7 @@ class NoCourier:
 def test_only_so_many_are_remembered_and_no_token_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.web.requests.authentication.MAX_CACHED_CALLERS", 2)
     known = CallerCache()
-    caller = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"))
+    caller = Caller("key_1", "acc_1", "first", "free", Scope("acc_1"))
     all_inboxes = [inboxes.Inbox(f"inb_{n}", "acc_1", f"{n}@x.example", None, 1, "pod_1") for n in range(3)]
     for inbox in all_inboxes:
         known.note("pr_secret", (caller, inbox))

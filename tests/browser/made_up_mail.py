@@ -11,9 +11,9 @@ from tests.browser.house import House
 from tests.browser.made_up_dashboard import furnish
 
 DAY_OF_MAIL = 14 * HOUR + 25 * MINUTE
-Letter = tuple[int, str, str, str, str]  # minutes after the one before, inbox, sender, subject, text
+ComposedMail = tuple[int, str, str, str, str]  # minutes after the one before, inbox, sender, subject, text
 
-LETTERS: list[Letter] = [
+LETTERS: list[ComposedMail] = [
     (
         0,
         "support",

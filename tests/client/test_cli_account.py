@@ -19,7 +19,7 @@ from postroom_client.cli import doctor_checks
 from postroom_client.cli.doctor_checks import (
     IMAP,
     SUBMISSION,
-    Door,
+    App,
     check_port,
     judge,
     set_port,
@@ -330,7 +330,7 @@ def test_a_broken_profile_is_an_error_and_not_a_crash(shell: Shell) -> None:
     ],
 )
 def test_a_port_of_mail_programs_is_looked_at_where_one_is_set(
-    monkeypatch: pytest.MonkeyPatch, setting: str, door: Door, greeting: bytes
+    monkeypatch: pytest.MonkeyPatch, setting: str, door: App, greeting: bytes
 ) -> None:
     assert set_port(door) is None
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -21,7 +21,7 @@ DAYS = 24 * 3600
 
 
 @dataclass(frozen=True)
-class Door:
+class App:
     """`broken` are a post and words of the answer, which say what to set at the service."""
 
     key: str
@@ -37,8 +37,8 @@ def with_body(post: Post, body: bytes) -> Post:
     return Post(post.headers, post.query, body, post.now)
 
 
-def plain() -> Door:
-    return Door(
+def plain() -> App:
+    return App(
         KEY,
         made.raw(KEY),
         forged=[made.raw(), made.raw("another"), with_body(made.raw(KEY), OTHER_MAIL)],
@@ -47,12 +47,12 @@ def plain() -> Door:
     )
 
 
-def mailgun() -> Door:
+def mailgun() -> App:
     event = {"event": "failed", "severity": "permanent", "recipient": "bob@example.org"}
     unknown = {"delivery-status": {"code": 550, "message": "5.1.1 user unknown"}}
     complained = {"event": "complained", "recipient": "eve@example.org"}
     no_mail = made.mailgun(KEY, body=b"", token="c" * 50)
-    return Door(
+    return App(
         KEY,
         made.mailgun(KEY),
         forged=[made.mailgun("another"), made.mailgun(KEY, token=""), made.mailgun_event(event, "another")],
@@ -69,11 +69,11 @@ def mailgun() -> Door:
     )
 
 
-def sendgrid() -> Door:
+def sendgrid() -> App:
     bounced = {"event": "bounce", "email": "bob@example.org", "status": "5.1.1", "reason": "user unknown"}
     complained = {"event": "spamreport", "email": "eve@example.org"}
     good = made.sign_for_sendgrid(made.sendgrid())
-    return Door(
+    return App(
         made.sendgrid_public_key(),
         good,
         forged=[made.sendgrid(), with_body(good, made.sendgrid(OTHER_MAIL).body)],
@@ -84,12 +84,12 @@ def sendgrid() -> Door:
     )
 
 
-def postmark() -> Door:
+def postmark() -> App:
     """Its password is of no time: the id of a mail stands for one content alone."""
     signed = made.postmark(password=KEY).headers
     bounce = made.postmark_report("Bounce", "bob@example.org", "smtp;550 5.1.1 user unknown")
     complaint = made.postmark_report("SpamComplaint", "eve@example.org", "")
-    return Door(
+    return App(
         KEY,
         made.postmark(password=KEY),
         forged=[made.postmark(), made.postmark(password="guess")],
@@ -100,14 +100,14 @@ def postmark() -> Door:
     )
 
 
-def ses() -> Door:
+def ses() -> App:
     no_mail = made.ses_received() | {"content": ""}
     complained = {
         "notificationType": "Complaint",
         "complaint": {"complainedRecipients": [{"emailAddress": "eve@example.org"}]},
     }
     good = made.sns(made.ses_received())
-    return Door(
+    return App(
         made.sns_certificate().decode(),
         good,
         forged=[
@@ -124,7 +124,7 @@ def ses() -> Door:
     )
 
 
-def resend() -> Door:
+def resend() -> App:
     secret = made.RESEND_SECRET
     bounced = {
         "type": "email.bounced",
@@ -132,7 +132,7 @@ def resend() -> Door:
     }
     complained = {"type": "email.complained", "data": {"to": ["eve@example.org"]}}
     received = made.resend_received("a1")
-    return Door(
+    return App(
         secret,
         made.resend(received, secret),
         forged=[made.resend(received), made.resend(received, "whsec_aGVsbG8=")],
@@ -179,7 +179,7 @@ def names_what_to_do(message: str) -> bool:
     return len(re.findall(r"[.:] [A-Z]|: [a-z]", message)) > 0 and message[-1] in ".?…"
 
 
-async def try_mails(server: Server, provider: str, shown: dict[str, Any], door: Door) -> None:
+async def try_mails(server: Server, provider: str, shown: dict[str, Any], door: App) -> None:
     url = shown["url"]
     for post in door.forged:
         answer = await post_to(server, url, post)
@@ -202,7 +202,7 @@ async def try_mails(server: Server, provider: str, shown: dict[str, Any], door: 
         assert (state["state"], words in state["lastError"]) == ("failing", True), provider
 
 
-async def try_notices(server: Server, provider: str, url: str, door: Door) -> None:
+async def try_notices(server: Server, provider: str, url: str, door: App) -> None:
     """Of raw and Cloudflare there are none: bounces come as mails."""
     notices = [(door.bounce, "bob@example.org", "bounce"), (door.complaint, "eve@example.org", "complaint")]
     for post, address, kind in notices:

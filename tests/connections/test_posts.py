@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import InvalidSignature, Unavailable
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.fetching import Fetched, FetchError
@@ -201,7 +201,7 @@ def intake(server: Server, answers: dict[str, Fetched]) -> tuple[PostIntake, Rec
 
 async def stored(server: Server, shown: dict[str, Any]) -> connections.Connection:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    return await server.resources.db.read(connections.get, Reach(account_id), shown["id"])
+    return await server.resources.db.read(connections.get, Scope(account_id), shown["id"])
 
 
 @pytest.mark.sqlite_alone

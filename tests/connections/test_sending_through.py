@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.outbound_routing import WaysOut
+from postroom.couriers.outbound_routing import OutboundRouting
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.connections import Connection, WayOut
 from postroom.external_mailboxes.fetching import Fetched
@@ -149,7 +149,7 @@ async def test_with_oauth_it_is_sent_by_a_token_that_is_asked_for_once(
         stored = replace(mailbox(peer.port), account_id=account_id, inbox_id=inbox)
         await server.resources.db.write(connections.add, stored)
         found = await server.resources.db.read(connections.find_way_out, {"connection_id": "con_1"})
-        courier = WaysOut([], make_courier, server.resources.resolver, allow_private=True)
+        courier = OutboundRouting([], make_courier, server.resources.resolver, allow_private=True)
         for _ in range(2):
             mail = mail_by(await find_relay(through, found))
             receipt = await courier.deliver(mail)

@@ -9,10 +9,10 @@ from postroom import ids
 from postroom.accounts import accounts, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import HOUR
 from postroom.errors import Forbidden, NotFound
-from postroom.fields import Boundary
+from postroom.fields import ScopeFilter
 from postroom.mailbox import holds
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import holds as hold_verbs
@@ -41,7 +41,7 @@ async def inbox(db: Database) -> Inbox:
 
 @pytest.fixture
 async def caller(db: Database, inbox: Inbox) -> Caller:
-    return await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id)))
+    return await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id)))
 
 
 def rows_of(sheet: Response) -> list[list[str]]:
@@ -59,11 +59,11 @@ async def test_trust_is_given_for_the_inbox_of_the_mail_alone_by_who_reaches_it(
     for hidden in (other.id, ids.new(ids.MESSAGE, START)):  # nothing tells which of them is there
         with pytest.raises(NotFound, match="No such message"):
             await approvals.trust(context_of(db, caller), hidden, form)
-    few = await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id), "read", "approve"))
+    few = await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id), "read", "approve"))
     with pytest.raises(Forbidden):
         await approvals.trust(context_of(db, few), own.id, form)
     await approvals.trust(context_of(db, caller), own.id, form)
-    places = (inbox.reach, Reach(inbox.account_id), Reach(inbox.account_id, inbox.pod_id), stranger.reach)
+    places = (inbox.scope, Scope(inbox.account_id), Scope(inbox.account_id, inbox.pod_id), stranger.scope)
     found = [
         [each.value for each in (await db.read(policy.get, place, "outbound")).rules] for place in places
     ]
@@ -75,7 +75,7 @@ async def test_what_would_be_refused_is_refused_at_once_and_a_trial_leaves_nothi
 ) -> None:
     held = await db.write(put_held, inbox, "Waits")
     other = await db.write(lambda tx: put_held(tx, make_inbox(tx, "stranger"), "Of another account"))
-    reader = await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id), "read"))
+    reader = await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id), "read"))
     for who, message, error in ((reader, held, Forbidden), (caller, other, NotFound)):
         for verb, named in (
             (hold_verbs.reject_message, {"message_id": message.id, "body": Reject(None)}),
@@ -107,7 +107,7 @@ async def test_the_audit_is_of_the_actor_and_the_action_that_are_asked_for(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
     def act(tx: Tx) -> Caller:
-        other = make_caller(tx, Reach(inbox.account_id))
+        other = make_caller(tx, Scope(inbox.account_id))
         for who, action in ((caller, "pod.created"), (caller, "pod.changed"), (other, "pod.created")):
             audit.record_by(tx, who, action, "pod_1", START)
         return other
@@ -139,13 +139,13 @@ async def test_hours_are_written_down_from_the_oldest_to_this_one(
 async def test_above_an_inbox_are_its_pod_and_the_account_as_far_as_they_are_reached(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
-    tenant = await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id, inbox.pod_id)))
+    tenant = await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id, inbox.pod_id)))
 
-    async def above(who: Caller, **query: str) -> list[Boundary]:
+    async def above(who: Caller, **query: str) -> list[ScopeFilter]:
         found = await rules.levels_above(context_of(db, who), PolicyQuery(**query))
         return [at for _, at in found]
 
-    everything, pod = Boundary(), Boundary(None, inbox.pod_id)
+    everything, pod = ScopeFilter(), ScopeFilter(None, inbox.pod_id)
     for who in (caller, tenant):
         assert await above(who) == []
         assert await above(who, pod_id=inbox.pod_id) == [everything]

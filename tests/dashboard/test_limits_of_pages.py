@@ -10,7 +10,7 @@ from starlette.types import Message
 
 from postroom.accounts import accounts, sessions
 from postroom.accounts.rules import limits
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.errors import UnsupportedMediaType
 from postroom.resources import Resources
@@ -57,7 +57,7 @@ async def test_a_person_opens_so_many_pages_a_minute_and_others_are_counted_apar
     def sign_in(tx: Tx) -> list[str]:
         account_id = make_inbox(tx).account_id
         accounts.set_limits(tx, accounts.get(tx, account_id), limits.encode_own({"requests_per_minute": 2}))
-        caller = make_caller(tx, Reach(account_id))
+        caller = make_caller(tx, Scope(account_id))
         tokens = [sessions.new_token() for _ in range(2)]
         for token in tokens:
             proof = SignInProof(account_id, caller.key_id, is_operator=False, by_key=True)

@@ -9,7 +9,7 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.events import event_log, webhooks
 from postroom.mailbox import holds, inboxes
@@ -51,11 +51,11 @@ async def places(db: Database) -> tuple[Inbox, Inbox]:
 
 
 def whole(tx: Tx, inbox: Inbox, *asked: str) -> Caller:
-    return make_caller(tx, Reach(inbox.account_id), *asked)
+    return make_caller(tx, Scope(inbox.account_id), *asked)
 
 
 def of_pod(tx: Tx, inbox: Inbox) -> Caller:
-    return make_caller(tx, Reach(inbox.account_id, inbox.pod_id))
+    return make_caller(tx, Scope(inbox.account_id, inbox.pod_id))
 
 
 async def test_what_waits_is_listed_within_reach_without_pauses_and_what_is_on_its_way_out(
@@ -197,7 +197,7 @@ async def test_letters_that_make_an_owner_are_shown_to_owners_alone(
         for user in (owner, viewer):
             letters.add(tx, account_id, user.id, user.email, "Sign in", "link", START)
         tx.run("update letters set state = 'captured'")
-        by_admin = make_caller(tx, Reach(account_id), creator=admin)
+        by_admin = make_caller(tx, Scope(account_id), creator=admin)
         for caller, number in ((as_owner, 2), (admin, 1), (by_admin, 1)):
             shown, _ = people_page.read_beside(tx, context_of(db, caller))
             assert len(shown) == number
@@ -229,16 +229,16 @@ async def test_the_audit_names_nothing_of_others_and_leads_nobody_to_closed_page
         for account_id in (own.account_id, other.account_id):
             webhooks.put(tx, account_id, account_id, f"https://{account_id}.example", None, None, START)
         caller = whole(tx, own)
-        reach, narrow = Reach(own.account_id), Reach(own.account_id, own.pod_id)
-        assert audit_targets.of_webhook(tx, reach, own.account_id) is not None
-        assert audit_targets.of_webhook(tx, reach, other.account_id) is None
-        assert audit_targets.of_account(tx, reach, other.account_id) is None
+        scope, narrow = Scope(own.account_id), Scope(own.account_id, own.pod_id)
+        assert audit_targets.of_webhook(tx, scope, own.account_id) is not None
+        assert audit_targets.of_webhook(tx, scope, other.account_id) is None
+        assert audit_targets.of_account(tx, scope, other.account_id) is None
         line = {"target": caller.key_id, "before": None, "after": {"name": "made up"}}
-        [seen] = audit_targets.describe(tx, reach, [line])
+        [seen] = audit_targets.describe(tx, scope, [line])
         [hidden] = audit_targets.describe(tx, narrow, [line])
         assert (seen.path, hidden.path) == (f"/app/settings/keys/{caller.key_id}", "")
         gone = {"target": "key_gone", "before": {"name": "old"}, "after": {"name": "new"}}
-        assert audit_targets.describe(tx, reach, [gone])[0].label == "new"
+        assert audit_targets.describe(tx, scope, [gone])[0].label == "new"
 
     await db.write(run)
 
@@ -266,7 +266,7 @@ async def test_a_page_hears_of_its_own_places_and_only_where_it_may_read(
 
     def run(tx: Tx) -> None:
         put_mail(tx, common)
-        event_id = event_log.last_id(tx, Reach(common.account_id))
+        event_id = event_log.last_id(tx, Scope(common.account_id))
         assert event_id is not None
         event = event_log.find(tx, event_id)
         assert event is not None

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import MINUTE
 from postroom.errors import BadRequest, Forbidden, NotFound, RateLimitExceeded
 from postroom.mailbox import holds
@@ -231,7 +231,7 @@ def test_a_page_that_another_site_opened_does_not_tell_its_size(site: str, is_pa
 async def test_the_source_of_a_mail_is_shown_to_who_reaches_it(db: Database) -> None:
     def put(tx: Tx) -> tuple[Caller, str, str]:
         own, other = make_inbox(tx, "own"), make_inbox(tx, "other")
-        return make_caller(tx, Reach(own.account_id)), put_mail(tx, own).id, put_mail(tx, other).id
+        return make_caller(tx, Scope(own.account_id)), put_mail(tx, own).id, put_mail(tx, other).id
 
     caller, own, other = await db.write(put)
     assert "Subject:" in await thread.read_raw(context_of(db, caller), own)

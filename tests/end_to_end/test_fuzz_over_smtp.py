@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events.event_log import EventChoice, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
@@ -56,7 +56,7 @@ async def wait_for_events(server: Server, count: int) -> list[bytes]:
 def stored_payloads(tx: Tx) -> list[bytes]:
     account = tx.one("select id from accounts")
     assert account is not None
-    found, wanted = [], EventChoice(Reach(account["id"]))
+    found, wanted = [], EventChoice(Scope(account["id"]))
     page = list_after(tx, wanted, 0, 1000)
     while page.events:
         found += page.events

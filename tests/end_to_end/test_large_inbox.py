@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
 from postroom.mailbox import messages, threads
@@ -98,11 +98,11 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
     ),
     "events": (
         "events_by_position",
-        lambda tx, inbox: event_log.list_after(tx, EventChoice(Reach(inbox)), 7, 50),
+        lambda tx, inbox: event_log.list_after(tx, EventChoice(Scope(inbox)), 7, 50),
     ),
     "events of an inbox": (
         "events_by_inbox",
-        lambda tx, inbox: event_log.list_after(tx, EventChoice(Reach(inbox), frozenset({inbox})), 7, 50),
+        lambda tx, inbox: event_log.list_after(tx, EventChoice(Scope(inbox), frozenset({inbox})), 7, 50),
     ),
 }
 

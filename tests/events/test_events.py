@@ -2,12 +2,12 @@
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound
 from postroom.events import event_log, kinds, webhooks
 from postroom.events.announce import announce, announce_all
 from postroom.events.event_log import EventChoice
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.mailbox import documents
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -24,8 +24,8 @@ async def inbox(db: Database) -> Inbox:
     return await db.write(make_inbox)
 
 
-def news(inbox: Inbox, message: Message, kind: str = kinds.MESSAGE_SENT) -> News:
-    return News(inbox.account_id, inbox.pod_id, kind, documents.decode(message.document), (), START)
+def news(inbox: Inbox, message: Message, kind: str = kinds.MESSAGE_SENT) -> NewEvent:
+    return NewEvent(inbox.account_id, inbox.pod_id, kind, documents.decode(message.document), (), START)
 
 
 async def test_positions_of_an_account_have_no_gap_and_are_in_order(db: Database, inbox: Inbox) -> None:
@@ -50,25 +50,25 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
         page = await db.read(event_log.list_after, wanted, after, limit)
         return [event.position for event in page.events]
 
-    mine = Reach(inbox.account_id)
+    mine = Scope(inbox.account_id)
     assert await read(EventChoice(mine)) == [1, 2, 3]
     assert await read(EventChoice(mine), 1) == [2, 3]
     assert await read(EventChoice(mine), 0, 2) == [1, 2]
     assert await read(EventChoice(mine, frozenset({inbox.id}))) == [1, 3]
     assert await read(EventChoice(mine, kinds=frozenset({kinds.MESSAGE_RECEIVED}))) == [1, 2]
-    scoped = Reach(inbox.account_id, inbox_id=second.id)
+    scoped = Scope(inbox.account_id, inbox_id=second.id)
     assert await read(EventChoice(scoped)) == [2]
     assert await read(EventChoice(scoped, frozenset({inbox.id}))) == []
-    assert await read(EventChoice(Reach("acc_other"))) == []
+    assert await read(EventChoice(Scope("acc_other"))) == []
 
 
 async def test_a_place_in_the_log_is_found_by_its_owner_alone(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
-    (event,) = (await db.read(event_log.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
-    assert await db.read(event_log.position_of, Reach(inbox.account_id), event.id) == 1
+    (event,) = (await db.read(event_log.list_after, EventChoice(Scope(inbox.account_id)), 0, 10)).events
+    assert await db.read(event_log.position_of, Scope(inbox.account_id), event.id) == 1
     for account_id, event_id in (("acc_other", event.id), (inbox.account_id, "evt_nonsense")):
         with pytest.raises(NotFound):
-            await db.read(event_log.position_of, Reach(account_id), event_id)
+            await db.read(event_log.position_of, Scope(account_id), event_id)
     assert await db.read(event_log.position_of_message, inbox.account_id, inbox.id, message.id) == 1
     for place in (("acc_other", inbox.id), (inbox.account_id, "inb_other")):
         with pytest.raises(NotFound):
@@ -98,6 +98,6 @@ async def test_who_reaches_an_inbox_or_a_pod_sees_kinds_that_this_version_does_n
 ) -> None:
     message = await db.write(put_mail, inbox, "1")
     await db.write(announce, news(inbox, message, "message.dreamt"), "http://x")
-    for reach in (Reach(inbox.account_id, inbox.pod_id, inbox.id), Reach(inbox.account_id, inbox.pod_id)):
-        page = await db.read(event_log.list_after, EventChoice(reach), 0, 10)
+    for scope in (Scope(inbox.account_id, inbox.pod_id, inbox.id), Scope(inbox.account_id, inbox.pod_id)):
+        page = await db.read(event_log.list_after, EventChoice(scope), 0, 10)
         assert [event.kind for event in page.events] == ["message.received", "message.dreamt"]

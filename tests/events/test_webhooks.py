@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace as replace_struct
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import BadRequest, NotFound
 from postroom.events import event_log, kinds, webhook_log, webhooks
-from postroom.events.event_log import EventChoice, NewEvent
+from postroom.events.event_log import EventChoice, EventRow
 from postroom.events.webhooks import Webhook
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import deliveries
@@ -73,9 +73,9 @@ async def test_an_event_is_queued_only_for_an_enabled_webhook_that_wants_it(
     (delivery,) = await db.write(Claims(deliveries.WEBHOOK).claim, [], 10, START)
     assert (delivery.target, delivery.webhook_owner) == (URL, inbox.account_id)
     assert delivery.lane == f"{inbox.account_id} hook.example"
-    (event,) = (await db.read(event_log.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
+    (event,) = (await db.read(event_log.list_after, EventChoice(Scope(inbox.account_id)), 0, 10)).events
     assert delivery.event_id == event.id
-    stored = NewEvent(
+    stored = EventRow(
         id=event.id,
         account_id=event.account_id,
         position=event.position,

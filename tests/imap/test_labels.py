@@ -81,7 +81,7 @@ async def test_a_copy_labels_the_message_alone_and_deleting_there_takes_the_labe
 async def test_a_mail_that_answers_a_labelled_one_is_not_in_the_folder_of_the_label(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)
-        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        thread = threads.get(tx, box.inbox.scope, box.first.thread_id)
         labels.change(tx, thread, ["Bills"], [], START)
         assert box.there(BILLS) == [box.first.id, box.second.id]
         put_mail(tx, box.inbox, "Three", START + 2, message_id="<3@x>", in_reply_to="<2@x>")
@@ -95,7 +95,7 @@ async def test_a_moved_message_that_loses_its_label_is_in_inbox_again_its_thread
         box = Mailbox(tx)
         box.move(INBOX, box.first.id, "Bills")
         assert (box.there(INBOX), box.there(BILLS)) == ([box.second.id], [box.first.id])
-        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        thread = threads.get(tx, box.inbox.scope, box.first.thread_id)
         labels.change_of_messages(tx, thread, [box.first.id], ["Paid"], ["Bills"], START)
         assert (box.there(INBOX), box.there(BILLS)) == ([box.second.id], [])
         assert box.there(uid_map.of_label("paid")) == [box.first.id]
@@ -132,7 +132,7 @@ async def test_what_is_copied_to_a_label_and_deleted_in_inbox_is_moved(db: Datab
         assert box.there(TRASH) == [box.second.id], "no label's folder has it"
         (kept,) = views.list_mails(tx, box.inbox.id, BILLS, [box.uid(BILLS, box.first.id)])
         assert DELETED not in kept.flags
-        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        thread = threads.get(tx, box.inbox.scope, box.first.thread_id)
         labels.change_of_messages(tx, thread, [box.first.id], [], ["Bills"], START)
         assert box.there(INBOX) == [box.first.id]
 
@@ -142,7 +142,7 @@ async def test_what_is_copied_to_a_label_and_deleted_in_inbox_is_moved(db: Datab
 async def test_a_label_named_like_a_folder_keeps_nothing_out_of_trash(db: Database) -> None:
     def work(tx: Tx) -> None:
         box = Mailbox(tx)
-        thread = threads.get(tx, box.inbox.reach, box.first.thread_id)
+        thread = threads.get(tx, box.inbox.scope, box.first.thread_id)
         labels.change_of_messages(tx, thread, [box.first.id], ["Sent"], [], START)
         uids = [box.uid(INBOX, box.first.id)]
         marks = frozenset({DELETED})

@@ -137,7 +137,7 @@ class Play:
         if not self.known:
             return
         message_id, chosen = self.random.choice(list(self.known.items()))
-        thread = threads.get(self.tx, self.caller.reach, chosen.thread_id)
+        thread = threads.get(self.tx, self.caller.scope, chosen.thread_id)
         added, removed = (["Work"], []) if self.random.random() < 0.5 else ([], ["work"])
         if self.random.random() < 0.5:
             meant = [chosen]
@@ -181,7 +181,7 @@ class Play:
         self.compare_lists()
 
     def compare_thread(self, thread_id: str) -> None:
-        thread = threads.get(self.tx, self.caller.reach, thread_id)
+        thread = threads.get(self.tx, self.caller.scope, thread_id)
         there = self.of_thread(thread_id)
         assert thread.is_read == all(SEEN in known.flags for known in there)
         has_label = any(known.is_labelled for known in there)

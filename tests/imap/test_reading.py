@@ -10,7 +10,7 @@ import pytest
 
 from postroom.accounts import keys
 from postroom.imap.dialogue import commands
-from postroom.imap.dialogue.cursor import Cursor
+from postroom.imap.dialogue.cursor import CommandCursor
 from postroom.imap.dialogue.reader import CommandText
 from postroom.imap.dialogue.requests import LogIn, MailSection, SearchKey, SelectFolder
 from postroom.imap.reading import fetching, searching
@@ -222,7 +222,7 @@ async def test_a_large_mail_is_never_in_memory_whole(server: Server) -> None:
             b"1 BODY.PEEK[1]",
             b"1 BODY.PEEK[]<3500000.1000>",
         ):
-            request = commands.read("FETCH", Cursor(CommandText(b" " + words)), 20)
+            request = commands.read("FETCH", CommandCursor(CommandText(b" " + words)), 20)
             assert b"OK" in (await session.perform(request)).reply
         _, peak = tracemalloc.get_traced_memory()
     finally:

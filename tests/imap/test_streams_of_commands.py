@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from postroom.accounts import keys
 from postroom.imap.dialogue import commands
-from postroom.imap.dialogue.cursor import Cursor
+from postroom.imap.dialogue.cursor import CommandCursor
 from postroom.imap.dialogue.reader import CommandText
 from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
@@ -127,7 +127,7 @@ class Program:
             return b""
         if word == "SELECT":
             self.mirror.mails.clear()
-        request = commands.read(word, Cursor(CommandText(line[len(word) :].encode(), ())), 20)
+        request = commands.read(word, CommandCursor(CommandText(line[len(word) :].encode(), ())), 20)
         performed = await self.session.perform(request)
         if ".SILENT" in line:  # a program works these out by itself
             for mail in self.mirror.mails:
@@ -149,7 +149,7 @@ def of_world(tx: Tx, inbox: Inbox, what: str) -> None:
         return
     found = messages.find(tx, listed.messages[-1].id)
     assert found is not None
-    thread = threads.get(tx, inbox.reach, found.thread_id)
+    thread = threads.get(tx, inbox.scope, found.thread_id)
     if what in ("label", "unlabel"):
         added, removed = (["Work"], []) if what == "label" else ([], ["Work"])
         labels.change(tx, thread, added, removed, START + number)

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
 from postroom.inward import examine, screening
@@ -50,7 +50,7 @@ async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, in
     assert await db.write(deposit, [mail, mail]) == [[event_log.bell(inbox.account_id)], []]
     assert await db.write(deposit, [mail]) == [[]]
     assert await counts(db, inbox) == [1, 1, 1]
-    assert len((await db.read(event_log.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events) == 1
+    assert len((await db.read(event_log.list_after, EventChoice(Scope(inbox.account_id)), 0, 10)).events) == 1
 
 
 @pytest.mark.both_databases
@@ -118,7 +118,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     plain = incoming(inbox, letter())
     mail = replace(plain, read=replace(plain.read, needs_examination=True))
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
-    wanted = EventChoice(Reach(inbox.account_id))
+    wanted = EventChoice(Scope(inbox.account_id))
     assert (await db.read(event_log.list_after, wanted, 0, 10)).events == []
     assert await db.write(examine.claim_due, [], 10, START - 1) == []
     (work,) = await db.write(examine.claim_due, [], 10, START)
@@ -128,7 +128,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert len(await db.write(examine.claim_due, [], 10, START + 5 + LEASE)) == 1
     message = await db.read(messages.find, work.message_id)
     assert message is not None
-    found = examine.Examined(None, [], screening.Suspicion("clean", []))
+    found = examine.Examined(None, [], screening.Screening("clean", []))
     assert await db.write(examine.finish, message, found, "http://x", START) == [
         event_log.bell(inbox.account_id)
     ]

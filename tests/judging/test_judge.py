@@ -237,7 +237,7 @@ def test_a_reason_is_one_short_line() -> None:
 def test_no_opinion_makes_a_verdict_better() -> None:
     bad = screening.judged(
         document("inb_1", "bob@example.com"),
-        screening.Suspicion("malicious", [Signal("overrides", 6, "Why", "…")]),
+        screening.Screening("malicious", [Signal("overrides", 6, "Why", "…")]),
     )
     judged = screening.with_opinion(bad, "suspicious", "Hm")
     assert judged is not None

@@ -7,7 +7,7 @@ from postroom.inward.deposit import deposit
 from postroom.inward.examine import Examined
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
-from postroom.inward.screening import Suspicion
+from postroom.inward.screening import Screening
 from postroom.mailbox import correspondents, messages
 from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.documents import Verdicts
@@ -46,7 +46,7 @@ async def test_only_whose_mail_did_not_fail_dmarc_is_trusted(
     asked = [(inbox.id, "alice@example.com")]
     message = await db.write(put_unexamined, inbox)
     assert await db.read(correspondents.find, asked, only_trusted=True) == set()
-    found = Examined(Verdicts("none", "none", dmarc, "example.com"), [], Suspicion("clean", []))
+    found = Examined(Verdicts("none", "none", dmarc, "example.com"), [], Screening("clean", []))
     await db.write(examine.finish, message, found, "http://x", START)
     assert await db.read(correspondents.find, asked) == set(asked)
     assert await db.read(correspondents.find, asked, only_trusted=True) == (

@@ -4,7 +4,7 @@ import pytest
 
 from postroom.accounts import pods
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import DraftChanged, NotFound
 from postroom.fields import Span
 from postroom.mailbox import drafts, inboxes
@@ -27,11 +27,11 @@ def add(tx: Tx, inbox: Inbox, now: int = START) -> KeptDraft:
 
 async def test_of_two_who_saw_one_version_the_second_changes_nothing(db: Database, inbox: Inbox) -> None:
     draft = await db.write(add, inbox)
-    changed = await db.write(drafts.get_for_change, inbox.reach, draft.id, START + 1, 1)
+    changed = await db.write(drafts.get_for_change, inbox.scope, draft.id, START + 1, 1)
     assert (changed.version, changed.updated_at) == (2, START + 1)
     with pytest.raises(DraftChanged):
-        await db.write(drafts.get_for_change, inbox.reach, draft.id, START + 2, 1)
-    kept = await db.read(drafts.get, inbox.reach, draft.id)
+        await db.write(drafts.get_for_change, inbox.scope, draft.id, START + 2, 1)
+    kept = await db.read(drafts.get, inbox.scope, draft.id)
     assert (kept.version, kept.updated_at) == (2, START + 1)
 
 
@@ -43,7 +43,7 @@ async def test_a_draft_that_changed_is_a_new_mail_for_mail_programs(db: Database
     await db.write(uid_map.open_inbox, inbox.id, START)
     draft = await db.write(add, inbox)
     before = await db.read(uid)
-    await db.write(drafts.get_for_change, inbox.reach, draft.id, START)
+    await db.write(drafts.get_for_change, inbox.scope, draft.id, START)
     assert await db.read(uid) > before
 
 
@@ -55,23 +55,23 @@ async def test_only_who_reaches_the_inbox_finds_its_drafts(db: Database, inbox: 
         draft = add(tx, own)
         common = add(tx, inbox)
         span = Span(10)
-        for reach, found in (
-            (Reach(account_id), {draft.id, common.id}),
-            (Reach(account_id, pod.id), {draft.id}),
-            (own.reach, {draft.id}),
-            (Reach(account_id, inbox.pod_id, own.id), set()),
-            (Reach(account_id, inbox.pod_id), {common.id}),
-            (make_inbox(tx, "other").reach, set()),
+        for scope, found in (
+            (Scope(account_id), {draft.id, common.id}),
+            (Scope(account_id, pod.id), {draft.id}),
+            (own.scope, {draft.id}),
+            (Scope(account_id, inbox.pod_id, own.id), set()),
+            (Scope(account_id, inbox.pod_id), {common.id}),
+            (make_inbox(tx, "other").scope, set()),
         ):
-            assert {each.id for each in drafts.list_span(tx, reach, span).items} == found, reach
-            assert (drafts.find(tx, reach, draft.id) is not None) == (draft.id in found), reach
+            assert {each.id for each in drafts.list_span(tx, scope, span).items} == found, scope
+            assert (drafts.find(tx, scope, draft.id) is not None) == (draft.id in found), scope
         drafts.name(tx, draft.id, "named", ["one"])
         assert drafts.find_by_client_id(tx, inbox.id, "named") is None
-        assert drafts.find_by_client_id(tx, own.id, "named") == drafts.get(tx, own.reach, draft.id)
+        assert drafts.find_by_client_id(tx, own.id, "named") == drafts.get(tx, own.scope, draft.id)
 
     await db.write(run)
     with pytest.raises(NotFound):
-        await db.read(drafts.get, inbox.reach, "dft_unknown")
+        await db.read(drafts.get, inbox.scope, "dft_unknown")
 
 
 async def test_a_draft_is_due_at_its_moment_until_it_fails_or_is_taken_off(
@@ -83,7 +83,7 @@ async def test_a_draft_is_due_at_its_moment_until_it_fails_or_is_taken_off(
         assert drafts.list_due(tx, 10, START + 4) == []
         [due] = drafts.list_due(tx, 10, START + 5)
         assert (due.id, due.due_for) == (draft.id, "key_1")
-        changed = drafts.get_for_change(tx, inbox.reach, draft.id, START + 5)
+        changed = drafts.get_for_change(tx, inbox.scope, draft.id, START + 5)
         drafts.note_failure(tx, due, "of a version that is no more")
         assert drafts.list_due(tx, 10, START + 5) == [changed]
         drafts.note_failure(tx, changed, "no")
@@ -91,7 +91,7 @@ async def test_a_draft_is_due_at_its_moment_until_it_fails_or_is_taken_off(
         drafts.put_on_clock(tx, draft.id, START + 6, "key_2")
         assert [each.failure for each in drafts.list_due(tx, 10, START + 6)] == [None]
         drafts.put_on_clock(tx, draft.id, None, "key_2")
-        kept = drafts.get(tx, inbox.reach, draft.id)
+        kept = drafts.get(tx, inbox.scope, draft.id)
         assert (kept.due_at, kept.due_for) == (None, None)
 
     await db.write(run)

@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.accounts import accounts, keys
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox
@@ -42,13 +42,13 @@ async def test_an_address_is_given_once_and_reserved_names_never(db: Database, i
 
 async def test_only_its_owner_reaches_an_inbox(db: Database, inbox: Inbox) -> None:
     mine = inbox.account_id
-    assert await db.read(inboxes.get, Reach(mine), inbox.id) == inbox
-    for reach in (Reach("acc_other"), Reach(mine, inbox_id="inb_other"), Reach(mine, pod_id="pod_other")):
+    assert await db.read(inboxes.get, Scope(mine), inbox.id) == inbox
+    for scope in (Scope("acc_other"), Scope(mine, inbox_id="inb_other"), Scope(mine, pod_id="pod_other")):
         with pytest.raises(NotFound):
-            await db.read(inboxes.get, reach, inbox.id)
-        assert not await db.read(inboxes.are_within, reach, [inbox.id])
-    assert await db.read(inboxes.are_within, Reach(mine), [inbox.id])
-    assert not await db.read(inboxes.are_within, Reach(mine), [inbox.id, "inb_unknown"])
+            await db.read(inboxes.get, scope, inbox.id)
+        assert not await db.read(inboxes.are_within, scope, [inbox.id])
+    assert await db.read(inboxes.are_within, Scope(mine), [inbox.id])
+    assert not await db.read(inboxes.are_within, Scope(mine), [inbox.id, "inb_unknown"])
 
 
 async def test_the_list_is_newest_first_and_of_a_scoped_key_its_inbox_alone(
@@ -56,9 +56,9 @@ async def test_the_list_is_newest_first_and_of_a_scoped_key_its_inbox_alone(
 ) -> None:
     second = await db.write(make_inbox, "second", inbox.account_id, START + 1)
     await db.write(make_inbox, "stranger")
-    assert await db.read(inboxes.list_within, Reach(inbox.account_id), 10, 0) == ([second, inbox], 2)
-    assert await db.read(inboxes.list_within, Reach(inbox.account_id), 1, 1) == ([inbox], 2)
-    scoped = Reach(inbox.account_id, inbox_id=inbox.id)
+    assert await db.read(inboxes.list_within, Scope(inbox.account_id), 10, 0) == ([second, inbox], 2)
+    assert await db.read(inboxes.list_within, Scope(inbox.account_id), 1, 1) == ([inbox], 2)
+    scoped = Scope(inbox.account_id, inbox_id=inbox.id)
     assert await db.read(inboxes.list_within, scoped, 10, 0) == ([inbox], 1)
 
 
@@ -74,14 +74,14 @@ async def test_counting_adds_up_and_fails_for_an_inbox_that_is_gone(db: Database
 
 
 async def test_deleting_ends_the_keys_and_frees_the_address_and_the_count(db: Database, inbox: Inbox) -> None:
-    token, reach = keys.new_token(), Reach(inbox.account_id)
+    token, scope = keys.new_token(), Scope(inbox.account_id)
     await db.write(keys.add, inbox.account_id, inbox.id, "k", token, START)
-    await db.write(inboxes.remove, reach, inbox.id, START)
+    await db.write(inboxes.remove, scope, inbox.id, START)
     assert await db.read(keys.find_caller, token, START) is None
     assert await db.read(inboxes.find, inbox.id) is None
     assert [account.inbox_count for account in await db.read(accounts.list_all)] == [0]
     with pytest.raises(NotFound):
-        await db.write(inboxes.remove, reach, inbox.id, START)
+        await db.write(inboxes.remove, scope, inbox.id, START)
     assert (await db.write(make_inbox, "hello", inbox.account_id)).id != inbox.id
 
 

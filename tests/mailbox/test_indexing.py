@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.assembly import open_database
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -71,7 +71,7 @@ async def index(db: Database, holder: str = "node", now: int = START) -> None:
 
 
 def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
-    question = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    question = message_search.ask(tx, Scope(inbox.account_id), parse(q), DOMAIN)
     page = message_search.find(tx, question, None, 100, Links("", 0, b""), lambda: False)
     return [documents.decode(found.message).subject for found in page.found]
 
@@ -159,7 +159,7 @@ async def test_the_words_of_removed_mail_are_taken_out_of_the_index(db: Database
     await db.write(change)
     await index(db)
     assert await db.read(find, inbox, "report") == ["Report 2", "Report 1"]
-    await db.write(inboxes.remove, inbox.reach, inbox.id, START)
+    await db.write(inboxes.remove, inbox.scope, inbox.id, START)
     await db.write(deletion.erase_all, stored)
     await index(db)
     assert await left_words(db) == 0
@@ -239,7 +239,7 @@ async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
     assert await db.read(find, inbox, "report") == [f"Report {number}" for number in range(19, -1, -1)]
 
     def find_in_pod(tx: Tx) -> int:
-        question = message_search.ask(tx, Reach(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
+        question = message_search.ask(tx, Scope(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
         return len(message_search.find(tx, question, None, 100, Links("", 0, b""), lambda: False).found)
 
     assert await db.read(find_in_pod) == 1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.fields import Span
 from postroom.mailbox import inboxes, labels, threads
@@ -26,7 +26,7 @@ async def inbox(db: Database) -> Inbox:
 
 async def labelled(db: Database, inbox: Inbox) -> list[str]:
     def listed(tx: Tx) -> list[Thread]:
-        return threads.list_within(tx, Reach(inbox.account_id), None, "urgent", 10, 0)[0]
+        return threads.list_within(tx, Scope(inbox.account_id), None, "urgent", 10, 0)[0]
 
     return [thread.id for thread in await db.read(listed)]
 
@@ -95,7 +95,7 @@ async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_s
 async def test_a_thread_has_so_many_labels_and_not_one_more(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         message = put_mail(tx, inbox)
-        thread = threads.get(tx, inbox.reach, message.thread_id)
+        thread = threads.get(tx, inbox.scope, message.thread_id)
         words = [f"word {number:02}" for number in range(labels.LABELS_OF_A_THREAD)]
         assert labels.change(tx, thread, words, [], START) == words
         labels.change(tx, thread, ["one more"], words[:1], START)  # another takes its place
@@ -124,5 +124,5 @@ async def test_what_is_in_trash_or_of_a_removed_inbox_is_not_in_the_list_of_its_
     assert await labelled(db, inbox) == [kept.id]
     await db.write(move, trash.restore)
     assert await labelled(db, inbox) == [thrown.id, kept.id]
-    await db.write(inboxes.remove, Reach(inbox.account_id), inbox.id, START)
+    await db.write(inboxes.remove, Scope(inbox.account_id), inbox.id, START)
     assert await labelled(db, inbox) == []

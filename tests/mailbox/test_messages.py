@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
@@ -34,10 +34,10 @@ async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> Non
 @pytest.mark.sqlite_alone
 async def test_only_who_reaches_the_inbox_finds_its_message(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
-    assert await db.read(messages.get, Reach(inbox.account_id), message.id) == message
-    for reach in (Reach("acc_other"), Reach(inbox.account_id, inbox_id="inb_other")):
+    assert await db.read(messages.get, Scope(inbox.account_id), message.id) == message
+    for scope in (Scope("acc_other"), Scope(inbox.account_id, inbox_id="inb_other")):
         with pytest.raises(NotFound):
-            await db.read(messages.get, reach, message.id)
+            await db.read(messages.get, scope, message.id)
     await db.read(messages.require_visible, message.id)
     for unknown in ("msg_nonsense", "%00"):
         with pytest.raises(NotFound):

@@ -4,7 +4,7 @@ import os
 
 from msgspec import structs
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import documents, messages
 from postroom.mailbox.documents import LARGE_BYTES
 from postroom.mailbox.messages import Message
@@ -44,7 +44,7 @@ async def test_a_list_reads_no_large_document(db: Database) -> None:
             found = [
                 *messages.list_outlines(tx, [message.id]),
                 messages.list_last(tx, [message.thread_id])[message.thread_id],
-                messages.get_outline(tx, inbox.reach, message.id),
+                messages.get_outline(tx, inbox.scope, message.id),
             ]
             for outline in found:
                 shown = documents.decode(outline.document)
@@ -80,7 +80,7 @@ async def test_an_outline_follows_its_document_and_goes_with_it(db: Database) ->
         assert outlines(tx) == 0
         messages.set_document(tx, judged)
         assert outlines(tx) == 1
-        deletion.remove_message(tx, Reach(inbox.account_id), message.id, START)
+        deletion.remove_message(tx, Scope(inbox.account_id), message.id, START)
         assert outlines(tx) == 0
 
     await db.write(play)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import inboxes, related
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -123,7 +123,7 @@ async def test_what_is_kept_of_threads_goes_with_their_inbox(db: Database, inbox
     await put(db, inbox, in_reply_to="<never@x>")
     await put(db, inbox, in_reply_to="<never@x>")
     assert await count(db, "related_threads") == 2
-    await db.write(lambda tx: inboxes.remove(tx, Reach(inbox.account_id), inbox.id, START))
+    await db.write(lambda tx: inboxes.remove(tx, Scope(inbox.account_id), inbox.id, START))
     while await db.write(inbox_removal.remove_some, START, 100) is not None:
         pass
     assert await count(db, "named_ids") == await count(db, "related_threads") == 0

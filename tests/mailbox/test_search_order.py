@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import documents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -19,7 +19,7 @@ MINUTE = 60_000
 
 
 def read_page(tx: Tx, inbox: Inbox, q: str, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
-    question = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    question = message_search.ask(tx, Scope(inbox.account_id), parse(q), DOMAIN)
     page = message_search.find(tx, question, cursor, limit, Links("", 0, b""), lambda: False)
     return [documents.decode(found.message).subject for found in page.found], page.next
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import attachments, documents, labels, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
@@ -66,7 +66,7 @@ def store(tx: Tx, inbox: Inbox, chance: random.Random) -> documents.Document:
 
 def find(tx: Tx, inbox: Inbox, q: str, limit: int = MAILS) -> list[str]:
     """Of all pages."""
-    asked = message_search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    asked = message_search.ask(tx, Scope(inbox.account_id), parse(q), DOMAIN)
     found: list[str] = []
     cursor = None
     while True:
@@ -135,7 +135,7 @@ def change(tx: Tx, inbox: Inbox, written: documents.Document, chance: random.Ran
     )
     tx.run("update threads set is_read = :flag where id = :id", id=written.thread_id, flag=int(state.is_read))
     labels.change(
-        tx, threads.get(tx, Reach(inbox.account_id), written.thread_id), sorted(state.labels), [], START
+        tx, threads.get(tx, Scope(inbox.account_id), written.thread_id), sorted(state.labels), [], START
     )
     return state
 

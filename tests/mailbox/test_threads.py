@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.inboxes import Inbox
@@ -20,7 +20,7 @@ async def inbox(db: Database) -> Inbox:
 async def thread_of(db: Database, inbox: Inbox, message_id: str, now: int = START, **fields: str) -> Thread:
     def put(tx: Tx) -> Thread:
         message = put_mail(tx, inbox, message_id, now, message_id=message_id, **fields)
-        return threads.get(tx, Reach(inbox.account_id), message.thread_id)
+        return threads.get(tx, Scope(inbox.account_id), message.thread_id)
 
     return await db.write(put)
 
@@ -51,13 +51,13 @@ async def test_a_thread_of_another_inbox_is_never_joined(db: Database, inbox: In
 async def test_only_who_reaches_the_inbox_finds_its_thread(db: Database, inbox: Inbox) -> None:
     thread = await thread_of(db, inbox, "<1@x>")
     mine = inbox.account_id
-    for reach in (Reach(mine), Reach(mine, inbox_id=inbox.id)):
-        assert (await db.read(threads.get, reach, thread.id)).id == thread.id
-    for reach in (Reach("acc_other"), Reach(mine, inbox_id="inb_other"), Reach(mine, pod_id="pod_other")):
+    for scope in (Scope(mine), Scope(mine, inbox_id=inbox.id)):
+        assert (await db.read(threads.get, scope, thread.id)).id == thread.id
+    for scope in (Scope("acc_other"), Scope(mine, inbox_id="inb_other"), Scope(mine, pod_id="pod_other")):
         with pytest.raises(NotFound):
-            await db.read(threads.get, reach, thread.id)
+            await db.read(threads.get, scope, thread.id)
     with pytest.raises(NotFound):
-        await db.read(threads.get, Reach(mine), "thr_nonsense")
+        await db.read(threads.get, Scope(mine), "thr_nonsense")
 
 
 @pytest.mark.sqlite_alone
@@ -71,13 +71,13 @@ async def test_read_and_unread_are_counted_once_however_often_they_are_set(
         page, total = await db.read(threads.list_of_inbox, inbox.id, is_read, 10, 0)
         return [thread.id for thread in page], total
 
-    def mark_read(tx: Tx, reach: Reach, thread_id: str) -> Thread:
-        return threads.mark_read(tx, threads.get(tx, reach, thread_id), True)
+    def mark_read(tx: Tx, scope: Scope, thread_id: str) -> Thread:
+        return threads.mark_read(tx, threads.get(tx, scope, thread_id), True)
 
     assert await listed(None) == ([second.id, first.id], 2)
     assert await listed(False) == ([second.id, first.id], 2)
     for _ in range(2):
-        marked = await db.write(mark_read, Reach(inbox.account_id), first.id)
+        marked = await db.write(mark_read, Scope(inbox.account_id), first.id)
         assert marked.is_read
     assert await listed(True) == ([first.id], 1)
     assert await listed(False) == ([second.id], 1)
@@ -113,11 +113,11 @@ async def test_threads_of_a_deleted_inbox_are_listed_no_more_from_that_moment(
     gone = await thread_of(db, inbox, "<1@x>")
     other = await db.write(make_inbox, "other", inbox.account_id)
     kept = await thread_of(db, other, "<2@x>")
-    reach = Reach(inbox.account_id)
+    scope = Scope(inbox.account_id)
     for thread in (gone, kept):
         await db.write(labels.change, thread, ["Later"], [], START)
-    await db.write(inboxes.remove, reach, inbox.id, START)
-    for within in (reach, Reach(inbox.account_id, inbox.pod_id)):
+    await db.write(inboxes.remove, scope, inbox.id, START)
+    for within in (scope, Scope(inbox.account_id, inbox.pod_id)):
         for is_read in (None, False):
             for label in (None, "later"):
                 found, total = await db.read(threads.list_within, within, is_read, label, 50, 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.accounts import accounts, pods
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, start_of_day
 from postroom.mailbox import inboxes, messages, usage
 from postroom.mailbox.inboxes import Inbox
@@ -30,8 +30,8 @@ def store(tx: Tx, inbox: Inbox, by: int, now: int) -> None:
     usage.count_all(tx, [grow(inbox, STORED_BYTES, by, now), grow(inbox, RECEIVED, 1, now)])
 
 
-def shown(tx: Tx, reach: Reach, group_by: str, first: int, last: int) -> list[tuple[int | str, int, int]]:
-    found = usage.list_groups(tx, reach, group_by, first, last)
+def shown(tx: Tx, scope: Scope, group_by: str, first: int, last: int) -> list[tuple[int | str, int, int]]:
+    found = usage.list_groups(tx, scope, group_by, first, last)
     return [(each.group, each.counts[RECEIVED], each.counts[STORED_BYTES]) for each in found]
 
 
@@ -42,12 +42,12 @@ async def test_a_day_begins_at_midnight_and_knows_what_was_kept_at_its_end(
         for now, size in ((TODAY - 1, 1), (TODAY, 10), (TODAY + DAY - 1, 100), (TODAY + DAY, 1000)):
             store(tx, inbox, size, now)
         days = (NUMBER - 1, NUMBER, NUMBER + 1)
-        reach = Reach(inbox.account_id)
+        scope = Scope(inbox.account_id)
         kept = list(zip(days, (1, 2, 1), (1, 111, 1111), strict=True))
-        assert shown(tx, reach, "day", days[0], days[2]) == kept
-        assert shown(tx, reach, "day", days[0], days[1]) == kept[:2]
-        assert shown(tx, reach, "inbox", days[1], days[1]) == [(inbox.id, 2, 111)]
-        assert shown(tx, reach, "pod", days[0], days[2]) == [(inbox.pod_id, 4, 1111)]
+        assert shown(tx, scope, "day", days[0], days[2]) == kept
+        assert shown(tx, scope, "day", days[0], days[1]) == kept[:2]
+        assert shown(tx, scope, "inbox", days[1], days[1]) == [(inbox.id, 2, 111)]
+        assert shown(tx, scope, "pod", days[0], days[2]) == [(inbox.pod_id, 4, 1111)]
         assert accounts.get(tx, inbox.account_id).stored_bytes == 1111
 
     await db.write(run)
@@ -59,23 +59,23 @@ async def test_usage_is_of_what_is_reached(db: Database, inbox: Inbox) -> None:
         own = inboxes.add(tx, inbox.account_id, "own", None, None, SERVICE, START, pod.id)
         store(tx, inbox, 1, START)
         store(tx, own, 10, START)
-        for reach, size in (
-            (Reach(inbox.account_id), 11),
-            (Reach(inbox.account_id, pod.id), 10),
-            (inbox.reach, 1),
-            (make_inbox(tx, "other").reach, 0),
+        for scope, size in (
+            (Scope(inbox.account_id), 11),
+            (Scope(inbox.account_id, pod.id), 10),
+            (inbox.scope, 1),
+            (make_inbox(tx, "other").scope, 0),
         ):
-            assert shown(tx, reach, "day", NUMBER, NUMBER)[0][2] == size, reach
+            assert shown(tx, scope, "day", NUMBER, NUMBER)[0][2] == size, scope
 
     await db.write(run)
 
 
 async def test_what_a_deleted_inbox_kept_is_given_back(db: Database, inbox: Inbox) -> None:
     await db.write(store, inbox, 10, START)
-    await db.write(inboxes.remove, Reach(inbox.account_id), inbox.id, START)
+    await db.write(inboxes.remove, Scope(inbox.account_id), inbox.id, START)
     assert (await db.read(accounts.get, inbox.account_id)).stored_bytes == 0
-    [pod] = (await db.read(pods.list_within, Reach(inbox.account_id), 10, 0))[0]
-    assert await db.read(inboxes.list_within, Reach(inbox.account_id, pod.id), 10, 0) == ([], 0)
+    [pod] = (await db.read(pods.list_within, Scope(inbox.account_id), 10, 0))[0]
+    assert await db.read(inboxes.list_within, Scope(inbox.account_id, pod.id), 10, 0) == ([], 0)
 
 
 async def test_mails_by_hour_count_what_was_let_in_or_has_left(db: Database, inbox: Inbox) -> None:

@@ -6,7 +6,7 @@ from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.people.users import ACTIVE, User
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.storage.database import Tx
 from tests.doubles import START
 
@@ -14,7 +14,7 @@ ADDRESS = "192.0.2.7"
 Recorded = tuple[str, str, str, str | None, str | None]  # action, target, address, pod, inbox
 
 
-def make_caller(tx: Tx, within: Reach, *asked: str, creator: Caller | None = None) -> Caller:
+def make_caller(tx: Tx, within: Scope, *asked: str, creator: Caller | None = None) -> Caller:
     """By a key of its own, with the usual permissions unless some are given."""
     key = keys.add(
         tx,
@@ -46,14 +46,14 @@ def make_user(tx: Tx, account_id: str, name: str, role: str, *pod_ids: str) -> t
         session_id="ses_1",
         session_name=name,
         is_person=True,
-        reach=Reach(account_id, next(iter(pod_ids), None)),
+        scope=Scope(account_id, next(iter(pod_ids), None)),
     )
     return user, who
 
 
 def recorded(tx: Tx, account_id: str) -> list[Recorded]:
     """Oldest first."""
-    found, _ = audit.list_within(tx, Reach(account_id), None, None, None, None, 100, 0)
+    found, _ = audit.list_within(tx, Scope(account_id), None, None, None, None, 100, 0)
     return [
         (each.action, each.target, each.address, each.pod_id, each.inbox_id)
         for each in sorted(found, key=lambda entry: entry.id)

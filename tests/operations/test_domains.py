@@ -7,7 +7,7 @@ import pytest
 
 from postroom.accounts import accounts, domains, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest, Forbidden, InvalidDomain, NotFound
 from postroom.mailbox import inboxes
@@ -31,12 +31,12 @@ RELAY = "smtps://user:secret@relay.example"
 def make_first(tx: Tx) -> tuple[Caller, str]:
     """A key of the first account, and a pod of it."""
     account = accounts.add(tx, "first", "free", START)
-    return make_caller(tx, Reach(account.id)), pods.add(tx, account.id, None, "tenant", START).id
+    return make_caller(tx, Scope(account.id)), pods.add(tx, account.id, None, "tenant", START).id
 
 
 def add(tx: Tx, caller: Caller, pod_id: str | None = None) -> domains.Domain:
     shown = verbs.create_domain(tx, caller, NewDomain(NAME, pod_id), signing_key(), CONFIG, START)
-    return domains.get(tx, caller.reach, shown.id)
+    return domains.get(tx, caller.scope, shown.id)
 
 
 async def test_what_is_done_to_a_domain_is_in_the_log_of_its_pod_without_passwords(db: Database) -> None:
@@ -90,10 +90,10 @@ async def test_a_warm_up_is_of_a_proved_domain_and_its_end_wakes_what_waits(db: 
 
     verified = await db.write(begin)
     assert (await db.read(verbs.get_domain, caller, domain.id, CONFIG, START)).warm_up
-    with closing(db.listen(deliveries.BELL)) as ear:
+    with closing(db.listen(deliveries.BELL)) as subscription:
         await db.write(put_waiting, caller)
         await db.write(verbs.set_warm_up, caller, verified, False, START)
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
 
 
 def put_waiting(tx: Tx, caller: Caller) -> None:
@@ -107,7 +107,7 @@ async def test_the_servers_own_domain_is_for_who_runs_the_server(db: Database) -
     owner, pod_id = await db.write(make_first)
 
     def run(tx: Tx) -> None:
-        other = make_caller(tx, Reach(accounts.add(tx, "second", "free", START + 1).id))
+        other = make_caller(tx, Scope(accounts.add(tx, "second", "free", START + 1).id))
         own, warm = domains.SERVICE_ID, DomainChange(warm_up=True)
         with refuses(Forbidden):
             verbs.change_domain(tx, other, own, warm, CONFIG, START)
@@ -118,7 +118,7 @@ async def test_the_servers_own_domain_is_for_who_runs_the_server(db: Database) -
             with refuses(BadRequest):
                 verbs.change_domain(tx, owner, own, DomainChange(relay), CONFIG, START)
         with refuses(NotFound):
-            verbs.get_domain(tx, make_caller(tx, Reach(owner.account_id, pod_id)), own, CONFIG, START)
+            verbs.get_domain(tx, make_caller(tx, Scope(owner.account_id, pod_id)), own, CONFIG, START)
         with refuses(ApiError):
             verbs.delete_domain(tx, owner, own, START)
         with refuses(InvalidDomain):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, to_iso
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Span
@@ -40,7 +40,7 @@ async def inbox(db: Database) -> Inbox:
 
 @pytest.fixture
 async def caller(db: Database, inbox: Inbox) -> Caller:
-    return await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id)))
+    return await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id)))
 
 
 async def test_who_releases_a_stopped_message_is_recorded_within_its_inbox(
@@ -50,15 +50,15 @@ async def test_who_releases_a_stopped_message_is_recorded_within_its_inbox(
         let_in = put_mail(tx, inbox)
         with refuses(NothingToDo):
             verbs.release_message(tx, caller, let_in.id, CONFIG, LINKS, START)
-        policy.add_rule(tx, inbox.reach, "inbound", "block", "example.com", START)
+        policy.add_rule(tx, inbox.scope, "inbound", "block", "example.com", START)
         put_mail(tx, inbox, now=START + 1)
         [row] = tx.all("select id from messages where id <> :id", id=let_in.id)
-        stopped = messages.get(tx, caller.reach, row["id"])
+        stopped = messages.get(tx, caller.scope, row["id"])
         with refuses(NothingToDo):  # it is still being examined
             verbs.release_message(tx, caller, stopped.id, CONFIG, LINKS, START)
         tx.run("delete from examinations")
         verbs.release_message(tx, caller, stopped.id, CONFIG, LINKS, START)
-        assert not messages.get(tx, caller.reach, stopped.id).is_blocked
+        assert not messages.get(tx, caller.scope, stopped.id).is_blocked
         return stopped.id
 
     message_id = await db.write(run)

@@ -9,7 +9,7 @@ from postroom.accounts import accounts, keys, pods, sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.operations import operator
@@ -53,7 +53,7 @@ async def owner(db: Database) -> Caller:
     """By a key of the first account."""
 
     def make(tx: Tx) -> Caller:
-        return make_caller(tx, Reach(accounts.add(tx, "first", "free", START).id))
+        return make_caller(tx, Scope(accounts.add(tx, "first", "free", START).id))
 
     return await db.write(make)
 
@@ -64,11 +64,11 @@ def find_others(tx: Tx, owner: Caller) -> dict[str, Caller]:
     pod = pods.add(tx, owner.account_id, None, "tenant", START)
     _, admin = make_user(tx, owner.account_id, "ann", users.ADMIN)
     return {
-        "a key of another account": make_caller(tx, Reach(second.id)),
-        "a key of a pod": make_caller(tx, Reach(owner.account_id, pod.id)),
-        "a key that may not manage": make_caller(tx, owner.reach, "read", "draft", "send", "approve"),
+        "a key of another account": make_caller(tx, Scope(second.id)),
+        "a key of a pod": make_caller(tx, Scope(owner.account_id, pod.id)),
+        "a key that may not manage": make_caller(tx, owner.scope, "read", "draft", "send", "approve"),
         "an admin": admin,
-        "a key that an admin made": make_caller(tx, owner.reach, creator=admin),
+        "a key that an admin made": make_caller(tx, owner.scope, creator=admin),
     }
 
 
@@ -129,11 +129,11 @@ async def test_an_account_goes_only_by_its_name_and_the_operators_own_log_keeps_
     db: Database, owner: Caller
 ) -> None:
     made = await db.write(operator.create_account, owner, "tenant", "free", None, "pr_first", START)
-    with closing(db.listen(inboxes.GONE)) as ear:
+    with closing(db.listen(inboxes.GONE)) as subscription:
         with refuses(BadRequest):
             await db.write(operator.delete_account, owner, made.id, "tenants", START)
         assert await db.write(operator.delete_account, owner, made.id, " tenant ", START) == "tenant"
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
     assert await db.read(recorded, owner.account_id) == [("account.deleted", made.id, ADDRESS, None, None)]
     assert await db.read(accounts.list_all) == [await db.read(accounts.get, owner.account_id)]
     assert await db.read(accounts.find, made.id) is None
@@ -148,10 +148,10 @@ async def test_what_waits_is_due_at_once_and_a_bell_tells_it(db: Database, owner
         ]
 
     ids = await db.write(put)
-    with closing(db.listen(deliveries.BELL)) as ear:
+    with closing(db.listen(deliveries.BELL)) as subscription:
         assert await db.write(operator.retry_lane, owner, "one.example", START) == 1
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
         assert await db.write(operator.retry_deliveries, owner, ids[1:2], START) == 1
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
     due = [(await db.read(find_delivery, each)).due_at for each in ids]
     assert due == [START, START, START + 60_000]

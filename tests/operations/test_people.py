@@ -12,7 +12,7 @@ from postroom.accounts.oauth import device_codes, grants
 from postroom.accounts.oauth.grants import Allowed
 from postroom.accounts.people import mail_links, passkeys, users
 from postroom.accounts.people.users import ADMIN, APPROVER, OWNER, VIEWER, User
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin
 from postroom.errors import ApiError, BadRequest, Forbidden, LastOwner, NotFound
 from postroom.events import push_subscriptions
@@ -58,7 +58,7 @@ async def test_an_admin_does_nothing_to_owners_by_himself_or_by_a_key(db: Databa
         invited = users.add(tx, account_id, "ines@elsewhere.example", "", OWNER, (), users.INVITED, START)
         _, admin = make_user(tx, account_id, "ann", ADMIN)
         new = NewUser("new@elsewhere.example", "owner")
-        for caller in (admin, make_caller(tx, Reach(account_id), creator=admin)):
+        for caller in (admin, make_caller(tx, Scope(account_id), creator=admin)):
             for attempt in (
                 lambda who=caller: verbs.create_user(tx, who, new, CONFIG, START),
                 lambda who=caller: verbs.change_user(tx, who, owner.id, UserChange(role="viewer"), START),
@@ -68,7 +68,7 @@ async def test_an_admin_does_nothing_to_owners_by_himself_or_by_a_key(db: Databa
             ):
                 with refuses(Forbidden):
                     attempt()
-        few = make_caller(tx, Reach(account_id), "read", "manage")
+        few = make_caller(tx, Scope(account_id), "read", "manage")
         with refuses(Forbidden):
             verbs.change_user(tx, few, viewer.id, UserChange(role="approver"), START)
 
@@ -79,7 +79,7 @@ async def test_an_admin_does_nothing_to_owners_by_himself_or_by_a_key(db: Databa
 async def test_the_last_owner_who_can_sign_in_stays_one(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         account_id = inbox.account_id
-        caller = make_caller(tx, Reach(account_id))
+        caller = make_caller(tx, Scope(account_id))
         last, _ = make_user(tx, account_id, "olga", OWNER)
         invited = users.add(tx, account_id, "ines@elsewhere.example", "", OWNER, (), users.INVITED, START)
         with refuses(LastOwner):
@@ -106,14 +106,14 @@ async def test_with_other_pods_or_less_to_do_sessions_and_keys_beyond_them_end(
 ) -> None:
     def run(tx: Tx) -> None:
         account_id = inbox.account_id
-        caller = make_caller(tx, Reach(account_id))
+        caller = make_caller(tx, Scope(account_id))
         one, two = (pods.add(tx, account_id, None, name, START) for name in ("one", "two"))
         user, person = make_user(tx, account_id, "ann", ADMIN)
         made = [
-            make_caller(tx, reach, "read", creator=person)
-            for reach in (Reach(account_id), Reach(account_id, one.id), inbox.reach)
+            make_caller(tx, scope, "read", creator=person)
+            for scope in (Scope(account_id), Scope(account_id, one.id), inbox.scope)
         ]
-        made.append(make_caller(tx, Reach(account_id, one.id), "read", "approve", creator=person))
+        made.append(make_caller(tx, Scope(account_id, one.id), "read", "approve", creator=person))
         signed_in = sign_in(tx, user)
         verbs.change_user(tx, caller, user.id, UserChange(name="Ann"), START)
         assert are_in(tx, signed_in) == [True]
@@ -150,8 +150,8 @@ async def test_with_a_user_goes_all_that_let_the_user_in(db: Database, inbox: In
     def run(tx: Tx) -> None:
         account_id = inbox.account_id
         user, person = make_user(tx, account_id, "ann", ADMIN)
-        made = make_caller(tx, Reach(account_id), creator=person)
-        child = make_caller(tx, inbox.reach, creator=made)
+        made = make_caller(tx, Scope(account_id), creator=person)
+        child = make_caller(tx, inbox.scope, creator=made)
         by_key = sessions.new_token()
         origin = SignInOrigin(ADDRESS, "browser")
         proof = sessions.SignInProof(account_id, made.key_id, is_operator=False, by_key=True)
@@ -161,11 +161,11 @@ async def test_with_a_user_goes_all_that_let_the_user_in(db: Database, inbox: In
         assert mail_links.ask(tx, user, "browser", "by mail", START)
         sessions.put_link(tx, users.proof_of(user), "printed", START)
         push_subscriptions.add(tx, user, "https://push.example/1", "p", "a", "phone", START)
-        allowed = Allowed("prc_1", "x", "y", "z", user.key_id, user.id, inbox.reach, ("read",))
+        allowed = Allowed("prc_1", "x", "y", "z", user.key_id, user.id, inbox.scope, ("read",))
         grants.add_code(tx, allowed, START)
         code = device_codes.add(tx, "request", ADDRESS, START)
-        device_codes.allow(tx, code, user.key_id, inbox.reach, ("read",))
-        verbs.delete_user(tx, make_caller(tx, Reach(account_id)), user.id, START)
+        device_codes.allow(tx, code, user.key_id, inbox.scope, ("read",))
+        verbs.delete_user(tx, make_caller(tx, Scope(account_id)), user.id, START)
         assert are_keys(tx, person, made, child) == [False, False, False]
         assert are_in(tx, signed_in, by_key) == [False, False]
         assert passkeys.find_by_credential(tx, "credential") is None
@@ -180,7 +180,7 @@ async def test_with_a_user_goes_all_that_let_the_user_in(db: Database, inbox: In
 
 async def test_what_was_done_to_people_is_in_the_log(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> str:
-        caller = make_caller(tx, Reach(inbox.account_id))
+        caller = make_caller(tx, Scope(inbox.account_id))
         new = NewUser("ann@elsewhere.example", "viewer")
         user = verbs.create_user(tx, caller, new, CONFIG, START)
         verbs.invite_user(tx, caller, user.id, CONFIG, START)
@@ -201,7 +201,7 @@ async def test_a_link_that_lets_somebody_in_is_shown_only_where_no_mail_leaves(
     capturing = settings(Path("nowhere"), OUTBOUND="capture")
 
     def run(tx: Tx) -> None:
-        caller = make_caller(tx, Reach(inbox.account_id))
+        caller = make_caller(tx, Scope(inbox.account_id))
         for config, name in ((CONFIG, "ann"), (capturing, "ben")):
             made = verbs.create_user(
                 tx, caller, NewUser(f"{name}@elsewhere.example", "viewer"), config, START
@@ -215,7 +215,7 @@ async def test_a_link_that_lets_somebody_in_is_shown_only_where_no_mail_leaves(
 
 async def test_people_are_of_their_account_and_live_elsewhere(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        caller = make_caller(tx, Reach(inbox.account_id))
+        caller = make_caller(tx, Scope(inbox.account_id))
         stranger, _ = make_user(tx, make_inbox(tx, "other").account_id, "ann", VIEWER)
         attempts = (
             lambda: verbs.get_user(tx, caller, stranger.id),

@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller, Key
 from postroom.accounts.oauth import device_codes, grants, oauth_clients
 from postroom.accounts.oauth.grants import Allowed, Tokens
 from postroom.accounts.people import users
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import (
     ApiKeyLimitReached,
@@ -72,7 +72,7 @@ async def test_the_key_of_a_device_is_bound_as_its_maker_and_comes_from_it(
     db: Database, inbox: Inbox
 ) -> None:
     def run(tx: Tx) -> tuple[Caller, str, Key]:
-        maker = make_caller(tx, Reach(inbox.account_id))
+        maker = make_caller(tx, Scope(inbox.account_id))
         bound = {"approval": APPROVAL, "limits": LIMITS, "expires_at": START + DAY}
         keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), **bound))
         request_id, user_code = ask(tx)
@@ -97,7 +97,7 @@ async def test_the_key_of_a_device_is_bound_as_its_maker_and_comes_from_it(
 
 async def test_a_device_gets_no_more_than_its_maker_has_by_then(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        reader = make_caller(tx, Reach(inbox.account_id), "read", "manage")
+        reader = make_caller(tx, Scope(inbox.account_id), "read", "manage")
         request_id, user_code = ask(tx)
         with refuses(Forbidden):
             oauth_programs.allow_device(tx, reader, user_code, Choice("send", inbox.id), START)
@@ -123,7 +123,7 @@ async def test_a_device_gets_no_more_than_its_maker_has_by_then(db: Database, in
 
 async def test_a_code_is_refused_once_and_forgotten_in_time(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> str:
-        person = make_caller(tx, Reach(inbox.account_id))
+        person = make_caller(tx, Scope(inbox.account_id))
         request_id, user_code = ask(tx)
         oauth_programs.refuse_device(tx, person, user_code, START)
         with refuses(NotFound):
@@ -176,7 +176,7 @@ async def test_who_has_lost_the_role_or_the_pod_lets_nothing_in(db: Database, in
 # --- programs that came by OAuth
 
 
-def give_code(tx: Tx, maker: Caller, within: Reach, *held: str) -> tuple[str, str]:
+def give_code(tx: Tx, maker: Caller, within: Scope, *held: str) -> tuple[str, str]:
     """A program, and a code for it."""
     client = oauth_clients.add(tx, "helper", [BACK], ELSEWHERE, START)
     challenge = grants.challenge_of(VERIFIER)
@@ -199,8 +199,8 @@ def exchange(
 
 async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        maker = make_caller(tx, Reach(inbox.account_id), "read", "draft", "manage")
-        client_id, code = give_code(tx, maker, inbox.reach, "read", "draft")
+        maker = make_caller(tx, Scope(inbox.account_id), "read", "draft", "manage")
+        client_id, code = give_code(tx, maker, inbox.scope, "read", "draft")
         end = START + grants.CODE_LIFETIME
         for wrong in (
             {"client_id": "prc_other"},
@@ -216,7 +216,7 @@ async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Da
         assert keys.find_caller(tx, tokens.access, START) is None  # it is bound to its address
         caller = keys.find_caller(tx, tokens.access, START, may_be_bound=True)
         assert caller is not None
-        assert (caller.reach, caller.permissions) == (inbox.reach, frozenset({"read", "draft"}))
+        assert (caller.scope, caller.permissions) == (inbox.scope, frozenset({"read", "draft"}))
         assert caller.lineage == (maker.key_id,)
         assert exchange(tx, code, client_id) is None  # a second time ends what it gave
         assert keys.find_caller(tx, tokens.access, START, may_be_bound=True) is None
@@ -228,8 +228,8 @@ async def test_a_code_is_good_for_its_program_its_redirect_and_its_minute(db: Da
 
 async def test_a_code_gives_nothing_that_its_maker_may_no_longer(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        maker = make_caller(tx, Reach(inbox.account_id))
-        client_id, code = give_code(tx, maker, inbox.reach, "read", "send")
+        maker = make_caller(tx, Scope(inbox.account_id))
+        client_id, code = give_code(tx, maker, inbox.scope, "read", "send")
         keys.put(tx, replace(keys.get(tx, inbox.account_id, maker.key_id), permissions=("read", "manage")))
         with refuses(OauthError):
             exchange(tx, code, client_id)
@@ -244,7 +244,7 @@ async def test_a_refresh_token_is_good_once_for_its_program_and_as_long_as_it_sa
     db: Database, inbox: Inbox
 ) -> None:
     def run(tx: Tx) -> None:
-        client_id, code = give_code(tx, make_caller(tx, Reach(inbox.account_id)), inbox.reach, "read")
+        client_id, code = give_code(tx, make_caller(tx, Scope(inbox.account_id)), inbox.scope, "read")
         first = exchange(tx, code, client_id)
         assert first is not None
         end = START + grants.REFRESH_LIFETIME
@@ -269,9 +269,9 @@ async def test_a_refresh_token_is_good_once_for_its_program_and_as_long_as_it_sa
 
 async def test_either_token_revokes_a_grant(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        maker = make_caller(tx, Reach(inbox.account_id))
+        maker = make_caller(tx, Scope(inbox.account_id))
         for which in ("access", "refresh"):
-            client_id, code = give_code(tx, maker, inbox.reach, "read")
+            client_id, code = give_code(tx, maker, inbox.scope, "read")
             tokens = exchange(tx, code, client_id)
             assert tokens is not None
             assert grants.revoke(tx, "prr_unknown") is None
@@ -288,8 +288,8 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
 ) -> None:
     def run(tx: Tx) -> str:
         asked = ask_for_code(tx)
-        whole = make_caller(tx, Reach(inbox.account_id))
-        reader = make_caller(tx, Reach(inbox.account_id), "read", "manage")
+        whole = make_caller(tx, Scope(inbox.account_id))
+        reader = make_caller(tx, Scope(inbox.account_id), "read", "manage")
         readonly = replace(asked, resource=f"{asked.resource}/readonly")
         for caller, wanted, level in (
             (reader, asked, "send"),
@@ -319,9 +319,9 @@ async def test_a_person_allows_no_more_than_the_person_may_and_that_is_recorded(
 async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
         asked = ask_for_code(tx)
-        whole = make_caller(tx, Reach(inbox.account_id))
+        whole = make_caller(tx, Scope(inbox.account_id))
         for _ in range(keys.KEYS_PER_INBOX):
-            make_caller(tx, inbox.reach)
+            make_caller(tx, inbox.scope)
         with refuses(ApiKeyLimitReached):
             oauth_programs.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)
 
@@ -330,7 +330,7 @@ async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox
 
 async def test_a_grant_ends_with_the_key_of_its_maker(db: Database, inbox: Inbox) -> None:
     def run(tx: Tx) -> None:
-        account = Reach(inbox.account_id)
+        account = Scope(inbox.account_id)
         for end in ("revoked", "expired"):
             maker = make_caller(tx, account)
             key = keys.get(tx, account.account_id, maker.key_id)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import AddressIsAnInbox, BadRequest, Forbidden, NotFound
 from postroom.events import webhooks
 from postroom.mailbox import inboxes, messages
@@ -45,7 +45,7 @@ async def inbox(db: Database) -> Inbox:
 
 @pytest.fixture
 async def caller(db: Database, inbox: Inbox) -> Caller:
-    return await db.write(lambda tx: make_caller(tx, Reach(inbox.account_id)))
+    return await db.write(lambda tx: make_caller(tx, Scope(inbox.account_id)))
 
 
 def changes(tx: Tx) -> list[tuple[str, Any, Any]]:
@@ -57,7 +57,7 @@ def changes(tx: Tx) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def at(place: Reach, *lines: tuple[str, str]) -> list[Recorded]:
+def at(place: Scope, *lines: tuple[str, str]) -> list[Recorded]:
     return [(action, target, ADDRESS, place.pod_id, place.inbox_id) for action, target in lines]
 
 
@@ -65,7 +65,7 @@ async def test_what_is_done_to_a_key_is_recorded_where_it_reaches(
     db: Database, inbox: Inbox, caller: Caller
 ) -> None:
     def run(tx: Tx) -> str:
-        made = keys.create_inbox_key(tx, caller, inbox.reach, keys.NewKey("one"), CONFIG, START)
+        made = keys.create_inbox_key(tx, caller, inbox.scope, keys.NewKey("one"), CONFIG, START)
         key_id = str(made.id)  # type: ignore[attr-defined]
         keys.change_api_key(tx, caller, key_id, keys.KeyChange("two"), CONFIG, START)
         keys.delete_api_key(tx, caller, key_id, START)
@@ -73,7 +73,7 @@ async def test_what_is_done_to_a_key_is_recorded_where_it_reaches(
 
     key_id = await db.write(run)
     assert await db.read(recorded, inbox.account_id) == at(
-        inbox.reach, *((f"key.{done}", key_id) for done in ("created", "changed", "revoked"))
+        inbox.scope, *((f"key.{done}", key_id) for done in ("created", "changed", "revoked"))
     )
     names = [
         (before and before["name"], after and after["name"]) for _, before, after in await db.read(changes)
@@ -92,7 +92,7 @@ async def test_what_is_done_to_a_pod_is_recorded_within_it_without_passwords(
         return pod_id
 
     pod_id = await db.write(run)
-    place = Reach(inbox.account_id, pod_id)
+    place = Scope(inbox.account_id, pod_id)
     assert await db.read(recorded, inbox.account_id) == at(
         place, *((f"pod.{done}", pod_id) for done in ("created", "changed", "deleted"))
     )
@@ -127,19 +127,19 @@ async def test_what_is_done_to_an_inbox_is_recorded_within_it_without_secrets(
             "bob", pod_id=inbox.pod_id, webhook_url="https://example.com/hook", canary=True
         )
         made = inbox_verbs.create_inbox(tx, caller, new, CONFIG, START)
-        stored = inboxes.get(tx, caller.reach, made.id)
+        stored = inboxes.get(tx, caller.scope, made.id)
         change = inbox_verbs.InboxChange(display_name="Bob", canary=True)
         inbox_verbs.change_inbox(tx, caller, stored, change, CONFIG, START)
-        assert inboxes.get(tx, caller.reach, made.id).canary == stored.canary  # the agent has read it
+        assert inboxes.get(tx, caller.scope, made.id).canary == stored.canary  # the agent has read it
         none = inbox_verbs.InboxChange(webhook_url=None)
-        inbox_verbs.change_inbox(tx, caller, inboxes.get(tx, caller.reach, made.id), none, CONFIG, START)
+        inbox_verbs.change_inbox(tx, caller, inboxes.get(tx, caller.scope, made.id), none, CONFIG, START)
         assert webhooks.find(tx, made.id) is None
         inbox_verbs.delete_inbox(tx, caller, made.id, START)
         assert made.webhook_secret is not UNSET
         return made.id, made.webhook_secret
 
     inbox_id, secret = await db.write(run)
-    place = Reach(inbox.account_id, inbox.pod_id, inbox_id)
+    place = Scope(inbox.account_id, inbox.pod_id, inbox_id)
     assert await db.read(recorded, inbox.account_id) == at(
         place, *((f"inbox.{done}", inbox_id) for done in ("created", "changed", "changed", "deleted"))
     )
@@ -154,26 +154,26 @@ async def test_a_rule_is_of_its_level_and_each_change_of_a_policy_is_recorded(
 ) -> None:
     def run(tx: Tx) -> None:
         rule = policies.NewRule("block", "evil.example", "inbound")
-        made = policies.add_policy_rule(tx, caller, inbox.reach, rule, START)
+        made = policies.add_policy_rule(tx, caller, inbox.scope, rule, START)
         with refuses(NotFound):  # it is of the inbox
-            policies.delete_policy_rule(tx, caller, Reach(inbox.account_id, inbox.pod_id), made.id, START)
-        policies.delete_policy_rule(tx, caller, inbox.reach, made.id, START)
+            policies.delete_policy_rule(tx, caller, Scope(inbox.account_id, inbox.pod_id), made.id, START)
+        policies.delete_policy_rule(tx, caller, inbox.scope, made.id, START)
         mode = policies.ModeChange("allowlist", "outbound")
-        policies.put_policy_mode(tx, caller, inbox.reach, mode, START)
+        policies.put_policy_mode(tx, caller, inbox.scope, mode, START)
 
     await db.write(run)
     done = ("policy.rule_added", "policy.rule_removed", "policy.changed")
-    assert await db.read(recorded, inbox.account_id) == at(inbox.reach, *((word, inbox.id) for word in done))
+    assert await db.read(recorded, inbox.account_id) == at(inbox.scope, *((word, inbox.id) for word in done))
     _, was, shown = (await db.read(changes))[-1]
     assert (was["outbound"]["mode"], shown["outbound"]["mode"]) == ("inherit", "allowlist")
 
 
 async def test_a_pause_is_recorded_where_it_holds(db: Database, inbox: Inbox, caller: Caller) -> None:
-    await db.write(holds.put_pause, caller, inbox.reach, CONFIG, START)
-    assert (await db.read(holds.get_pause, inbox.reach)).by == caller.actor
-    await db.write(holds.delete_pause, caller, inbox.reach, START)
+    await db.write(holds.put_pause, caller, inbox.scope, CONFIG, START)
+    assert (await db.read(holds.get_pause, inbox.scope)).by == caller.actor
+    await db.write(holds.delete_pause, caller, inbox.scope, START)
     assert await db.read(recorded, inbox.account_id) == at(
-        inbox.reach, ("pause.begun", inbox.id), ("pause.ended", inbox.id)
+        inbox.scope, ("pause.begun", inbox.id), ("pause.ended", inbox.id)
     )
 
 
@@ -186,7 +186,7 @@ async def test_after_a_pause_that_the_server_began_an_inbox_is_counted_anew(
 
     for reason, moment in ((None, 0), ("complaints", START + 2)):
         await db.write(pauses.add, inbox.account_id, inbox.id, THE_SERVER, START, reason)
-        await db.write(holds.delete_pause, caller, inbox.reach, START + 2)
+        await db.write(holds.delete_pause, caller, inbox.scope, START + 2)
         assert await db.read(reactivated_at) == moment
 
 
@@ -200,7 +200,7 @@ async def test_mail_that_is_deleted_is_recorded_within_its_inbox(
     assert is_gone
     assert await db.read(messages.find, message.id) is None
     assert await db.read(recorded, inbox.account_id) == at(
-        inbox.reach, ("message.deleted", message.id), ("thread.deleted", other.thread_id)
+        inbox.scope, ("message.deleted", message.id), ("thread.deleted", other.thread_id)
     )
 
 
@@ -216,7 +216,7 @@ async def test_an_address_is_suppressed_and_taken_off_however_it_is_written(
 
     await db.write(run)
     assert await db.read(recorded, inbox.account_id) == at(
-        caller.reach,
+        caller.scope,
         ("suppression.added", "ann@example.com"),
         ("suppression.removed", "ann@example.com"),
         ("suppression.added", "2 addresses of a file"),
@@ -246,12 +246,12 @@ async def test_trust_is_given_by_who_reaches_the_account_and_is_bound_by_nothing
 
     def run(tx: Tx) -> None:
         bound = msgspec.structs.replace(caller, approval='{"when":["always"]}')
-        narrow = make_caller(tx, Reach(inbox.account_id, inbox.pod_id))
+        narrow = make_caller(tx, Scope(inbox.account_id, inbox.pod_id))
         for who in (bound, narrow):
             with refuses(Forbidden):
-                policies.add_policy_rule(tx, who, inbox.reach, trust, START)
+                policies.add_policy_rule(tx, who, inbox.scope, trust, START)
             with refuses(Forbidden):
-                policies.put_policy(tx, who, inbox.reach, policies.PolicyChange(outbound=given), START)
-        policies.add_policy_rule(tx, caller, inbox.reach, trust, START)
+                policies.put_policy(tx, who, inbox.scope, policies.PolicyChange(outbound=given), START)
+        policies.add_policy_rule(tx, caller, inbox.scope, trust, START)
 
     await db.write(run)

@@ -6,7 +6,7 @@ import pytest
 
 from postroom.accounts import sessions
 from postroom.accounts.people import mail_links, users
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin
 from postroom.operations.people import sign_in
 from postroom.operations.people.sign_in import Proof
@@ -43,7 +43,7 @@ async def test_the_first_owner_runs_the_server_only_by_a_link_for_that(
     db: Database, account_id: str, is_operator: bool
 ) -> None:
     def run(tx: Tx) -> str:
-        make_caller(tx, Reach(account_id))  # a link is for a key that may do everything
+        make_caller(tx, Scope(account_id))  # a link is for a key that may do everything
         sessions.add_link(tx, account_id, is_operator, "token", START)
         shown = Proof(link="token", name="Olga", email="olga@elsewhere.example")
         proof = sign_in.prove(tx, shown, VISITOR, "", CONFIG, START).proof

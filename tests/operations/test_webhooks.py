@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.events import event_log, webhooks
 from postroom.events.event_log import Event
@@ -24,10 +24,10 @@ HOOK = NewWebhook("https://example.com/hook")
 def prepare(tx: Tx) -> tuple[Inbox, Caller, Event]:
     """An inbox whose account has a webhook, and the event of a mail that came."""
     inbox = make_inbox(tx)
-    caller = make_caller(tx, Reach(inbox.account_id))
+    caller = make_caller(tx, Scope(inbox.account_id))
     verbs.put_webhook(tx, caller, HOOK, START)
     put_mail(tx, inbox)
-    event_id = event_log.last_id(tx, caller.reach)
+    event_id = event_log.last_id(tx, caller.scope)
     assert event_id is not None
     event = event_log.find(tx, event_id)
     assert event is not None
@@ -37,13 +37,13 @@ def prepare(tx: Tx) -> tuple[Inbox, Caller, Event]:
 async def test_an_event_is_posted_again_to_a_webhook_of_the_account_alone(db: Database) -> None:
     inbox, caller, event = await db.write(prepare)
     stranger = await db.write(lambda tx: make_inbox(tx, "stranger"))
-    other = await db.write(lambda tx: make_caller(tx, Reach(stranger.account_id)))
+    other = await db.write(lambda tx: make_caller(tx, Scope(stranger.account_id)))
     await db.write(verbs.put_webhook, other, HOOK, START)
     with pytest.raises(NotFound):
         await db.write(verbs.replay_event, caller, event, stranger.account_id, START)
-    with closing(db.listen(deliveries.WEBHOOK_BELL)) as ear:
+    with closing(db.listen(deliveries.WEBHOOK_BELL)) as subscription:
         assert await db.write(verbs.replay_event, caller, event, inbox.account_id, START) == HOOK.url
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
     page = await db.read(verbs.list_webhook_deliveries, caller, verbs.DeliveryQuery())
     again = page.data[0]
     assert (page.total, again.event_id, again.url) == (2, event.id, HOOK.url)
@@ -61,14 +61,14 @@ async def test_what_failed_is_sent_again_with_a_bell_and_a_line_in_the_log(db: D
     def fail(tx: Tx) -> None:
         tx.run("update deliveries set state = 'failed' where id = :id", id=posted.id)
 
-    with closing(db.listen(deliveries.WEBHOOK_BELL)) as ear:
+    with closing(db.listen(deliveries.WEBHOOK_BELL)) as subscription:
         await db.write(fail)
         assert await db.write(verbs.retry_some_failed, caller, START, START) == 1
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
         assert await db.write(verbs.retry_some_failed, caller, START, START) == 0
         await db.write(fail)
         shown = await db.write(verbs.retry_webhook_delivery, caller, posted.id, START)
-        assert await ear.wait(120)
+        assert await subscription.wait(120)
     assert (shown.id, shown.state) == (posted.id, "pending")
     lines = await db.read(recorded, account_id)
     assert [(action, target) for action, target, *_ in lines] == [

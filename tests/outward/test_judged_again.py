@@ -6,11 +6,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
-from postroom.outward.holding.checks import Standing, judge_all
+from postroom.outward.holding.checks import SendCheckInput, judge_all
 from postroom.storage.database import Database, Tx
 from tests.doubles import FakeClock
 from tests.outward.test_reviewers import REVIEWER, set_reviewers
@@ -246,8 +246,8 @@ async def test_the_policy_is_asked_before_the_suppressions_and_the_key_before_th
             "insert into policies (scope_id, direction, account_id, mode, rule_count)"
             " values ('inb_1', 'outbound', 'acc_1', 'allowlist', 0)"
         )
-        standing = Standing(
-            within=Reach("acc_1", "pod_1", "inb_1"),
+        standing = SendCheckInput(
+            within=Scope("acc_1", "pod_1", "inb_1"),
             addresses=[CAROL, DAN],
             has_policy=True,
             suppressed={CAROL: "manual"},

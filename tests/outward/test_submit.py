@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import Budget
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import (
     ColdOutreachLimit,
     FeatureRequiresPaidPlan,
@@ -85,15 +85,15 @@ async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: I
 
 @pytest.mark.sqlite_alone
 async def test_a_new_thread_is_read_and_an_answer_marks_its_thread_read(db: Database, inbox: Inbox) -> None:
-    reach = Reach(inbox.account_id)
+    scope = Scope(inbox.account_id)
     message = await db.read(messages.find, await sent_id(db, sending(inbox)))
     assert message is not None
-    assert (await db.read(threads.get, reach, message.thread_id)).is_read
+    assert (await db.read(threads.get, scope, message.thread_id)).is_read
     came = await db.write(put_mail, inbox, "In", START)
-    thread = await db.read(threads.get, reach, came.thread_id)
+    thread = await db.read(threads.get, scope, came.thread_id)
     asked = sending(inbox, "answer")
     await db.write(submit, [replace(asked, around=Context(inbox, thread=thread))])
-    grown = await db.read(threads.get, reach, thread.id)
+    grown = await db.read(threads.get, scope, thread.id)
     assert (grown.is_read, grown.message_count) == (True, 2)
     assert await db.read(threads.has_participant, thread.id, "p@example.com")
     assert (await db.read(threads.list_of_inbox, inbox.id, None, 10, 0))[1] == 2
@@ -104,7 +104,7 @@ async def test_on_the_free_plan_answers_go_to_an_own_inbox(db: Database, inbox: 
     other = await db.write(make_inbox, "other")
 
     def asked(plan: str, reply_to: str) -> Submission:
-        caller = Caller("key_1", inbox.account_id, "x", plan, Reach(inbox.account_id))  # type: ignore[arg-type]
+        caller = Caller("key_1", inbox.account_id, "x", plan, Scope(inbox.account_id))  # type: ignore[arg-type]
         return replace(sending(inbox, f"{plan} {reply_to}", reply_to=reply_to), caller=caller)
 
     for foreign in ("me@elsewhere.example", other.address):

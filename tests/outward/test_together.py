@@ -7,7 +7,7 @@ import pytest
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
@@ -50,7 +50,7 @@ def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> AcceptedMail:
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
     order = Order(inbox.id, key, key, (Address("", to),), "Hi", "Hello", include_quote=True)
     around = Context(inbox)
-    caller = Caller("key_1", inbox.account_id, "sender", "developer", Reach(inbox.account_id))
+    caller = Caller("key_1", inbox.account_id, "sender", "developer", Scope(inbox.account_id))
     return Submission(caller, order, around, to_letter(order, around, now), None, "http://x", now)
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.mailbox.inboxes import Inbox
@@ -20,7 +20,7 @@ from tests.doubles import START
 
 LIFETIME = 24 * HOUR
 HASH, OTHER = idempotency.hash_request(b"said"), idempotency.hash_request(b"else")
-REACH, INBOX = Reach("acc_1"), Inbox("inb_1", "acc_1", "a@here.example", None, START, "pod_1")
+REACH, INBOX = Scope("acc_1"), Inbox("inb_1", "acc_1", "a@here.example", None, START, "pod_1")
 CLAIM = Claim(REACH, INBOX, "key", HASH, b"first", START)
 
 
@@ -41,13 +41,13 @@ async def test_another_request_under_the_same_key_is_refused(db: Database) -> No
 
 async def test_a_key_is_free_again_after_a_day_and_for_other_accounts_at_once(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
-    other = replace(CLAIM, reach=Reach("acc_2"), answer=b"theirs")
+    other = replace(CLAIM, scope=Scope("acc_2"), answer=b"theirs")
     assert await db.write(idempotency.claim_all, [other]) == [None]
     assert await db.read(idempotency.find_answer, REACH, INBOX, "key", HASH, START + LIFETIME) is None
     late = replace(CLAIM, request_hash=OTHER, answer=b"late", now=START + LIFETIME)
     assert await db.write(idempotency.claim_all, [late]) == [None]
     assert await db.read(idempotency.find_answer, REACH, INBOX, "key", OTHER, START + LIFETIME + 1) == b"late"
-    assert await db.read(idempotency.find_answer, Reach("acc_2"), INBOX, "key", HASH, START + 1) == b"theirs"
+    assert await db.read(idempotency.find_answer, Scope("acc_2"), INBOX, "key", HASH, START + 1) == b"theirs"
 
 
 async def test_claims_made_together_are_answered_in_their_order(db: Database) -> None:

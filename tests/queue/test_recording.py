@@ -77,16 +77,16 @@ class Writer:
 
 
 @pytest.fixture
-async def ear(db: Database) -> AsyncIterator[Any]:
-    ear = db.listen("rung")
-    while await ear.wait(0.3):
+async def subscription(db: Database) -> AsyncIterator[Any]:
+    subscription = db.listen("rung")
+    while await subscription.wait(0.3):
         pass  # whoever has just connected hears every bell once
-    yield ear
-    ear.close()
+    yield subscription
+    subscription.close()
 
 
 async def test_an_outcome_is_tried_until_it_is_written_and_lies_in_the_journal_meanwhile(
-    resources: Resources, journal: Journal, message: Message, ear: Any
+    resources: Resources, journal: Journal, message: Message, subscription: Any
 ) -> None:
     tried = TriedDelivery(await claimed(resources.db, message), answer())
     seen: list[int] = []
@@ -98,7 +98,7 @@ async def test_an_outcome_is_tried_until_it_is_written_and_lies_in_the_journal_m
     writer = Writer(resources.db, tried, failures=2)
     await Recorder(resources, journal).record(tried, write)
     assert (seen, writer.states, journal.read()) == ([0, 1, 1], [DONE], [])
-    assert await ear.wait(PATIENCE_SECONDS)
+    assert await subscription.wait(PATIENCE_SECONDS)
     assert (await resources.db.read(find_delivery, tried.delivery.id)).state == DONE
 
 

@@ -13,7 +13,7 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.net.dns import Resolver
 from postroom.queue import queue_loop
-from postroom.queue.queue_loop import Queue, Slots, work_through
+from postroom.queue.queue_loop import Queue, Slots, run_queue
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
@@ -52,7 +52,7 @@ async def working(
     resources: Resources, shelf: Shelf, handle: Callable[[int], Awaitable[None]], at_once: int
 ) -> AsyncIterator[None]:
     queue: Queue[int] = Queue("bell", shelf.claim, shelf.renew, at_once)
-    task = asyncio.create_task(work_through(resources, queue, handle))
+    task = asyncio.create_task(run_queue(resources, queue, handle))
     try:
         yield
     finally:
@@ -134,8 +134,8 @@ async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_momen
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queue_loop, "ROOM_SECONDS", 3_600.0)
-    ear = CountingEar()
-    slots: Slots[int] = Slots(8, ear)
+    subscription = CountingEar()
+    slots: Slots[int] = Slots(8, subscription)
     ends = [asyncio.Event() for _ in range(8)]
     told: list[int] = []
     for number, end in enumerate(ends):
@@ -144,7 +144,7 @@ async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_momen
         end.set()
         while slots.free <= len(told):
             await asyncio.sleep(0)
-        told.append(ear.heard)
+        told.append(subscription.heard)
     assert told == [0, 1, 2]
     await slots.stop()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
-class Fate(Enum):
+class CommitOutcome(Enum):
     """Of one transaction."""
 
     COMMITTED = auto()
@@ -50,10 +50,12 @@ class Faults:
     def answer_seconds(self) -> float:
         return self.random.uniform(0.0002, 0.02)
 
-    def fate(self) -> Fate:
+    def failure(self) -> CommitOutcome:
         if not self.happens():
-            return Fate.COMMITTED
-        return self.random.choice([Fate.REFUSED, Fate.ROLLED_BACK, Fate.ANSWER_LOST])
+            return CommitOutcome.COMMITTED
+        return self.random.choice(
+            [CommitOutcome.REFUSED, CommitOutcome.ROLLED_BACK, CommitOutcome.ANSWER_LOST]
+        )
 
     def answer(self) -> Answer:
         if not self.happens():

@@ -9,7 +9,7 @@ from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.engines import sqlite_index
 from postroom.storage.engines.sqlite import SqliteSession, SqliteTx, connect
-from tests.simulation.faults import Fate, Faults
+from tests.simulation.faults import CommitOutcome, Faults
 
 AWAY_SECONDS = 1.0  # until somebody who asks a database that is away is told so
 
@@ -114,13 +114,13 @@ class FaultyDatabase:
 
     async def _write(self, session: SqliteSession, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._travel()
-        fate = self._faults.fate()
-        if fate is Fate.REFUSED:
+        failure = self._faults.failure()
+        if failure is CommitOutcome.REFUSED:
             raise Unavailable("The database refused it.")
-        commits = fate is not Fate.ROLLED_BACK
+        commits = failure is not CommitOutcome.ROLLED_BACK
         result = self._shared.run(lambda tx: fn(tx, *args, **kwargs), commits, session)
-        if fate is not Fate.COMMITTED:
-            self._faults.tell(f"{fate.name} {getattr(fn, '__name__', fn)}")
+        if failure is not CommitOutcome.COMMITTED:
+            self._faults.tell(f"{failure.name} {getattr(fn, '__name__', fn)}")
             raise Unavailable("The connection to the database was lost.")
         await asyncio.sleep(self._faults.answer_seconds())
         await self.stand_still_if_dead()

@@ -240,10 +240,10 @@ async def test_a_ring_wakes_every_ear_and_one_that_came_before_the_wait_is_not_l
 
 
 async def test_a_closed_ear_is_forgotten(db: Database) -> None:
-    ear = db.listen("mail")
-    ear.close()
+    subscription = db.listen("mail")
+    subscription.close()
     db.ring("mail")
-    assert not await ear.wait(0.01)
+    assert not await subscription.wait(0.01)
 
 
 async def test_close_finishes_what_was_handed_in_and_then_refuses(notes: Database, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from postroom.accounts import keys
 from postroom.accounts.permissions import READING
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination, Origin
@@ -34,7 +34,7 @@ from postroom.queue.claims import Claims
 from postroom.resources import Resources
 from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
-from postroom.web.door import Door
+from postroom.web.door import App
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom_mail.search import days, index_entry
@@ -291,7 +291,7 @@ def watch(crowded: Crowded, work: Work) -> Resources:
 @contextlib.asynccontextmanager
 async def client_of(crowded: Crowded, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
     """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
+    door = App(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
     headers = {"Authorization": f"Bearer {crowded.server.token}"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
@@ -335,9 +335,9 @@ OLD = 1_577_750_400_000  # the last day of 2019
 UNREAD, LABELLED, OF_THAT_DAY = (f"msg_{ROWS - place}" for place in range(3))
 
 
-def tell_apart(tx: Tx, reach: Reach, address: str) -> Inbox:
+def tell_apart(tx: Tx, scope: Scope, address: str) -> Inbox:
     """All have one word in common; the last three, far behind the others, can be told by something else."""
-    inbox = inboxes.get(tx, reach, str(reach.inbox_id))
+    inbox = inboxes.get(tx, scope, str(scope.inbox_id))
     tx.run(
         "update threads set account_id = :account, pod_id = :pod where inbox_id = :inbox",
         account=inbox.account_id,
@@ -379,8 +379,8 @@ def put_words(tx: Tx, inbox: Inbox, now: int) -> None:
     tx.run("analyze")
 
 
-def find_ids(tx: Tx, reach: Reach, q: str) -> list[str]:
-    question = message_search.ask(tx, reach, parse(q), "postroom.localhost")
+def find_ids(tx: Tx, scope: Scope, q: str) -> list[str]:
+    question = message_search.ask(tx, scope, parse(q), "postroom.localhost")
     page = message_search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return [json.loads(found.message)["id"] for found in page.found]
 
@@ -390,7 +390,7 @@ async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
 ) -> None:
     """The first of all: no mail has been put into the index yet."""
     account_id, hello = crowded.account_id, crowded.hello
-    whole, own = Reach(account_id), Reach(account_id, hello["podId"], hello["id"])
+    whole, own = Scope(account_id), Scope(account_id, hello["podId"], hello["id"])
     inbox = await fill_in(crowded, tell_apart, own, hello["address"])
     write = crowded.server.resources.db.write_index
     await write_at_leisure(write, crowded.database_url, put_words, inbox, crowded.server.clock.now())
@@ -400,9 +400,9 @@ async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
         "before:2020-01-01": OF_THAT_DAY,
         "after:2019-12-31 before:2020-01-01": OF_THAT_DAY,
     }.items():
-        for reach in (whole, own):
+        for scope in (whole, own):
             work.total = 0
-            assert await watched.db.read_long(find_ids, 60, reach, f"words {filters}") == [wanted]
+            assert await watched.db.read_long(find_ids, 60, scope, f"words {filters}") == [wanted]
             assert work.total < (MOST_ROWS if crowded.database_url else MOST_STEPS), (filters, work.of)
 
 
@@ -514,7 +514,7 @@ async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
 ) -> None:
     server = crowded.server
     await fill_in(crowded, put_audit, crowded.account_id, ROWS, crowded.server.clock.now())
-    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
+    door = App(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
     headers = {"Origin": "http://inside", "Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers

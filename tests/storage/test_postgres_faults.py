@@ -54,13 +54,13 @@ async def test_bells_ring_between_two_processes_and_after_a_broken_connection(
 ) -> None:
     config = settings(tmp_path, DATABASE_URL=postgres_url)
     here, there = await open_database(config, START), await open_database(config, START)
-    ear = there.listen("mail")
+    subscription = there.listen("mail")
     for _ in range(2):
-        assert await ear.wait(60)  # whoever has just connected hears every bell once
-        while await ear.wait(0.3):
+        assert await subscription.wait(60)  # whoever has just connected hears every bell once
+        while await subscription.wait(0.3):
             pass
         here.ring("mail")
-        assert await ear.wait(60)
+        assert await subscription.wait(60)
         kill_all_others(postgres_url)
     await here.close()
     await there.close()

@@ -184,7 +184,7 @@ async def test_a_database_that_swallows_every_byte_is_unavailable_and_works_agai
     monkeypatch.setattr(postgres_bells, "STILL_THERE_SECONDS", 0.2)  # who listens notices before all is well
     with usual_limits(), lossy_proxy(postgres_url, tmp_path) as (proxy, url):
         db = await open_postgres(url, START)
-        ear = db.listen("mail")
+        subscription = db.listen("mail")
         await asyncio.gather(*(db.read(numbers) for _ in range(10)), db.write(count, "01"))
         proxy.swallow()
         calls = [
@@ -195,12 +195,12 @@ async def test_a_database_that_swallows_every_byte_is_unavailable_and_works_agai
         async with asyncio.timeout(120):
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [Unavailable] * len(calls)
-        await ear.wait(0)
+        await subscription.wait(0)
         proxy.carry()
         async with asyncio.timeout(120):
             assert await until_available(db) == "03"
             assert (await db.read(numbers))["01"] == 1
-            assert await ear.wait(60)  # whoever listens anew hears every bell once
+            assert await subscription.wait(60)  # whoever listens anew hears every bell once
         await db.close()
 
 
@@ -220,5 +220,5 @@ async def test_ten_thousand_bells_at_once_are_heard_by_another_node(
     ears = [there.listen(f"events:acc_{number:026}") for number in range(10_000)]
     counters.ring(*(f"events:acc_{number:026}" for number in range(10_000)))
     async with asyncio.timeout(120):
-        assert all([await ear.wait(120) for ear in ears])
+        assert all([await subscription.wait(120) for subscription in ears])
     await there.close()

@@ -57,9 +57,9 @@ async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -
 
 async def until_it_hears(hearing: Database, ringing: Database) -> None:
     """Who has just connected hears every bell once; that is over when it hears the other's."""
-    ear = hearing.listen("hello")
+    subscription = hearing.listen("hello")
     async with asyncio.timeout(60):
-        while not await ear.wait(0.1):
+        while not await subscription.wait(0.1):
             ringing.ring("hello")
 
 

@@ -53,7 +53,7 @@ async def test_while_it_runs_a_node_is_known_and_holds_the_duty_and_no_longer(
     monkeypatch.setattr(upkeep_loop, "LEAVE_SECONDS", 60.0)
     running = asyncio.create_task(run_upkeep(resources))
 
-    async def held() -> list[leader_leases.Duty]:
+    async def held() -> list[leader_leases.LeaderLease]:
         return await resources.db.read(leader_leases.list_held, START, 10)
 
     async with asyncio.timeout(60):

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.mailbox import inboxes
 from postroom.queue import leader_leases
@@ -65,7 +65,7 @@ async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(db: Database, c
     now, rows = clock.now(), 50
     account = await db.write(accounts.add, "owner", "developer", now)
     inbox_id = await db.write(fill, account.id, "large", "postroom.localhost", 3 * rows, now)
-    await db.write(inboxes.remove, Reach(account.id), inbox_id, now)
+    await db.write(inboxes.remove, Scope(account.id), inbox_id, now)
     steps = 0
     while await db.write(inbox_removal.remove_some, now, rows) is not None:
         steps += 1

@@ -6,7 +6,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, MINUTE
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, item_from_row
@@ -40,7 +40,7 @@ def record(
     actor: Actor,
     action: str,
     target: str,
-    within: Reach,
+    within: Scope,
     now: int,
     *,
     address: str = "",
@@ -83,17 +83,17 @@ def record_by(
     target: str,
     now: int,
     *,
-    within: Reach | None = None,
+    within: Scope | None = None,
     before: object = None,
     after: object = None,
 ) -> None:
     """A decision of the caller. `within` is where it happened, by default the caller's whole reach."""
-    where = within or caller.reach
+    where = within or caller.scope
     record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
 
 
 def record_refusal(
-    tx: Tx, actor: Actor, target: str, within: Reach, now: int, *, address: str = "", after: object = None
+    tx: Tx, actor: Actor, target: str, within: Scope, now: int, *, address: str = "", after: object = None
 ) -> None:
     """One row per minute for each actor and target, with a count: repeated attempts cannot fill the log."""
     minute = now // MINUTE
@@ -122,7 +122,7 @@ def _encode(value: object) -> str | None:
 
 def list_within(
     tx: Tx,
-    reach: Reach,
+    scope: Scope,
     since: int | None,
     until: int | None,
     actor_id: str | None,
@@ -131,7 +131,7 @@ def list_within(
     offset: int,
 ) -> tuple[list[Entry], int]:
     """Newest first. The total is counted up to a thousand more than the page shows."""
-    within = {"account_id": reach.account_id, "pod_id": reach.pod_id, "inbox_id": reach.inbox_id}
+    within = {"account_id": scope.account_id, "pod_id": scope.pod_id, "inbox_id": scope.inbox_id}
     rows, total = pages.newest(
         tx, "audit", limit, offset, since, until, **within, actor_id=actor_id, action=action
     )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import dkim_keys, pods
 from postroom.accounts.dkim_keys import DkimKey
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.clock import to_iso
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.storage.database import LOCK_ROWS, Tx, count, insert_new, item_from_row, update
@@ -90,38 +90,38 @@ def add(
     return domain
 
 
-def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
+def get(tx: Tx, scope: Scope, domain_id: str) -> Domain:
     row = ids.is_id(ids.DOMAIN, domain_id) and tx.one(
         "select * from domains where id = :id and account_id = :account_id",
         id=domain_id,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
     )
-    if not row or not reach.covers_pod(row["pod_id"]):
+    if not row or not scope.covers_pod(row["pod_id"]):
         raise NotFound("No such domain.")
     return item_from_row(Domain, row)
 
 
-def require_within(tx: Tx, reach: Reach, domain_id: str) -> None:
+def require_within(tx: Tx, scope: Scope, domain_id: str) -> None:
     """The server's own domain is within reach of every whole account."""
-    if domain_id != SERVICE_ID or not reach.is_account:
-        get(tx, reach, domain_id)
+    if domain_id != SERVICE_ID or not scope.is_account:
+        get(tx, scope, domain_id)
 
 
-def find_by_name(tx: Tx, reach: Reach, name: str) -> Domain | None:
-    return _find_by(tx, reach, "name", name.lower())
+def find_by_name(tx: Tx, scope: Scope, name: str) -> Domain | None:
+    return _find_by(tx, scope, "name", name.lower())
 
 
-def find_by_client_id(tx: Tx, reach: Reach, client_id: str) -> Domain | None:
-    return _find_by(tx, reach, "client_id", client_id)
+def find_by_client_id(tx: Tx, scope: Scope, client_id: str) -> Domain | None:
+    return _find_by(tx, scope, "client_id", client_id)
 
 
-def _find_by(tx: Tx, reach: Reach, column: str, value: str) -> Domain | None:
+def _find_by(tx: Tx, scope: Scope, column: str, value: str) -> Domain | None:
     row = tx.one(
         f"select * from domains where account_id = :account_id and {column} = :value",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         value=value,
     )
-    return None if row is None or not reach.covers_pod(row["pod_id"]) else item_from_row(Domain, row)
+    return None if row is None or not scope.covers_pod(row["pod_id"]) else item_from_row(Domain, row)
 
 
 def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:
@@ -135,11 +135,11 @@ def of_service(tx: Tx, service_domain: str) -> Domain:
     return Domain(SERVICE_ID, SERVICE, service_domain, since, since, None)
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Domain], int]:
-    if reach.inbox_id is not None:
+def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Domain], int]:
+    if scope.inbox_id is not None:
         return [], 0
-    column = "account_id" if reach.pod_id is None else "pod_id"
-    owner_id = reach.pod_id or reach.account_id
+    column = "account_id" if scope.pod_id is None else "pod_id"
+    owner_id = scope.pod_id or scope.account_id
     rows = tx.all(
         f"select * from domains where {column} = :owner_id"
         " order by created_at desc, id desc limit :limit offset :offset",
@@ -177,8 +177,8 @@ def set_outbound(tx: Tx, domain: Domain, outbound: str | None) -> Domain:
     return replace(domain, outbound=outbound)
 
 
-def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
-    domain, account_id = get(tx, reach, domain_id), reach.account_id
+def remove(tx: Tx, scope: Scope, domain_id: str) -> Domain:
+    domain, account_id = get(tx, scope, domain_id), scope.account_id
     if tx.one(
         "select 1 as found from inboxes where account_id = :account_id and domain = :domain limit 1",
         account_id=account_id,
@@ -191,22 +191,22 @@ def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     return domain
 
 
-def require_usable(tx: Tx, reach: Reach, name: str | None, service_domain: str) -> str:
+def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str) -> str:
     """The domain for a new inbox: the service's, or a verified one within reach."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
-    if wanted == service_domain or (can_exist and _is_proved_within(tx, reach, wanted)):
+    if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted)):
         return wanted
     raise InvalidDomain(
         f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."
     )
 
 
-def _is_proved_within(tx: Tx, reach: Reach, name: str) -> bool:
+def _is_proved_within(tx: Tx, scope: Scope, name: str) -> bool:
     row = tx.one(
         "select account_id, pod_id from domains where name = :name and verified_at is not null", name=name
     )
-    return row is not None and row["account_id"] == reach.account_id and reach.covers_pod(row["pod_id"])
+    return row is not None and row["account_id"] == scope.account_id and scope.covers_pod(row["pod_id"])
 
 
 def find_owner(tx: Tx, name: str) -> str | None:

@@ -11,7 +11,7 @@ from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.storage.database import Tx
 
@@ -25,7 +25,7 @@ def require_may_bind(caller: Caller) -> None:
 def make(
     tx: Tx,
     caller: Caller,
-    within: Reach,
+    within: Scope,
     name: str,
     token: str,
     asked: Iterable[str] | None,
@@ -33,7 +33,7 @@ def make(
     now: int,
 ) -> Key:
     """A key made by another may not do more, reach further or live longer than that one."""
-    if not caller.reach.includes(within):
+    if not caller.scope.includes(within):
         raise Forbidden("A key cannot create a key that reaches further than itself.")
     maker = keys.find(tx, caller.account_id, caller.key_id)
     if maker is None:
@@ -84,7 +84,7 @@ def bind(
 
 def require_another_manager(tx: Tx, key: Key, now: int) -> None:
     """The last managing key of an account stays: else nobody could make another."""
-    if not key.reach.is_account or permissions.MANAGE not in key.permissions:
+    if not key.scope.is_account or permissions.MANAGE not in key.permissions:
         return
     rows = tx.all(
         "select id, permissions from keys where account_id = :account_id and pod_id is null"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Plan
 from postroom.errors import (
     ApiKeyLimitReached,
@@ -53,8 +53,8 @@ class Key(Struct, frozen=True):
     words: str | None = None  # permissions of the /v0 interface; None: only `permissions` count
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.account_id, self.pod_id, self.inbox_id)
+    def scope(self) -> Scope:
+        return Scope(self.account_id, self.pod_id, self.inbox_id)
 
     @classmethod
     def from_row(cls, row: Row) -> "Key":
@@ -69,7 +69,7 @@ class Caller(Struct, frozen=True):
     account_id: str
     account_name: str
     plan: Plan
-    reach: Reach
+    scope: Scope
     permissions: frozenset[str] = frozenset(permissions.ALL)
     key_name: str = ""
     lineage: tuple[str, ...] = ()  # the keys it descends from, also deleted ones
@@ -111,12 +111,12 @@ class Caller(Struct, frozen=True):
     @property
     def inbox_id(self) -> str | None:
         """The only inbox that the key reaches, if any."""
-        return self.reach.inbox_id
+        return self.scope.inbox_id
 
     @property
     def pod_id(self) -> str | None:
         """The only pod that the key reaches, if any."""
-        return self.reach.pod_id
+        return self.scope.pod_id
 
 
 def new_token() -> str:
@@ -248,7 +248,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
     who = row["id"], row["account_id"], row["name"], row["plan"]
     return Caller(
         *who,
-        Reach(row["account_id"], row["pod_id"], row["inbox_id"]),
+        Scope(row["account_id"], row["pod_id"], row["inbox_id"]),
         frozenset(row["permissions"].split()),
         row["key_name"],
         tuple(row["lineage"].split()),
@@ -290,7 +290,7 @@ def count_of_account(tx: Tx, account_id: str) -> int:
     )
 
 
-def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], int]:
+def list_of(tx: Tx, within: Scope, limit: int, offset: int) -> tuple[list[Key], int]:
     """Keys with exactly this reach."""
     wanted, params = _exactly(within)
     rows = tx.all(
@@ -302,12 +302,12 @@ def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], 
     return [Key.from_row(row) for row in rows], count_of(tx, within)
 
 
-def count_of(tx: Tx, within: Reach) -> int:
+def count_of(tx: Tx, within: Scope) -> int:
     wanted, params = _exactly(within)
     return count(tx, f"select count(*) as number from keys where {wanted}", **params)
 
 
-def _exactly(within: Reach) -> tuple[str, dict[str, object]]:
+def _exactly(within: Scope) -> tuple[str, dict[str, object]]:
     if within.inbox_id is not None:
         return "inbox_id = :id", {"id": within.inbox_id}
     if within.pod_id is not None:
@@ -317,7 +317,7 @@ def _exactly(within: Reach) -> tuple[str, dict[str, object]]:
     }
 
 
-def require_room(tx: Tx, within: Reach) -> None:
+def require_room(tx: Tx, within: Scope) -> None:
     most = KEYS_OF_AN_ACCOUNT if within.is_account else KEYS_PER_INBOX
     if count_of(tx, within) >= most:
         raise ApiKeyLimitReached(f"There are at most {most} keys of this kind. Delete one first.")
@@ -329,7 +329,7 @@ def remove(tx: Tx, key_id: str) -> None:
         raise NotFound("No such key.")
 
 
-def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
+def get_of(tx: Tx, within: Scope, key_id: str) -> Key:
     """A key with exactly this reach."""
     wanted, params = _exactly(within)
     row = ids.is_id(ids.KEY, key_id) and tx.one(

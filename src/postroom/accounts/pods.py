@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import names
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.fields import Span
 from postroom.storage import pages
@@ -57,18 +57,18 @@ def require_client_id(client_id: str | None) -> None:
 
 
 def _require_free(tx: Tx, account_id: str, client_id: str | None) -> None:
-    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
+    if client_id is not None and find(tx, Scope(account_id), client_id) is not None:
         raise ClientIdTaken(f"A pod of this account already has the clientId {client_id}.")
 
 
-def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
-    pod = find(tx, reach, id_or_client_id)
+def get(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
+    pod = find(tx, scope, id_or_client_id)
     if pod is None:
         raise NotFound("No such pod.")
     return pod
 
 
-def find(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod | None:
+def find(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod | None:
     """A pod out of reach is not found, by the same query as one that does not exist."""
     if ids.is_id(ids.POD, id_or_client_id):
         column = "id"
@@ -78,47 +78,47 @@ def find(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod | None:
         return None
     row = tx.one(
         f"select * from pods where account_id = :account_id and {column} = :it",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         it=id_or_client_id,
     )
-    return Pod.from_row(row) if row is not None and reach.pod_id in (None, row["id"]) else None
+    return Pod.from_row(row) if row is not None and scope.pod_id in (None, row["id"]) else None
 
 
-def choose(tx: Tx, reach: Reach, id_or_client_id: str | None) -> str:
+def choose(tx: Tx, scope: Scope, id_or_client_id: str | None) -> str:
     """The pod for something new: the named one, else the key's own, else the default."""
     if id_or_client_id is None:
-        return reach.pod_id or default_pod(reach.account_id)
-    pod = find(tx, reach, id_or_client_id)
+        return scope.pod_id or default_pod(scope.account_id)
+    pod = find(tx, scope, id_or_client_id)
     if pod is None:
         raise BadRequest("podId is not a pod of this key.", field="podId")
     return pod.id
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod], int]:
+def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Pod], int]:
     """Newest first."""
-    if reach.pod_id is not None:
-        only = find(tx, reach, reach.pod_id)
+    if scope.pod_id is not None:
+        only = find(tx, scope, scope.pod_id)
         found = [] if only is None else [only]
         return found[offset : offset + limit], len(found)
     rows = tx.all(
         "select * from pods where account_id = :account_id"
         " order by created_at desc, id desc limit :limit offset :offset",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         limit=limit,
         offset=offset,
     )
-    total = count(tx, "select pod_count as number from accounts where id = :id", id=reach.account_id)
+    total = count(tx, "select pod_count as number from accounts where id = :id", id=scope.account_id)
     return [Pod.from_row(row) for row in rows], total
 
 
-def list_span(tx: Tx, reach: Reach, span: Span) -> list[Pod]:
-    of_pod = "" if reach.pod_id is None else " and id = :pod_id"
+def list_span(tx: Tx, scope: Scope, span: Span) -> list[Pod]:
+    of_pod = "" if scope.pod_id is None else " and id = :pod_id"
     rows = pages.rows_of(
         tx,
         f"select * from pods where account_id = :account_id{of_pod}",
         span,
-        account_id=reach.account_id,
-        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+        account_id=scope.account_id,
+        **({} if scope.pod_id is None else {"pod_id": scope.pod_id}),
     )
     return [Pod.from_row(row) for row in rows]
 
@@ -140,10 +140,10 @@ def change(tx: Tx, pod: Pod, **fields: str | None) -> Pod:
     return replace(pod, **fields)
 
 
-def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
+def remove(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
     """Only if it is empty; its keys are removed too."""
-    _count(tx, reach.account_id, -1)
-    pod = get(tx, reach, id_or_client_id)
+    _count(tx, scope.account_id, -1)
+    pod = get(tx, scope, id_or_client_id)
     if pod.is_default:
         raise DefaultPod("The default pod of an account cannot be deleted.")
     lock(tx, pod.id)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Reach(Struct, frozen=True):
+class Scope(Struct, frozen=True):
     account_id: str
     pod_id: str | None = None  # set: this pod alone
     inbox_id: str | None = None  # set: this inbox alone
@@ -16,7 +16,7 @@ class Reach(Struct, frozen=True):
             and self.inbox_id in (None, inbox_id)
         )
 
-    def includes(self, other: "Reach") -> bool:
+    def includes(self, other: "Scope") -> bool:
         """Whether the whole other reach is within this one."""
         return (
             self.account_id == other.account_id

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import keys, names, permissions
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, MINUTE
 from postroom.errors import NotFound
 from postroom.storage.database import Row, Tx, all_of, insert, insert_item, item_from_row
@@ -137,7 +137,7 @@ def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Calle
         session_name=row["user_name"] or row["email"],
         user_id=session.user_id,
         role=row["role"],
-        reach=Reach(caller.account_id, session.pod_id),
+        scope=Scope(caller.account_id, session.pod_id),
     )
     return session, who
 
@@ -170,28 +170,28 @@ def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
     return {row["id"] for row in rows}
 
 
-def list_within(tx: Tx, reach: Reach, now: int) -> list[Session]:
+def list_within(tx: Tx, scope: Scope, now: int) -> list[Session]:
     """Newest first. A person of one pod sees those of the same pod."""
-    of_pod = "" if reach.pod_id is None else f" and {_POD} = :pod_id"
+    of_pod = "" if scope.pod_id is None else f" and {_POD} = :pod_id"
     rows = tx.all(
         "select sessions.* from sessions join keys on keys.id = sessions.key_id"
         f" where sessions.account_id = :account_id and sessions.expires_at > :now{of_pod}"
         " order by sessions.created_at desc limit :limit",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         now=now,
         limit=SESSIONS_LISTED,
-        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+        **({} if scope.pod_id is None else {"pod_id": scope.pod_id}),
     )
     return [Session.from_row(row) for row in rows]
 
 
-def remove(tx: Tx, reach: Reach, session_id: str) -> None:
+def remove(tx: Tx, scope: Scope, session_id: str) -> None:
     row = ids.is_id(ids.SESSION, session_id) and tx.one(
         f"select sessions.account_id, {_POD} as pod_id from sessions"
         " left join keys on keys.id = sessions.key_id where sessions.id = :id",
         id=session_id,
     )
-    if not row or row["account_id"] != reach.account_id or reach.pod_id not in (None, row["pod_id"]):
+    if not row or row["account_id"] != scope.account_id or scope.pod_id not in (None, row["pod_id"]):
         raise NotFound("No such session.")
     tx.run("delete from sessions where id = :id", id=session_id)
 

@@ -14,7 +14,7 @@ from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, R
 KEPT_COURIERS = 200
 
 
-class WaysOut:
+class OutboundRouting:
     """`own` are the routes of the server, in the order in which they are tried."""
 
     def __init__(

@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import accounts, audit
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE_ID, Domain
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.clock import DAY
 from postroom.config import HOME_DOMAIN
 from postroom.events import kinds, notifications
@@ -77,7 +77,7 @@ def _tell(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now:
     pod_id = domain.pod_id or default_pod(domain.account_id)
     found = EventDomain(domain.id, domain.name, list(problems))
     announce_notice(tx, SystemNotice(domain.account_id, pod_id, kind, now, domain=found))
-    where = Reach(domain.account_id, pod_id)
+    where = Scope(domain.account_id, pod_id)
     told = {"domain": domain.name, "problems": list(problems)}
     audit.record(tx, THE_SERVER, kind, domain.id, where, now, after=told)
     if problems:

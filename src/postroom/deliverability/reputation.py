@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.accounts import audit
 from postroom.accounts.actors import THE_SERVER, Actor
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.events import kinds, notifications
@@ -15,7 +15,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import simulator
 from postroom.outward.holding import stop
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.decide import Decision
 from postroom.storage.database import Tx
 
 LOOKED_BACK = 7 * DAY
@@ -121,22 +121,22 @@ def _reactivated_at(tx: Tx, inbox_id: str) -> int:
 
 
 def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
-    stop.begin_pause(tx, inbox.reach, Ruling(THE_SERVER, base_url, now), reason)
-    audit.record(tx, THE_SERVER, kinds.INBOX_SUSPENDED, inbox.id, inbox.reach, now, after={"reason": reason})
-    _tell(tx, inbox.reach, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
+    stop.begin_pause(tx, inbox.scope, Decision(THE_SERVER, base_url, now), reason)
+    audit.record(tx, THE_SERVER, kinds.INBOX_SUSPENDED, inbox.id, inbox.scope, now, after={"reason": reason})
+    _tell(tx, inbox.scope, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
     link = f"{base_url}/app/inboxes/{inbox.id}"
     subject = f"{inbox.address} is suspended: {reason}"
     notifications.note(tx, inbox.account_id, notifications.PAUSED, subject, link, now)
 
 
-def reactivate(tx: Tx, within: Reach, reason: str, actor: Actor, now: int) -> None:
+def reactivate(tx: Tx, within: Scope, reason: str, actor: Actor, now: int) -> None:
     """A person has ended the pause that the server began: counting starts again."""
     assert within.inbox_id is not None
     tx.run("update inboxes set reactivated_at = :now where id = :id", now=now, id=within.inbox_id)
     _tell(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)
 
 
-def _tell(tx: Tx, within: Reach, kind: str, reason: str, actor: Actor, now: int) -> None:
+def _tell(tx: Tx, within: Scope, kind: str, reason: str, actor: Actor, now: int) -> None:
     assert within.inbox_id is not None
     announce_notice(
         tx,

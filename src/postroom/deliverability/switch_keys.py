@@ -4,7 +4,7 @@ from postroom.accounts import audit, dkim_keys
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
 from postroom.accounts.domains import Domain
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.deliverability.findings import texts
 from postroom.deliverability.zone_checks import public_key
 from postroom.net.dns import DnsTemporary, Resolver
@@ -15,7 +15,7 @@ from postroom_mail.authentication import dkim
 SWITCHED = "domain.dkim_switched"
 
 
-async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where: Reach) -> None:
+async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where: Scope) -> None:
     """`domain` belongs to the owner of its keys; `where` is the account that is notified."""
     waiting = await resources.db.read(dkim_keys.list_waiting, domain.account_id, domain.name)
     found = [key.selector for key in waiting if await is_published(resources.resolver, domain.name, key)]
@@ -23,7 +23,7 @@ async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where:
         await resources.db.write(note_switch, domain, found, actor, where, resources.now())
 
 
-def note_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Reach, now: int) -> None:
+def note_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Scope, now: int) -> None:
     switched = dkim_keys.activate(tx, domain.account_id, domain.name, selectors, now)
     if switched:
         told = {"domain": domain.name, "selectors": switched}

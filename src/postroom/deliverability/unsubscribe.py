@@ -4,7 +4,7 @@ from postroom.accounts import accounts, secret_values
 from postroom.errors import NotFound
 from postroom.events import kinds
 from postroom.events.announce import announce
-from postroom.events.payload import Fate, News
+from postroom.events.payload import DeliveryFailure, NewEvent
 from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.outward.reviewers import REVIEW_PATH
 from postroom.queue import suppressions
@@ -44,7 +44,7 @@ def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
     if message is None or inbox is None or inbox.account_id != wish.account_id:
         return
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    document, fate = documents.decode(message.document), Fate(wish.address, REASON)
+    document, failure = documents.decode(message.document), DeliveryFailure(wish.address, REASON)
     kind = kinds.MESSAGE_UNSUBSCRIBED
-    news = News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate)
+    news = NewEvent(inbox.account_id, inbox.pod_id, kind, document, files, now, failure)
     tx.ring(*announce(tx, news, base_url))

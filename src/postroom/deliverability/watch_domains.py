@@ -5,7 +5,7 @@ import asyncio
 from postroom import ids
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.domains import SERVICE, SERVICE_ID, Domain
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.clock import MINUTE
 from postroom.deliverability import check_domain, domain_health
 from postroom.deliverability.switch_keys import switch_keys
@@ -40,7 +40,7 @@ async def look_at_some(resources: Resources) -> int:
 
 
 async def look_at(resources: Resources, domain: Domain) -> None:
-    where = Reach(domain.account_id, domain.pod_id or default_pod(domain.account_id))
+    where = Scope(domain.account_id, domain.pod_id or default_pod(domain.account_id))
     await switch_keys(resources, owned(domain), THE_SERVER, where)
     wanted = await resources.db.read(check_domain.find_wanted, owned(domain), resources.config)
     found = await check_domain.check(resources, wanted)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom.events import event_log, notifications, webhooks
-from postroom.events.payload import News, SystemNotice
+from postroom.events.payload import NewEvent, SystemNotice
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.processes import process_metrics
@@ -22,12 +22,12 @@ COUNTED = {
 }
 
 
-def announce(tx: Tx, news: News, base_url: str) -> list[str]:
+def announce(tx: Tx, news: NewEvent, base_url: str) -> list[str]:
     """Records an event, and rings the bells of its listeners after the commit. Returns these bells."""
     return announce_all(tx, [news], base_url)[0]
 
 
-def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
+def announce_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[list[str]]:
     """Records events, and rings the bells of their listeners after the commit. Returns the bells of each."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
@@ -55,6 +55,6 @@ def announce_notice(tx: Tx, notice: SystemNotice) -> None:
         tx.ring(deliveries.WEBHOOK_BELL)
 
 
-def _to_use(news: News) -> UsageGrowth:
+def _to_use(news: NewEvent) -> UsageGrowth:
     inbox_id = news.document.inbox_id
     return UsageGrowth(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)

@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroom import ids
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
-from postroom.events.payload import News, SystemNotice
+from postroom.events.payload import NewEvent, SystemNotice
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
 from postroom.storage import pages
@@ -37,13 +37,13 @@ class Event(_EventFields, frozen=True):
     thread_id: str = ""
 
 
-class NewEvent(_EventFields, frozen=True):
+class EventRow(_EventFields, frozen=True):
     """An event to be stored. `payload` is its stub, without the texts of the message."""
 
     text_files: str
 
 
-def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
+def record_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[EventRow]:
     """Their positions in the log follow the given order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
@@ -51,7 +51,7 @@ def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
     return recorded
 
 
-def _insert(tx: Tx, recorded: Sequence[NewEvent]) -> None:
+def _insert(tx: Tx, recorded: Sequence[EventRow]) -> None:
     tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
         " pod_id, text_files) values :rows",
@@ -64,11 +64,11 @@ def _packed(stub: bytes) -> bytes:
     return stub if len(stub) > PACKED_STUB_BYTES else packing.pack(stub) or stub
 
 
-def record_notice(tx: Tx, notice: SystemNotice) -> NewEvent:
+def record_notice(tx: Tx, notice: SystemNotice) -> EventRow:
     """An event that is about no message."""
     position = next(_take_positions(tx, Counter([notice.account_id]))[notice.account_id])
     event_id = ids.new(ids.EVENT, notice.occurred_at)
-    event = NewEvent(
+    event = EventRow(
         id=event_id,
         account_id=notice.account_id,
         position=position,
@@ -84,9 +84,9 @@ def record_notice(tx: Tx, notice: SystemNotice) -> NewEvent:
     return event
 
 
-def _to_new_event(news: News, position: int, base_url: str) -> NewEvent:
+def _to_new_event(news: NewEvent, position: int, base_url: str) -> EventRow:
     document, event_id = news.document, ids.new(ids.EVENT, news.occurred_at)
-    return NewEvent(
+    return EventRow(
         id=event_id,
         account_id=news.account_id,
         position=position,
@@ -124,22 +124,22 @@ def bell(account_id: str) -> str:
 class EventChoice(Struct, frozen=True):
     """Which events are wanted within a reach; an empty set wants all."""
 
-    reach: Reach
+    scope: Scope
     inbox_ids: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
     @property
     def is_for_all(self) -> bool:
         """Whether it wants all events of an account."""
-        return self.reach.is_account and not self.inbox_ids and not self.kinds
+        return self.scope.is_account and not self.inbox_ids and not self.kinds
 
 
-def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
+def position_of(tx: Tx, scope: Scope, event_id: str) -> int:
     """Takes any event of the account, also of other inboxes: an id is enough to continue behind it."""
     row = ids.is_id(ids.EVENT, event_id) and tx.one(
         "select position from events where id = :id and account_id = :account_id",
         id=event_id,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
     )
     if not row:
         raise NotFound("No such event. It may be older than 30 days.")
@@ -196,9 +196,9 @@ def last_position(tx: Tx, account_id: str) -> int:
     return 0 if row is None else int(row["event_position"])
 
 
-def last_id(tx: Tx, reach: Reach, below: int = BEHIND_ALL) -> str | None:
+def last_id(tx: Tx, scope: Scope, below: int = BEHIND_ALL) -> str | None:
     """The id of the newest event within reach, or of the newest before a position."""
-    rows = _read(tx, reach, NEWEST_FIRST, _choose(tx, EventChoice(reach), NEWEST_FIRST, below, 1), ID_ALONE)
+    rows = _read(tx, scope, NEWEST_FIRST, _choose(tx, EventChoice(scope), NEWEST_FIRST, below, 1), ID_ALONE)
     return str(rows[0]["id"]) if rows else None
 
 
@@ -221,27 +221,27 @@ def list_after(tx: Tx, wanted: EventChoice, position: int, limit: int) -> EventS
 
 def list_before(tx: Tx, wanted: EventChoice, position: int | None, limit: int) -> EventSlice:
     """Newest first, from the newest there is or from before a position."""
-    end = last_position(tx, wanted.reach.account_id) + 1 if position is None else position
+    end = last_position(tx, wanted.scope.account_id) + 1 if position is None else position
     return _list(tx, wanted, NEWEST_FIRST, end, limit)
 
 
 def _list(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> EventSlice:
     """Reads the sizes first, so that events that do not fit into the page are never read."""
     positions = _choose(tx, wanted, order, position, limit)
-    sized = _read(tx, wanted.reach, order, positions, _SIZES)
+    sized = _read(tx, wanted.scope, order, positions, _SIZES)
     fitting = [row["position"] for row in sized[: pages.fitting([row[pages.SIZE] for row in sized])]]
-    found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
+    found = _with_texts(tx, _read(tx, wanted.scope, order, fitting, _COLUMNS))
     is_cut = len(found) < len(sized)
     return EventSlice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
 
 
-def _read(tx: Tx, reach: Reach, order: LogOrder, positions: Sequence[int], columns: str) -> list[Row]:
+def _read(tx: Tx, scope: Scope, order: LogOrder, positions: Sequence[int], columns: str) -> list[Row]:
     if not positions:
         return []
     is_wanted, params = one_of("position", positions)
     rows = tx.all(
         f"select {columns} from {_TABLES} where events.account_id = :account_id and {is_wanted}",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         **params,
     )
     return sorted(rows, key=lambda row: int(row["position"]), reverse=order is NEWEST_FIRST)
@@ -250,7 +250,7 @@ def _read(tx: Tx, reach: Reach, order: LogOrder, positions: Sequence[int], colum
 def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
     """One index look-up for each place and kind: a filter over the log would scan all of it."""
     if wanted.is_for_all:
-        return _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
+        return _positions_of(tx, {"account_id": wanted.scope.account_id}, order, position, limit)
     found: list[int] = []
     for place in _places(tx, wanted):
         for kind in sorted(wanted.kinds) or _kinds_at(tx, place):
@@ -271,18 +271,18 @@ def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
 
 def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
     """Columns and values to look for: the wanted inboxes within reach, or a pod, or the account."""
-    reach = wanted.reach
-    if reach.inbox_id is not None and not wanted.inbox_ids:
-        return [{"inbox_id": reach.inbox_id}]
+    scope = wanted.scope
+    if scope.inbox_id is not None and not wanted.inbox_ids:
+        return [{"inbox_id": scope.inbox_id}]
     if wanted.inbox_ids:
-        return [{"inbox_id": each} for each in sorted(wanted.inbox_ids) if _is_within(tx, each, reach)]
-    pods = pods_of(reach)
-    return [{"account_id": reach.account_id, "pod_id": pod} for pod in pods] or [
-        {"account_id": reach.account_id}
+        return [{"inbox_id": each} for each in sorted(wanted.inbox_ids) if _is_within(tx, each, scope)]
+    pods = pods_of(scope)
+    return [{"account_id": scope.account_id, "pod_id": pod} for pod in pods] or [
+        {"account_id": scope.account_id}
     ]
 
 
-def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
+def _is_within(tx: Tx, inbox_id: str, scope: Scope) -> bool:
     """An inbox has one owner, which all its events name, even after it was deleted."""
     row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
         "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
@@ -290,7 +290,7 @@ def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
     )
     if not row:
         return False
-    return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
+    return scope.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
 
 
 def _positions_of(tx: Tx, place: dict[str, str], order: LogOrder, position: int, limit: int) -> list[int]:
@@ -314,11 +314,11 @@ def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
     return _with_texts(tx, rows)
 
 
-def pods_of(reach: Reach) -> list[str]:
+def pods_of(scope: Scope) -> list[str]:
     """Pod ids as stored in the rows; none for an account, whose pods are all included."""
-    if reach.pod_id is None:
+    if scope.pod_id is None:
         return []
-    return [reach.pod_id, ""] if reach.pod_id == default_pod(reach.account_id) else [reach.pod_id]
+    return [scope.pod_id, ""] if scope.pod_id == default_pod(scope.account_id) else [scope.pod_id]
 
 
 def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:

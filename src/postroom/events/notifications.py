@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.clock import SECOND
 from postroom.events import push_subscriptions
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.events.push_subscriptions import PushSubscription
 from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
@@ -82,7 +82,7 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
         )
 
 
-def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
+def note_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
     """Notifies about held mail and suspicious mail; other events are ignored."""
     for news in told:
         document = news.document

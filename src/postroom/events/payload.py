@@ -138,14 +138,14 @@ class Payload(Struct, frozen=True):
     domain: EventDomain | UnsetType = UNSET
 
 
-class Fate(Struct, frozen=True):
+class DeliveryFailure(Struct, frozen=True):
     """The outcome of a sent mail for one recipient."""
 
     recipient: str
     reason: str
 
 
-class News(Struct, frozen=True):
+class NewEvent(Struct, frozen=True):
     """The content of an event about a message."""
 
     account_id: str
@@ -154,7 +154,7 @@ class News(Struct, frozen=True):
     document: Document
     files: Sequence[Attachment]
     occurred_at: int
-    fate: Fate | None = None
+    failure: DeliveryFailure | None = None
     hold: Hold | None = None
     actor: Actor | None = None
 
@@ -206,7 +206,7 @@ def _no_message(now: int) -> EventMessage:
     )
 
 
-def to_stub(news: News, event_id: str, base_url: str) -> bytes:
+def to_stub(news: NewEvent, event_id: str, base_url: str) -> bytes:
     document = news.document
     return msgspec.json.encode(
         Payload(
@@ -216,8 +216,8 @@ def to_stub(news: News, event_id: str, base_url: str) -> bytes:
             thread_id=document.thread_id,
             message=_to_message(document, news.files, base_url),
             occurred_at=to_iso(news.occurred_at),
-            recipient=UNSET if news.fate is None else news.fate.recipient,
-            reason=UNSET if news.fate is None else news.fate.reason,
+            recipient=UNSET if news.failure is None else news.failure.recipient,
+            reason=UNSET if news.failure is None else news.failure.reason,
             hold=UNSET if news.hold is None else _to_hold(news.hold),
             actor=news.actor or UNSET,
             note=UNSET if news.hold is None else news.hold.note,

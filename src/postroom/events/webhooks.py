@@ -11,7 +11,7 @@ from postroom import ids
 from postroom.clock import DAY
 from postroom.errors import NotFound
 from postroom.events import kinds
-from postroom.events.event_log import Event, NewEvent
+from postroom.events.event_log import Event, EventRow
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.webhook_signature import new_secret
 from postroom.queue import deliveries
@@ -58,7 +58,7 @@ class Webhook(Struct, frozen=True):
             vocabulary=tuple(row["vocabulary"].split()),
         )
 
-    def wants(self, event: NewEvent) -> bool:
+    def wants(self, event: EventRow) -> bool:
         is_inside = event.inbox_id in self.inbox_ids or event.pod_id in self.pod_ids
         is_meant = is_inside or not (self.inbox_ids or self.pod_ids)
         return self.enabled and event.kind in self.event_types and is_meant
@@ -189,7 +189,7 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
     return renewed
 
 
-def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
+def enqueue_all(tx: Tx, recorded: Sequence[EventRow]) -> set[str]:
     """Adds a delivery for every webhook that wants an event. Returns the ids of events that are wanted."""
     owners = {event.inbox_id: event.account_id for event in recorded}
     found = {inbox_id: list_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
@@ -203,7 +203,7 @@ def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
     return {new.event_id for new in wanted if new.event_id is not None}
 
 
-def _posted(event: Event | NewEvent, owner: str, url: str, at: int, is_replay: int = 0) -> NewDelivery:
+def _posted(event: Event | EventRow, owner: str, url: str, at: int, is_replay: int = 0) -> NewDelivery:
     return NewDelivery(
         id=ids.new(ids.WEBHOOK_DELIVERY, at),
         account_id=event.account_id,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes
 from postroom.net.relay import OAUTH_SUFFIX
@@ -75,8 +75,8 @@ class Connection(Struct, frozen=True):
         )
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.account_id, self.pod_id)
+    def scope(self) -> Scope:
+        return Scope(self.account_id, self.pod_id)
 
     @property
     def address(self) -> str:
@@ -157,9 +157,9 @@ def _encode(value: Json) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def get(tx: Tx, reach: Reach, connection_id: str) -> Connection:
+def get(tx: Tx, scope: Scope, connection_id: str) -> Connection:
     found = find(tx, connection_id) if ids.is_id(ids.CONNECTION, connection_id) else None
-    if found is None or not reach.includes(found.reach):
+    if found is None or not scope.includes(found.scope):
         raise NotFound("No such connection.")
     return found
 
@@ -174,9 +174,9 @@ def find_by_token(tx: Tx, token: str) -> Connection | None:
     return None if row is None else Connection.from_row(row)
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Connection], int]:
+def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Connection], int]:
     """Newest first."""
-    column, owner = ("account_id", reach.account_id) if reach.pod_id is None else ("pod_id", reach.pod_id)
+    column, owner = ("account_id", scope.account_id) if scope.pod_id is None else ("pod_id", scope.pod_id)
     rows = tx.all(
         f"select * from connections where {column} = :owner"
         " order by created_at desc, id desc limit :limit offset :offset",

@@ -23,7 +23,7 @@ async def follow_all(follower: Follower) -> None:
     node = holder_of(resources.config.data_dir)  # after a crash it regains its mailboxes at once
     is_alone = not resources.config.database_url
     lease = LEASE_ALONE if is_alone else LEASE
-    ear = resources.db.listen(connections.BELL)
+    subscription = resources.db.listen(connections.BELL)
     running: dict[str, tuple[Connection, asyncio.Task[None]]] = {}
     try:
         while True:
@@ -41,9 +41,9 @@ async def follow_all(follower: Follower) -> None:
                         connection,
                         asyncio.create_task(keep_following(follower, connection)),
                     )
-            await ear.wait(LOOK_SECONDS)
+            await subscription.wait(LOOK_SECONDS)
     finally:
-        ear.close()
+        subscription.close()
         for _, task in running.values():
             task.cancel()
         await asyncio.gather(*(task for _, task in running.values()), return_exceptions=True)

@@ -188,7 +188,7 @@ def _find(
         return None
     found = destinations.find(tx, address, secret, now)
     inbox = None if found is None else inboxes.find(tx, found.destination.inbox_id)
-    if found is None or inbox is None or not inboxes.is_within(inbox, connection.reach):
+    if found is None or inbox is None or not inboxes.is_within(inbox, connection.scope):
         return None
     accounts.require_room(found.is_full)
     return found.destination
@@ -222,7 +222,7 @@ def apply_notice(tx: Tx, connection: Connection, report: Report, base_url: str, 
     If the mail is not found, a bounce or a complaint still suppresses the address.
     """
     sent = messages.find_sent_within(
-        tx, connection.reach, report.original_message_id or "", now - bounces.MAX_AGE
+        tx, connection.scope, report.original_message_id or "", now - bounces.MAX_AGE
     )
     inbox = None if sent is None else inboxes.find(tx, sent.inbox_id)
     if sent is not None and inbox is not None:

@@ -62,16 +62,16 @@ class InboxWatch:
         account_id = client.inbox.account_id
         if any(other.inbox and other.inbox.account_id == account_id for other in self._all()):
             return
-        if (ear := self._ears.pop(account_id, None)) is not None:
-            ear.cancel()
+        if (subscription := self._ears.pop(account_id, None)) is not None:
+            subscription.cancel()
 
     def _all(self) -> list[ImapState]:
         return [client for sessions in self._sessions.values() for client in sessions]
 
     async def _listen(self, account_id: str) -> None:
-        with contextlib.closing(self._resources.db.listen(event_log.bell(account_id))) as ear:
+        with contextlib.closing(self._resources.db.listen(event_log.bell(account_id))) as subscription:
             while True:
-                if await ear.wait(60.0):
+                if await subscription.wait(60.0):
                     self._rung.set()
 
     async def run(self) -> None:
@@ -98,6 +98,6 @@ class InboxWatch:
                     client.wake.set()
 
     def close(self) -> None:
-        for ear in self._ears.values():
-            ear.cancel()
+        for subscription in self._ears.values():
+            subscription.cancel()
         self._ears.clear()

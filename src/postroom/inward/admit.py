@@ -7,7 +7,7 @@ from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.inward import into_thread, screening
 from postroom.inward.into_thread import Names
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
@@ -34,9 +34,9 @@ def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
 
 def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> PolicyRefusal | None:
     """Every From address must pass. Mail without one passes no allow list, with too many no list at all."""
-    if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.reach]):
-        return PolicyRefusal(inbox.reach, senders[0], None)
-    asked = [(inbox.reach, senders or [""])]
+    if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.scope]):
+        return PolicyRefusal(inbox.scope, senders[0], None)
+    asked = [(inbox.scope, senders or [""])]
     refusals = policy.find_refusals(tx, INBOUND, asked, meets_allow=is_genuine(document))
     return refusals[0] if refusals else None
 
@@ -61,7 +61,7 @@ def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> 
     """Lets it in as if it came now, whatever the policy says. Returns the bells to ring."""
     names = get_names(tx, message.id)
     inboxes.count(tx, inbox.id, blocked=-1)
-    refusal = PolicyRefusal(inbox.reach, names.from_address, None)
+    refusal = PolicyRefusal(inbox.scope, names.from_address, None)
     policy.record_stop(tx, policy.RELEASED, INBOUND, refusal, now, message.id)
     document = msgspec.structs.replace(documents.decode(message.document), created_at=to_iso(now))
     return let_in(tx, inbox, document, names, now, base_url, now)
@@ -98,4 +98,4 @@ def get_names(tx: Tx, message_id: str) -> Names:
 
 def tell(tx: Tx, inbox: Inbox, kind: str, document: Document, base_url: str, now: int) -> list[str]:
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
-    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now), base_url)
+    return announce(tx, NewEvent(inbox.account_id, inbox.pod_id, kind, document, files, now), base_url)

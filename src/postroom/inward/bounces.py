@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.clock import DAY
 from postroom.events import kinds
 from postroom.events.announce import announce
-from postroom.events.payload import Fate, News
+from postroom.events.payload import DeliveryFailure, NewEvent
 from postroom.inward.attribute import About
 from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.mailbox.inboxes import Inbox
@@ -107,7 +107,7 @@ def apply_complaint(
 ) -> list[str]:
     account_id, kind = sent.inbox.account_id, suppressions.COMPLAINT
     suppressions.add(tx, account_id, delivery.target, kind, now, sent.message.id, reason)
-    rung = _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
+    rung = _tell(tx, sent, kinds.MESSAGE_COMPLAINED, DeliveryFailure(delivery.target, reason), base_url, now)
     _count(tx, sent, delivery, ProviderCount(complained=1), now)
     return rung
 
@@ -124,7 +124,9 @@ def apply_to_recipient(
         return []
     suppressions.add_after_failure(tx, delivery, reported.fault, reported.last_word, now)
     deliveries.settle(tx, sent.message.id)
-    rung = _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
+    rung = _tell(
+        tx, sent, kinds.MESSAGE_BOUNCED, DeliveryFailure(delivery.target, reported.last_word), base_url, now
+    )
     _count(tx, sent, delivery, ProviderCount(bounced=1), now)
     return rung
 
@@ -136,8 +138,10 @@ def _count(tx: Tx, sent: SentMail, delivery: Delivery, counted: ProviderCount, n
         counts.add_all(tx, [(place, counted)])
 
 
-def _tell(tx: Tx, sent: SentMail, kind: str, fate: Fate, base_url: str, now: int) -> list[str]:
+def _tell(tx: Tx, sent: SentMail, kind: str, failure: DeliveryFailure, base_url: str, now: int) -> list[str]:
     message, inbox = sent.message, sent.inbox
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = documents.decode(message.document)
-    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate), base_url)
+    return announce(
+        tx, NewEvent(inbox.account_id, inbox.pod_id, kind, document, files, now, failure), base_url
+    )

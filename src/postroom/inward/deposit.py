@@ -10,17 +10,17 @@ from postroom.accounts.people import own_letters
 from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.inward import admit, examine, into_thread, received_reports, review_answers, screening
 from postroom.inward.addressing import delivery_role
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.into_thread import ThreadPlace
-from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
+from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
 from postroom.inward.received_reports import ReceivedReport
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
-from postroom.inward.screening import Suspicion
+from postroom.inward.screening import Screening
 from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
@@ -214,7 +214,7 @@ def row_size(read: ReadMail) -> int:
 
 def store(
     tx: Tx, part: list[AddressedMail], owners: dict[str, Inbox], under_policy: frozenset[str]
-) -> list[Copy]:
+) -> list[StoredCopy]:
     copies = [
         to_copy(tx, each, owners[each.inbox_id], each.destination.is_blocked(under_policy)) for each in part
     ]
@@ -233,7 +233,7 @@ def store(
     return copies
 
 
-def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) -> Copy:
+def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) -> StoredCopy:
     """In its thread, or in none until it is let in."""
     accepted, mail = addressed.mail, addressed.read.mail
     place = None
@@ -242,10 +242,10 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
         subject, is_imported = visible(mail.subject), accepted.is_imported
         place = into_thread.find_place(tx, inbox, names, subject, accepted.now, is_imported)
     document = to_document(inbox, accepted, place)
-    return Copy(addressed.number, accepted, addressed.destination, inbox, place, document)
+    return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document)
 
 
-def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
+def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
     """Records senders, and checks whether a new one resembles a known one, unless an examination will.
 
     The sender of an imported mail is checked, but not recorded.
@@ -269,7 +269,7 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
     ]
 
 
-def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
+def with_sender(tx: Tx, copy: StoredCopy, before: Screening) -> StoredCopy:
     mail = copy.read.mail
     name = screening.name_of(mail.from_addr)
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
@@ -280,7 +280,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     return structs.replace(copy, document=screening.judged(copy.document, found))
 
 
-def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
+def count_late_starts(tx: Tx, copies: list[StoredCopy]) -> None:
     """Counts threads that start because the mails they name are not here."""
     late = Counter(
         copy.inbox.id
@@ -291,19 +291,19 @@ def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
         inboxes.count(tx, inbox_id, new_threads=count, unread=count)
 
 
-def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
+def tell(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     """Records the events, or the examinations that will do so. Yields numbers of mails with bells to ring."""
     waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
-    told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].mail.base_url)
+    told = announce_all(tx, [to_new_event(copy) for copy in ready], copies[0].mail.base_url)
     yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
 
 
-def follow_report(tx: Tx, copy: Copy) -> list[str]:
+def follow_report(tx: Tx, copy: StoredCopy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
     mail, path = copy.mail, copy.destination.bounce_path
     report, about = mail.read.report, mail.about
@@ -314,7 +314,7 @@ def follow_report(tx: Tx, copy: Copy) -> list[str]:
     return apply_report(tx, copy.inbox, report, about, mail.base_url, mail.now)
 
 
-def to_new_message(copy: Copy) -> NewMessage:
+def to_new_message(copy: StoredCopy) -> NewMessage:
     mail, read = copy.mail, copy.read
     return NewMessage(
         document=copy.document,
@@ -334,14 +334,14 @@ def to_new_message(copy: Copy) -> NewMessage:
     )
 
 
-def to_examination(copy: Copy) -> Examination:
+def to_examination(copy: StoredCopy) -> Examination:
     origin = copy.read.origin
     return Examination(copy.document.id, origin.peer_ip, origin.helo, origin.mail_from, copy.mail.now)
 
 
-def to_news(copy: Copy) -> News:
+def to_new_event(copy: StoredCopy) -> NewEvent:
     inbox, files, now = copy.inbox, copy.read.attachments, copy.mail.now
-    return News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
+    return NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
 
 
 def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:

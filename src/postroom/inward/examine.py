@@ -11,10 +11,10 @@ from postroom.accounts.people import own_letters
 from postroom.errors import is_passing
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.inward import admit, screening
 from postroom.inward.mails import UNKNOWN_PEER
-from postroom.inward.screening import Suspicion
+from postroom.inward.screening import Screening
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
@@ -104,7 +104,7 @@ class Extractor(Protocol):
 class Examined(Struct, frozen=True):
     verdicts: Verdicts | None  # None: could not be found out
     attachments: list[Attachment]
-    findings: Suspicion
+    findings: Screening
     failed: Sequence[str] = ()  # the readers that raised
 
 
@@ -169,7 +169,7 @@ async def find_out(
 
 def look_for_signals(
     mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str], readers: Analysis
-) -> Suspicion:
+) -> Screening:
     page = readers.run("html", NO_PAGE, lambda: read_page(mail.body_html))
     shown = mail.body_text or page.text
     return readers.run(
@@ -304,7 +304,7 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         if document.auth.dmarc == "pass":
             correspondents.note_verified(tx, inbox.id, sender_of(document), now)
         screening.note_name(tx, sender_of(document), document)
-    news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
+    news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)
 
 

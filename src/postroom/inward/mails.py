@@ -9,7 +9,7 @@ from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
-from postroom.inward.screening import Suspicion
+from postroom.inward.screening import Screening
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document, Verdicts
@@ -95,7 +95,7 @@ class ReadMail(Struct, frozen=True):
     report: Report | None  # of a bounce or a complaint
     returned: Report | None  # its content as an answer to the return path it came to
     kind: Kind
-    findings: Suspicion | None  # None: the examination will say
+    findings: Screening | None  # None: the examination will say
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
@@ -141,7 +141,7 @@ class AddressedMail(Struct, frozen=True):
         return self.destination.inbox_id
 
 
-class Copy(AddressedMail, frozen=True):
+class StoredCopy(AddressedMail, frozen=True):
     """It is in its inbox and its thread; in no thread while a policy has yet to judge it."""
 
     inbox: Inbox

@@ -30,13 +30,13 @@ JUDGE = "judge"  # the signal of the operator's judge
 WEIGHTS: dict[Verdict, int] = {"clean": 0, "suspicious": 3, "malicious": 6}
 
 
-class Suspicion(Struct, frozen=True):
+class Screening(Struct, frozen=True):
     verdict: Verdict
     signals: list[Signal]
 
 
 # In doubt against the mail: then approval on risk is asked for.
-NOT_EXAMINED = Suspicion("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
+NOT_EXAMINED = Screening("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
 
 
 def to_passage(mail: ParsedMail, shown: str) -> "Passage":
@@ -86,7 +86,7 @@ def _own_groups(subject: str, body_text: str, own_words: str, groups: frozenset[
     )
 
 
-def judged(document: Document, found: Suspicion) -> Document:
+def judged(document: Document, found: Screening) -> Document:
     """Adds the verdict. A mail that is not clean is not answered automatically."""
     return structs.replace(
         document,
@@ -102,15 +102,15 @@ def with_opinion(document: Document, verdict: Verdict, reason: str) -> Document 
         return None
     signal = Signal(JUDGE, WEIGHTS[verdict], reason or "The judge warns about it.", "")
     worse = max(document.verdict or "clean", verdict, key=list(WEIGHTS).index)
-    return judged(document, Suspicion(worse, [*document.signals, signal]))
+    return judged(document, Screening(worse, [*document.signals, signal]))
 
 
-def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Passage") -> Suspicion:
+def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Passage") -> Screening:
     """Checks that need neither the inbox nor the network. `shown` still has its invisible characters."""
     return of_mail(mail, shown, page, (), dmarc, (), said)
 
 
-def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
+def with_sender(found: Screening, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Screening:
     """Adds what the inbox's correspondents show."""
     from postroom_mail import screening
 
@@ -161,7 +161,7 @@ def of_mail(
     dmarc: str,
     known: Sequence[str],
     said: "Passage | None" = None,
-) -> Suspicion:
+) -> Screening:
     from postroom_mail import screening
 
     return _of(
@@ -182,6 +182,6 @@ def of_mail(
     )
 
 
-def _of(found: "screening.Findings") -> Suspicion:
+def _of(found: "screening.Findings") -> Screening:
     shown = [Signal(each.name, each.weight, each.reason, each.excerpt) for each in found.signals]
-    return Suspicion(found.verdict, shown)
+    return Screening(found.verdict, shown)

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from postroom import log
 from postroom.clock import SECOND
 from postroom.events import announce, event_log, kinds
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.inward import screening
 from postroom.judging.question import ANSWER_BYTES, Opinion, read_opinion, to_question
@@ -138,5 +138,5 @@ def note_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: 
     messages.set_document(tx, document)
     threads.note_verdict(tx, message.thread_id, document.verdict)
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    news = News(inbox.account_id, inbox.pod_id, kinds.MESSAGE_JUDGED, document, files, now)
+    news = NewEvent(inbox.account_id, inbox.pod_id, kinds.MESSAGE_JUDGED, document, files, now)
     return announce.announce(tx, news, base_url)

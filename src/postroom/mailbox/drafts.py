@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
 from postroom.fields import Span
 from postroom.mailbox.folders import uid_map
@@ -91,34 +91,34 @@ def count_of_inbox(tx: Tx, inbox_id: str) -> int:
     return count(tx, "select count(*) as number from drafts where inbox_id = :id", id=inbox_id)
 
 
-def find(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft | None:
+def find(tx: Tx, scope: Scope, draft_id: str) -> KeptDraft | None:
     row = ids.is_id(ids.DRAFT, draft_id) and tx.one(
         "select drafts.*, inboxes.account_id, inboxes.pod_id from drafts"
         " join inboxes on inboxes.id = drafts.inbox_id where drafts.id = :id",
         id=draft_id,
     )
-    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+    if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         return None
     return KeptDraft.from_row(row)
 
 
-def get(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft:
-    draft = find(tx, reach, draft_id)
+def get(tx: Tx, scope: Scope, draft_id: str) -> KeptDraft:
+    draft = find(tx, scope, draft_id)
     if draft is None:
         raise NotFound("No such draft.")
     return draft
 
 
 def get_for_change(
-    tx: Tx, reach: Reach, draft_id: str, now: int, seen_version: int | None = None
+    tx: Tx, scope: Scope, draft_id: str, now: int, seen_version: int | None = None
 ) -> KeptDraft:
     """Locks the draft until the transaction ends; what was read before is then an old version.
 
     `seen_version` is what the caller saw: of two that change it at once, one gets an error.
     """
-    get(tx, reach, draft_id)
+    get(tx, scope, draft_id)
     tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
-    draft = get(tx, reach, draft_id)
+    draft = get(tx, scope, draft_id)
     require_version(draft.version - 1, seen_version)
     uid_map.place_draft(tx, draft.inbox_id, draft.id)
     return draft
@@ -141,18 +141,18 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[CutPa
     return _whole(tx, rows), count_of_inbox(tx, inbox_id)
 
 
-def list_span(tx: Tx, reach: Reach, span: Span) -> CutPage[KeptDraft]:
+def list_span(tx: Tx, scope: Scope, span: Span) -> CutPage[KeptDraft]:
     """Drafts of all inboxes within reach."""
-    column, owner = reach.owner_of_inboxes
-    in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
+    column, owner = scope.owner_of_inboxes
+    in_pod = "" if scope.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(
         tx,
         f"{SIZED} where inbox_id in (select id from inboxes where account_id = :account_id"
         f" and {column} = :owner{in_pod})",
         span,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         owner=owner,
-        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+        **({} if scope.pod_id is None else {"pod_id": scope.pod_id}),
     )
     return _whole(tx, rows)
 

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.mailbox.inboxes import IS_THERE
 from postroom.storage.database import Row, Tx, all_of, count, item_from_row
@@ -169,10 +169,10 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
 
 
 def list_within(
-    tx: Tx, reach: Reach, state: str, limit: int, offset: int, choice: Choice = ALL
+    tx: Tx, scope: Scope, state: str, limit: int, offset: int, choice: Choice = ALL
 ) -> tuple[list[Hold], int]:
     """Waiting ones oldest first, decided ones newest first. The total is counted up to a limit."""
-    owner, owner_id = reach.owner
+    owner, owner_id = scope.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
         f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {choice.where}"
@@ -183,11 +183,11 @@ def list_within(
         offset=offset,
         **choice.values,
     )
-    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit, choice)
+    return [Hold.from_row(row) for row in rows], count_within(tx, scope, state, offset + limit, choice)
 
 
-def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, choice: Choice = ALL) -> int:
-    owner, owner_id = reach.owner
+def count_within(tx: Tx, scope: Scope, state: str, shown: int = 0, choice: Choice = ALL) -> int:
+    owner, owner_id = scope.owner
     return count(
         tx,
         f"select count(*) as number from (select 1 from holds where {owner} = :owner_id and state = :state"
@@ -199,9 +199,9 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, choice: Choic
     )
 
 
-def list_scheduled(tx: Tx, reach: Reach, limit: int) -> list[str]:
+def list_scheduled(tx: Tx, scope: Scope, limit: int) -> list[str]:
     """Messages within reach that are scheduled for later."""
-    owner, owner_id = reach.owner_of_inboxes
+    owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select holds.message_id from inboxes join holds on holds.inbox_id = inboxes.id"
         " and holds.state = 'scheduled' and holds.let_go_at is null"
@@ -232,13 +232,13 @@ def wake_scheduled(tx: Tx, account_id: str, key_id: str, now: int) -> bool:
     return woken > 0
 
 
-def wake_paused(tx: Tx, reach: Reach, now: int) -> None:
+def wake_paused(tx: Tx, scope: Scope, now: int) -> None:
     """After a pause has ended: makes the loop check all that it held."""
-    owner, owner_id = reach.owner
+    owner, owner_id = scope.owner
     tx.run(
         f"update holds set due_at = :now where account_id = :account_id and {owner} = :owner_id"
         " and is_paused = 1",
         now=now,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         owner_id=owner_id,
     )

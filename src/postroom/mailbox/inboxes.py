@@ -12,7 +12,7 @@ from postroom.accounts import accounts, domains, keys, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import AccountLimits
-from postroom.accounts.scope import Reach, default_pod
+from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
@@ -65,8 +65,8 @@ class Inbox(Struct, frozen=True):
         return self.known_as if self.connection_id else self.address
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.account_id, self.pod_id, self.id)
+    def scope(self) -> Scope:
+        return Scope(self.account_id, self.pod_id, self.id)
 
     @classmethod
     def from_row(cls, row: Row) -> "Inbox":
@@ -124,7 +124,7 @@ def add(
     service_domain: str,
     now: int,
     pod_id: str | None = None,
-    reach: Reach | None = None,
+    scope: Scope | None = None,
     per_day: int | None = limits.INBOX_CREATIONS_PER_DAY,
     allow_reserved: bool = False,
 ) -> Inbox:
@@ -133,7 +133,7 @@ def add(
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES and not allow_reserved:
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
-    used_domain = domains.require_usable(tx, reach or Reach(account_id), domain, service_domain)
+    used_domain = domains.require_usable(tx, scope or Scope(account_id), domain, service_domain)
     pod = pod_id or default_pod(account_id)
     inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now, pod)
     accounts.change_inbox_count(tx, account_id, +1)
@@ -186,25 +186,25 @@ def _asked(row: Row) -> Inbox:
     return Inbox(*[row[name] for name in _ASKED])
 
 
-def get(tx: Tx, reach: Reach, inbox_id: str) -> Inbox:
+def get(tx: Tx, scope: Scope, inbox_id: str) -> Inbox:
     inbox = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
-    if inbox is None or not is_within(inbox, reach):
+    if inbox is None or not is_within(inbox, scope):
         raise NotFound("No such inbox.")
     return inbox
 
 
-def is_within(inbox: Inbox, reach: Reach) -> bool:
-    return reach.covers(inbox.account_id, inbox.pod_id, inbox.id)
+def is_within(inbox: Inbox, scope: Scope) -> bool:
+    return scope.covers(inbox.account_id, inbox.pod_id, inbox.id)
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Inbox], int]:
+def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Inbox], int]:
     """Newest first."""
-    if reach.inbox_id is not None:
-        only = find(tx, reach.inbox_id)
-        found = [only] if only is not None and is_within(only, reach) else []
+    if scope.inbox_id is not None:
+        only = find(tx, scope.inbox_id)
+        found = [only] if only is not None and is_within(only, scope) else []
         return found[offset : offset + limit], len(found)
-    owner, table = ("account_id", "accounts") if reach.pod_id is None else ("pod_id", "pods")
-    owner_id = reach.pod_id or reach.account_id
+    owner, table = ("account_id", "accounts") if scope.pod_id is None else ("pod_id", "pods")
+    owner_id = scope.pod_id or scope.account_id
     rows = tx.all(
         f"select * from inboxes where {owner} = :owner_id"
         " order by created_at desc, id desc limit :limit offset :offset",
@@ -237,11 +237,11 @@ def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
-def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
+def are_within(tx: Tx, scope: Scope, inbox_ids: Iterable[str]) -> bool:
     """Whether each of these ids is an inbox within reach."""
     for inbox_id in inbox_ids:
         found = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
-        if found is None or not is_within(found, reach):
+        if found is None or not is_within(found, scope):
             return False
     return True
 
@@ -261,18 +261,18 @@ def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def narrow(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
+def narrow(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> Scope | None:
     """The part of a reach that a filter names. None if there is no such inbox or pod within reach."""
     if pod_id is not None:
-        pod = pods.find(tx, reach, pod_id)
+        pod = pods.find(tx, scope, pod_id)
         if pod is None:
             return None
-        reach = Reach(reach.account_id, pod.id, reach.inbox_id)
-    if inbox_id is None and reach.inbox_id is None:
-        return reach
-    asked = inbox_id or reach.inbox_id or ""
+        scope = Scope(scope.account_id, pod.id, scope.inbox_id)
+    if inbox_id is None and scope.inbox_id is None:
+        return scope
+    asked = inbox_id or scope.inbox_id or ""
     inbox = find(tx, asked) if ids.is_id(ids.INBOX, asked) else None
-    return Reach(inbox.account_id, inbox.pod_id, inbox.id) if inbox and is_within(inbox, reach) else None
+    return Scope(inbox.account_id, inbox.pod_id, inbox.id) if inbox and is_within(inbox, scope) else None
 
 
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
@@ -346,10 +346,10 @@ def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
     return replace(inbox, webhook_url=url)
 
 
-def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
+def remove(tx: Tx, scope: Scope, inbox_id: str, now: int) -> Inbox:
     """It disappears at once; upkeep removes its mail in small steps, so that no write takes long."""
-    accounts.change_inbox_count(tx, reach.account_id, -1)
-    inbox = get(tx, reach, inbox_id)
+    accounts.change_inbox_count(tx, scope.account_id, -1)
+    inbox = get(tx, scope, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
     row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from postroom.accounts.scope import Reach
-from postroom.fields import RowPlace, Span
+from postroom.accounts.scope import Scope
+from postroom.fields import Cursor, Span
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.mailbox.labels import IS_UNREAD
 from postroom.mailbox.messages import LISTED
@@ -34,7 +34,7 @@ class ThreadFacts(Struct, frozen=True):
     sent_at: int | None = None
 
 
-def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[RowPlace]:
+def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Cursor]:
     tables, conditions = ["messages"], ["messages.inbox_id = :inbox_id"]
     params: dict[str, object] = {"inbox_id": inbox_id}
     for number, label in enumerate(wanted.labels):
@@ -59,13 +59,13 @@ def list_messages(tx: Tx, inbox_id: str, wanted: Wanted, span: Span) -> list[Row
         f" from {' cross join '.join(tables)} where {' and '.join(conditions)}"
     )
     rows = pages.rows_of(tx, source, span, "messages.created_at", "messages.id", **params)
-    return [RowPlace(row["created_at"], row["id"]) for row in rows]
+    return [Cursor(row["created_at"], row["id"]) for row in rows]
 
 
-def list_of_thread(tx: Tx, thread: Thread, span: Span) -> list[RowPlace]:
+def list_of_thread(tx: Tx, thread: Thread, span: Span) -> list[Cursor]:
     source = f"select id, created_at from messages where thread_id = :thread_id and {_shown_of(thread)}"
     rows = pages.rows_of(tx, source, span, thread_id=thread.id)
-    return [RowPlace(row["created_at"], row["id"]) for row in rows]
+    return [Cursor(row["created_at"], row["id"]) for row in rows]
 
 
 def _shown_of(thread: Thread) -> str:
@@ -75,17 +75,17 @@ def _shown_of(thread: Thread) -> str:
 
 def list_threads(
     tx: Tx,
-    reach: Reach,
+    scope: Scope,
     labels: Sequence[str],
     is_trashed: bool | None,
     is_read: bool | None,
     span: Span,
 ) -> list[Thread]:
     """Ordered by last message; labels are folded. None: any."""
-    column, owner_id = reach.owner
+    column, owner_id = scope.owner
     conditions = [f"threads.{column} = :owner_id", f"threads.{IS_THERE}"]
-    tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(reach)}
-    conditions += [f"threads.{name} = :{name}" for name in _limits_of(reach)]
+    tables, params = ["threads"], {"owner_id": owner_id, **_limits_of(scope)}
+    conditions += [f"threads.{name} = :{name}" for name in _limits_of(scope)]
     for number, label in enumerate(labels):
         name = f"label_{number}"
         tables.insert(0, f"labels as {name}")
@@ -102,10 +102,10 @@ def list_threads(
     return [Thread.from_row(row) for row in rows]
 
 
-def _limits_of(reach: Reach) -> dict[str, object]:
+def _limits_of(scope: Scope) -> dict[str, object]:
     """A reach of one inbox may be within a pod, and is always within an account."""
-    pod = {} if reach.pod_id is None else {"pod_id": reach.pod_id}
-    return {"account_id": reach.account_id, **pod}
+    pod = {} if scope.pod_id is None else {"pod_id": scope.pod_id}
+    return {"account_id": scope.account_id, **pod}
 
 
 def newest_of_threads(tx: Tx, found_threads: Sequence[Thread], each: int) -> dict[str, list[str]]:
@@ -149,28 +149,28 @@ def _to_facts(of_direction: dict[str, tuple[int, int]]) -> ThreadFacts:
 # --- inboxes, and messages by the names that their senders gave them
 
 
-def list_inboxes(tx: Tx, reach: Reach, span: Span) -> list[Inbox]:
-    column, owner = reach.owner_of_inboxes
-    in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
+def list_inboxes(tx: Tx, scope: Scope, span: Span) -> list[Inbox]:
+    column, owner = scope.owner_of_inboxes
+    in_pod = "" if scope.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(
         tx,
         f"select * from inboxes where account_id = :account_id and {column} = :owner{in_pod}",
         span,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         owner=owner,
-        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+        **({} if scope.pod_id is None else {"pod_id": scope.pod_id}),
     )
     return [Inbox.from_row(row) for row in rows]
 
 
-def totals(tx: Tx, reach: Reach) -> dict[str, int]:
+def totals(tx: Tx, scope: Scope) -> dict[str, int]:
     """Totals of all inboxes within reach."""
-    column, owner = reach.owner_of_inboxes
+    column, owner = scope.owner_of_inboxes
     row = tx.one(
         "select count(*) as inboxes, sum(thread_count) as threads,"
         " sum(inbound_count + outbound_count) as messages from inboxes"
         f" where account_id = :account_id and {column} = :owner",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         owner=owner,
     )
     assert row is not None

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.documents import Document
@@ -217,11 +217,11 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
     return None if row is None else Message.from_row(row)
 
 
-def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> Message | None:
+def find_sent_within(tx: Tx, scope: Scope, rfc_message_id: str, since: int) -> Message | None:
     """By Message-ID, in any inbox within reach."""
     if not rfc_message_id:
         return None
-    column, owner = reach.owner_of_inboxes
+    column, owner = scope.owner_of_inboxes
     row = tx.one(
         f"select {COLUMNS} from messages where inbox_id in (select id from inboxes where {column} = :owner)"
         " and rfc_message_id = :rfc_message_id and direction = 'outbound' and is_imported = 0"
@@ -233,22 +233,22 @@ def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> M
     return None if row is None else Message.from_row(row)
 
 
-def get(tx: Tx, reach: Reach, message_id: str) -> Message:
-    return Message.from_row(_row_within(tx, reach, message_id, COLUMNS))
+def get(tx: Tx, scope: Scope, message_id: str) -> Message:
+    return Message.from_row(_row_within(tx, scope, message_id, COLUMNS))
 
 
-def get_outline(tx: Tx, reach: Reach, message_id: str) -> Message:
-    row = _row_within(tx, reach, message_id, OUTLINE_COLUMNS)
+def get_outline(tx: Tx, scope: Scope, message_id: str) -> Message:
+    row = _row_within(tx, scope, message_id, OUTLINE_COLUMNS)
     return Message.from_row(row, documents.outline_columns(tx, row))
 
 
-def _row_within(tx: Tx, reach: Reach, message_id: str, columns: str) -> Row:
+def _row_within(tx: Tx, scope: Scope, message_id: str, columns: str) -> Row:
     row = ids.is_id(ids.MESSAGE, message_id) and tx.one(
         f"select {columns}, inboxes.account_id, inboxes.pod_id from messages"
         " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
         id=message_id,
     )
-    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+    if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such message.")
     return row
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
@@ -245,9 +245,9 @@ def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     return replace(thread, is_read=is_read)
 
 
-def get(tx: Tx, reach: Reach, thread_id: str) -> Thread:
+def get(tx: Tx, scope: Scope, thread_id: str) -> Thread:
     row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_INBOXES_THAT_ARE_THERE, id=thread_id)
-    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+    if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such thread.")
     return Thread.from_row(row)
 
@@ -280,12 +280,12 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 
 
 def list_within(
-    tx: Tx, reach: Reach, is_read: bool | None, label: str | None, limit: int, offset: int
+    tx: Tx, scope: Scope, is_read: bool | None, label: str | None, limit: int, offset: int
 ) -> tuple[list[Thread], int]:
     """Newest first, across inboxes, or of those with a folded label. The total is counted up to a limit."""
-    if reach.inbox_id is not None and label is None:
-        return list_of_inbox(tx, reach.inbox_id, is_read, limit, offset)
-    owner, owner_id = reach.owner
+    if scope.inbox_id is not None and label is None:
+        return list_of_inbox(tx, scope.inbox_id, is_read, limit, offset)
+    owner, owner_id = scope.owner
 
     def of(columns: str) -> str:
         if label is not None:

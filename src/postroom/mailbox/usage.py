@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR
 from postroom.storage.database import Row, Tx, all_of
 
@@ -57,14 +57,14 @@ class GroupUse(Struct, frozen=True):
     counts: dict[str, int]  # `stored_bytes` is the level at the end
 
 
-def list_groups(tx: Tx, reach: Reach, group_by: str, first_day: int, last_day: int) -> list[GroupUse]:
+def list_groups(tx: Tx, scope: Scope, group_by: str, first_day: int, last_day: int) -> list[GroupUse]:
     """Groups with activity or stored mail, in order; empty days are included."""
     if group_by == "day":
-        return _by_day(tx, reach, first_day, last_day)
+        return _by_day(tx, scope, first_day, last_day)
     column = "inbox_id" if group_by == "inbox" else "pod_id"
-    sums = _sums(tx, reach, column, first_day, last_day)
-    later = _sums(tx, reach, column, last_day + 1, None)
-    levels = _levels(tx, reach, "id" if group_by == "inbox" else "pod_id")
+    sums = _sums(tx, scope, column, first_day, last_day)
+    later = _sums(tx, scope, column, last_day + 1, None)
+    levels = _levels(tx, scope, "id" if group_by == "inbox" else "pod_id")
     found = []
     for group in sorted(sums.keys() | levels.keys()):
         counts = _counts(sums.get(group))
@@ -74,10 +74,10 @@ def list_groups(tx: Tx, reach: Reach, group_by: str, first_day: int, last_day: i
     return found
 
 
-def _by_day(tx: Tx, reach: Reach, first_day: int, last_day: int) -> list[GroupUse]:
+def _by_day(tx: Tx, scope: Scope, first_day: int, last_day: int) -> list[GroupUse]:
     """Computed backwards from the current total, since a day stores only its change."""
-    sums = {int(day): row for day, row in _sums(tx, reach, "day", first_day, None).items()}
-    level = sum(_levels(tx, reach, "id").values())
+    sums = {int(day): row for day, row in _sums(tx, scope, "day", first_day, None).items()}
+    level = sum(_levels(tx, scope, "id").values())
     found = []
     for day in range(max(last_day, max(sums, default=last_day)), first_day - 1, -1):
         counts = _counts(sums.get(day))
@@ -88,8 +88,8 @@ def _by_day(tx: Tx, reach: Reach, first_day: int, last_day: int) -> list[GroupUs
     return found[::-1]
 
 
-def _sums(tx: Tx, reach: Reach, column: str, first_day: int, last_day: int | None) -> dict[int | str, Row]:
-    owner, owner_id = reach.owner
+def _sums(tx: Tx, scope: Scope, column: str, first_day: int, last_day: int | None) -> dict[int | str, Row]:
+    owner, owner_id = scope.owner
     until = "" if last_day is None else " and day <= :last_day"
     rows = tx.all(
         f"select {column} as grouped, {_SUMS} from usage_days"
@@ -101,8 +101,8 @@ def _sums(tx: Tx, reach: Reach, column: str, first_day: int, last_day: int | Non
     return {row["grouped"]: row for row in rows}
 
 
-def _levels(tx: Tx, reach: Reach, column: str) -> dict[int | str, int]:
-    owner, owner_id = reach.owner
+def _levels(tx: Tx, scope: Scope, column: str) -> dict[int | str, int]:
+    owner, owner_id = scope.owner
     rows = tx.all(
         f"select {column} as grouped, sum(stored_bytes) as level from inboxes"
         f" where {'id' if owner == 'inbox_id' else owner} = :owner_id group by {column}",

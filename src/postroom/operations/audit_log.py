@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, Struct
 from postroom.accounts import actors, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import ApiError, Forbidden, RecipientNotAllowed
 from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item
@@ -56,7 +56,7 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
     """List who changed what, and what was refused, newest first"""
     found, total = audit.list_within(
         tx,
-        caller.reach,
+        caller.scope,
         read_asked(query.since, "since"),
         read_asked(query.until, "until"),
         query.actor,
@@ -70,7 +70,7 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
 def note_refusal(
     tx: Tx,
     caller: Caller,
-    within: Reach,
+    within: Scope,
     target: str,
     error: ApiError,
     address: str,
@@ -83,5 +83,5 @@ def note_refusal(
     if isinstance(error, RecipientNotAllowed):
         inbox = inboxes.find(tx, str(error.extras["inboxId"]))
         recipients = [str(error.extras["recipient"])]
-        for refusal in [] if inbox is None else policy.find_refused(tx, inbox.reach, recipients):
+        for refusal in [] if inbox is None else policy.find_refused(tx, inbox.scope, recipients):
             policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, now)

@@ -10,7 +10,7 @@ from postroom.accounts import audit, dkim_keys, domains, pods
 from postroom.accounts.dkim_keys import DkimKey, KeyState
 from postroom.accounts.domains import DnsRecord
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Config
 from postroom.deliverability import check_domain, domain_reports
 from postroom.deliverability.findings import HealthCheck
@@ -126,7 +126,7 @@ def create_domain(
 ) -> Domain:
     """Add a domain of your own; the answer lists the DNS records to set"""
     name = read_name(body, config)
-    pod_id = pods.choose(tx, caller.reach, body.pod_id)
+    pod_id = pods.choose(tx, caller.scope, body.pod_id)
     domain = domains.add(tx, caller.account_id, name, private_key, now, pod_id)
     record(tx, caller, "domain.added", domain, now)
     return show(tx, domain, config, now)
@@ -141,10 +141,10 @@ def read_name(body: NewDomain, config: Config) -> str:
 
 def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config, now: int) -> DomainPage:
     """List your domains, newest first; for keys of the account the server's own comes first"""
-    own = [domains.of_service(tx, config.domain)] if caller.reach.is_account else []
+    own = [domains.of_service(tx, config.domain)] if caller.scope.is_account else []
     first = own[query.offset : query.offset + query.limit]
     limit, offset = query.limit - len(first), max(0, query.offset - len(own))
-    found, total = domains.list_within(tx, caller.reach, limit, offset)
+    found, total = domains.list_within(tx, caller.scope, limit, offset)
     return DomainPage([show(tx, domain, config, now) for domain in [*first, *found]], total + len(own))
 
 
@@ -154,9 +154,9 @@ def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config, now: int)
 
 
 def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
-    if domain_id == domains.SERVICE_ID and caller.reach.is_account:
+    if domain_id == domains.SERVICE_ID and caller.scope.is_account:
         return domains.of_service(tx, config.domain)
-    return domains.get(tx, caller.reach, domain_id)
+    return domains.get(tx, caller.scope, domain_id)
 
 
 def change_domain(
@@ -210,9 +210,9 @@ def rotate_dkim(
 
 def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
     """Delete a domain that no inbox uses"""
-    if domain_id == domains.SERVICE_ID and caller.reach.is_account:
+    if domain_id == domains.SERVICE_ID and caller.scope.is_account:
         raise DomainTaken("The server's own domain cannot be deleted.")
-    domain = domains.remove(tx, caller.reach, domain_id)
+    domain = domains.remove(tx, caller.scope, domain_id)
     domain_reports.remove_all(tx, domain.account_id, domain.name)
     warm_ups.end(tx, domain.account_id, domain.name)
     record(tx, caller, "domain.removed", domain, now)
@@ -254,6 +254,6 @@ def wanted_records(tx: Tx, domain: domains.Domain, config: Config, now: int) -> 
 
 
 def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:
-    where = caller.reach if domain.id == domains.SERVICE_ID else Reach(domain.account_id, domain.pod_id)
+    where = caller.scope if domain.id == domains.SERVICE_ID else Scope(domain.account_id, domain.pod_id)
     shown = {"domain": domain.name, "outbound": relay.mask(domain.outbound)}
     audit.record_by(tx, caller, action, domain.id, now, within=where, after=shown)

@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.deliverability import reputation
@@ -22,7 +22,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessage, show_message
 from postroom.outward.holding import decide, stop
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.decide import Decision
 from postroom.storage.database import Tx
 
 Note = Annotated[
@@ -96,10 +96,10 @@ class InboxLimits(Struct, rename="camel", frozen=True):
 
 def list_approvals(tx: Tx, caller: Caller, query: ApprovalQuery, links: Links) -> ApprovalPage:
     """List the sends that wait for a decision, oldest first; or those in another state, newest first"""
-    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
-    if reach is None:
+    scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
+    if scope is None:
         return ApprovalPage([], 0)
-    found, total = holds.list_within(tx, reach, query.state, query.limit, query.offset)
+    found, total = holds.list_within(tx, scope, query.state, query.limit, query.offset)
     fitting = those_that_fit(tx, found)
     return ApprovalPage(show(tx, fitting, links), total, len(fitting) < len(found) or UNSET)
 
@@ -122,18 +122,18 @@ def approve_message(
     tx: Tx, caller: Caller, message_id: str, body: Approve, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Approve a held message; contentHash says which content you saw"""
-    ruling = Ruling.of(caller, config.base_url, now, body.note)
-    decide.approve(tx, caller.reach, caller, message_id, body.content_hash, ruling)
-    return show_message(tx, caller.reach, message_id, links)
+    ruling = Decision.of(caller, config.base_url, now, body.note)
+    decide.approve(tx, caller.scope, caller, message_id, body.content_hash, ruling)
+    return show_message(tx, caller.scope, message_id, links)
 
 
 def reject_message(
     tx: Tx, caller: Caller, message_id: str, body: Reject, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Reject a held message; it is never sent"""
-    ruling = Ruling.of(caller, config.base_url, now, body.note)
-    decide.reject(tx, caller.reach, caller, message_id, ruling)
-    return show_message(tx, caller.reach, message_id, links)
+    ruling = Decision.of(caller, config.base_url, now, body.note)
+    decide.reject(tx, caller.scope, caller, message_id, ruling)
+    return show_message(tx, caller.scope, message_id, links)
 
 
 def get_inbox_limits(tx: Tx, caller: Caller, inbox: Inbox, config: Config, now: int) -> InboxLimits:
@@ -141,21 +141,21 @@ def get_inbox_limits(tx: Tx, caller: Caller, inbox: Inbox, config: Config, now: 
     return InboxLimits.of(inboxes.read_budget(tx, inbox, limits.in_force(config, caller.account_limits), now))
 
 
-def get_pause(tx: Tx, within: Reach) -> Paused:
+def get_pause(tx: Tx, within: Scope) -> Paused:
     """Whether sending is paused"""
     return Paused.of(pauses.find(tx, pauses.scope_of(within)))
 
 
-def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -> Paused:
+def put_pause(tx: Tx, caller: Caller, within: Scope, config: Config, now: int) -> Paused:
     """Hold every send, new and waiting, until the pause ends"""
-    stop.begin_pause(tx, within, Ruling.of(caller, config.base_url, now))
+    stop.begin_pause(tx, within, Decision.of(caller, config.base_url, now))
     audit.record_by(tx, caller, "pause.begun", pauses.scope_of(within), now, within=within)
     who = caller.actor.name
     notifications.note(tx, caller.account_id, notifications.PAUSED, who, f"{config.base_url}/app", now)
     return get_pause(tx, within)
 
 
-def delete_pause(tx: Tx, caller: Caller, within: Reach, now: int) -> Paused:
+def delete_pause(tx: Tx, caller: Caller, within: Scope, now: int) -> Paused:
     """End the pause; mail that nothing else holds is sent"""
     ended = pauses.find(tx, pauses.scope_of(within))
     stop.end_pause(tx, within, now)

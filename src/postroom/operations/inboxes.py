@@ -139,8 +139,8 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         body.display_name,
         config.domain,
         now,
-        pods.choose(tx, caller.reach, body.pod_id),
-        caller.reach,
+        pods.choose(tx, caller.scope, body.pod_id),
+        caller.scope,
         allowed.inboxes_per_day,
         allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
     )
@@ -152,7 +152,7 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
     secret: str | UnsetType = UNSET
     if body.webhook_url is not None:
         inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
-    audit.record_by(tx, caller, "inbox.created", inbox.id, now, within=inbox.reach, after=Inbox.of(inbox))
+    audit.record_by(tx, caller, "inbox.created", inbox.id, now, within=inbox.scope, after=Inbox.of(inbox))
     return Inbox.of(inbox, secret)
 
 
@@ -161,7 +161,7 @@ def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) ->
 
     Never on the default domain, which is for use at home.
     """
-    if not caller.reach.is_account:
+    if not caller.scope.is_account:
         raise Forbidden("allowReserved needs a key of the account.")
     if body.domain is not None and body.domain.lower() != config.domain:
         return True  # it has to be a verified one of the account
@@ -170,16 +170,16 @@ def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) ->
 
 def list_inboxes(tx: Tx, caller: Caller, query: InboxQuery) -> InboxPage:
     """List inboxes, newest first"""
-    reach = inboxes.narrow(tx, caller.reach, None, query.pod_id)
-    if reach is None:
+    scope = inboxes.narrow(tx, caller.scope, None, query.pod_id)
+    if scope is None:
         return InboxPage([], 0)
-    found, total = inboxes.list_within(tx, reach, query.limit, query.offset)
+    found, total = inboxes.list_within(tx, scope, query.limit, query.offset)
     return InboxPage([Inbox.of(inbox) for inbox in found], total)
 
 
 def get_inbox(tx: Tx, caller: Caller, inbox_id: str) -> Inbox:
     """Get an inbox"""
-    return Inbox.of(inboxes.get(tx, caller.reach, inbox_id))
+    return Inbox.of(inboxes.get(tx, caller.scope, inbox_id))
 
 
 def change_inbox(
@@ -198,7 +198,7 @@ def change_inbox(
         changed, secret = change_webhook(tx, changed, body.webhook_url, now)
     was, shown = Inbox.of(before), Inbox.of(changed)
     audit.record_by(
-        tx, caller, "inbox.changed", changed.id, now, within=changed.reach, before=was, after=shown
+        tx, caller, "inbox.changed", changed.id, now, within=changed.scope, before=was, after=shown
     )
     return Inbox.of(changed, secret)
 
@@ -262,7 +262,7 @@ def change_webhook(
 
 def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
     """Delete an inbox and all its mail"""
-    inbox = inboxes.remove(tx, caller.reach, inbox_id, now)
+    inbox = inboxes.remove(tx, caller.scope, inbox_id, now)
     connections.remove_of_inbox(tx, inbox.id)
-    audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.reach, before=Inbox.of(inbox))
+    audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.scope, before=Inbox.of(inbox))
     tx.ring(inboxes.GONE)

@@ -12,7 +12,7 @@ from postroom.accounts.names import Name
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import AccountLimits, Budget
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Config, Plan
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
@@ -123,13 +123,13 @@ class Me(Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, caller: keys.Caller, limits: AccountLimits, canary: str | UnsetType = UNSET) -> "Me":
-        reach = caller.reach
+        scope = caller.scope
         return show_item(
             cls,
             caller,
             customer_id=caller.account_id,
-            scope="inbox" if reach.inbox_id else "pod" if reach.pod_id else "account",
-            api_key_scope="account" if reach.is_account else KeyScope(reach.pod_id, reach.inbox_id),
+            scope="inbox" if scope.inbox_id else "pod" if scope.pod_id else "account",
+            api_key_scope="account" if scope.is_account else KeyScope(scope.pod_id, scope.inbox_id),
             permissions=[word for word in permissions.ALL if word in caller.permissions],
             mcp_scopes=None,
             limits=limits,
@@ -145,47 +145,47 @@ def who_am_i(tx: Tx, caller: Caller, config: Config) -> Me:
 
 def create_api_key(tx: Tx, caller: Caller, body: NewKey, config: Config, now: int) -> CreatedApiKey:
     """Create a key of the account"""
-    return create(tx, caller, Reach(caller.account_id), body, config, now)
+    return create(tx, caller, Scope(caller.account_id), body, config, now)
 
 
 def list_api_keys(tx: Tx, caller: Caller, query: KeyQuery) -> ApiKeyPage:
     """List the keys of the account, oldest first"""
     if not query.everywhere:
-        return list_keys(tx, Reach(caller.account_id), query)
+        return list_keys(tx, Scope(caller.account_id), query)
     found = keys.list_of_account(tx, caller.account_id, query.limit, query.offset)
     return ApiKeyPage([ApiKey.of(key) for key in found], keys.count_of_account(tx, caller.account_id))
 
 
 def create_pod_key(
-    tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
+    tx: Tx, caller: Caller, within: Scope, body: NewKey, config: Config, now: int
 ) -> CreatedApiKey:
     """Create a key for this pod only"""
     return create(tx, caller, within, body, config, now)
 
 
-def list_pod_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+def list_pod_keys(tx: Tx, within: Scope, query: PageQuery) -> ApiKeyPage:
     """List the keys of a pod, oldest first"""
     return list_keys(tx, within, query)
 
 
-def delete_pod_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
+def delete_pod_key(tx: Tx, caller: Caller, within: Scope, key_id: str, now: int) -> None:
     """Revoke a key of a pod at once"""
     revoke(tx, caller, keys.get_of(tx, within, key_id), now)
 
 
 def create_inbox_key(
-    tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
+    tx: Tx, caller: Caller, within: Scope, body: NewKey, config: Config, now: int
 ) -> CreatedApiKey:
     """Create a key for this inbox only"""
     return create(tx, caller, within, body, config, now)
 
 
-def list_inbox_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+def list_inbox_keys(tx: Tx, within: Scope, query: PageQuery) -> ApiKeyPage:
     """List the keys of an inbox, oldest first"""
     return list_keys(tx, within, query)
 
 
-def delete_inbox_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
+def delete_inbox_key(tx: Tx, caller: Caller, within: Scope, key_id: str, now: int) -> None:
     """Revoke a key of an inbox at once"""
     revoke(tx, caller, keys.get_of(tx, within, key_id), now)
 
@@ -215,7 +215,7 @@ def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, config:
     if permissions.SEND in key.permissions and permissions.SEND not in changed.permissions:
         stop.look_at_what_waits(tx, key, now)
     before, after = ApiKey.of(key), ApiKey.of(changed)
-    audit.record_by(tx, caller, "key.changed", key.id, now, within=key.reach, before=before, after=after)
+    audit.record_by(tx, caller, "key.changed", key.id, now, within=key.scope, before=before, after=after)
     return after
 
 
@@ -250,7 +250,7 @@ def sooner(key: Key, ends_at: int | None, now: int) -> int:
     return ends_at
 
 
-def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int) -> Struct:
+def create(tx: Tx, caller: Caller, within: Scope, body: NewKey, config: Config, now: int) -> Struct:
     accounts.lock(tx, caller.account_id)  # concurrent requests are counted one after the other
     keys.require_room(tx, within)
     token = keys.new_token()
@@ -267,7 +267,7 @@ def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, 
     return created_key(key, token)
 
 
-def list_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+def list_keys(tx: Tx, within: Scope, query: PageQuery) -> ApiKeyPage:
     found, total = keys.list_of(tx, within, query.limit, query.offset)
     return ApiKeyPage([ApiKey.of(key) for key in found], total)
 
@@ -281,4 +281,4 @@ def revoke(tx: Tx, caller: Caller, key: Key, now: int) -> None:
 def end(tx: Tx, caller: Caller, key: Key, now: int) -> None:
     keys.remove(tx, key.id)
     stop.look_at_what_waits(tx, key, now)
-    audit.record_by(tx, caller, "key.revoked", key.id, now, within=key.reach, before=ApiKey.of(key))
+    audit.record_by(tx, caller, "key.revoked", key.id, now, within=key.scope, before=ApiKey.of(key))

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import SENDING, require_any
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
@@ -22,7 +22,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
 from postroom.operations.folders import trash
 from postroom.outward.holding import decide
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.decide import Decision
 from postroom.outward.send_stages import parse_moment, require_ahead
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
@@ -134,11 +134,11 @@ def list_inbox_messages(tx: Tx, inbox: Inbox, query: MessageQuery, links: Links)
 
 def get_message(tx: Tx, caller: Caller, message_id: str, links: Links) -> RawMessage:
     """Get a message"""
-    return show_message(tx, caller.reach, message_id, links)
+    return show_message(tx, caller.scope, message_id, links)
 
 
-def show_message(tx: Tx, reach: Reach, message_id: str, links: Links) -> Raw:
-    message = messages.get(tx, reach, message_id)
+def show_message(tx: Tx, scope: Scope, message_id: str, links: Links) -> Raw:
+    message = messages.get(tx, scope, message_id)
     shown = message_json.to_json(tx, [message], links)[0]
     recipients = [ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
     if not recipients:
@@ -168,17 +168,17 @@ def change_message(
     """Add labels to a message and remove some, or reschedule it"""
     if body.send_at is not UNSET:
         require_any(caller.permissions, SENDING)
-    message = messages.get(tx, caller.reach, message_id)
+    message = messages.get(tx, caller.scope, message_id)
     if body.send_at is UNSET and not body.add_labels and not body.remove_labels:
         raise BadRequest("There is nothing to change: send addLabels, removeLabels or sendAt.")
     if body.send_at is not UNSET:
         moment = parse_moment(body.send_at)
         require_ahead(moment, now)
-        decide.reschedule(tx, caller.reach, message.id, moment, Ruling.of(caller, config.base_url, now))
+        decide.reschedule(tx, caller.scope, message.id, moment, Decision.of(caller, config.base_url, now))
     if body.add_labels or body.remove_labels:
         change = LabelChange(body.add_labels, body.remove_labels)
-        change_labels(tx, inboxes.get(tx, caller.reach, message.inbox_id), [message.id], change, now)
-    return show_message(tx, caller.reach, message.id, links)
+        change_labels(tx, inboxes.get(tx, caller.scope, message.inbox_id), [message.id], change, now)
+    return show_message(tx, caller.scope, message.id, links)
 
 
 class LabelChange(Struct, rename="camel", frozen=True):
@@ -203,7 +203,7 @@ def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelC
     for thread_id, of_thread in sorted(by_thread.items()):
         if not thread_id:
             raise BadRequest("A policy stopped this message: it has no labels until it is released.")
-        thread = threads.get(tx, inbox.reach, thread_id)
+        thread = threads.get(tx, inbox.scope, thread_id)
         labels.change_of_messages(tx, thread, of_thread, body.add_labels, body.remove_labels, now)
         if body.is_read is not None:
             labels.mark_seen(tx, thread, of_thread, body.is_read, now)
@@ -213,7 +213,7 @@ def get_attachment_text(
     tx: Tx, caller: Caller, message_id: str, filename: str, query: TextQuery
 ) -> AttachmentText:
     """Get the text found in an attachment, a piece of a long one"""
-    message = messages.get(tx, caller.reach, message_id)
+    message = messages.get(tx, caller.scope, message_id)
     file = attachments.get(tx, message.id, filename)
     found = attachments.piece_of_text(tx, message.id, file, query.offset)
     method = file.extraction_method or ""
@@ -222,38 +222,38 @@ def get_attachment_text(
 
 def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
     """Permanently delete a message; unsent mail is no longer sent"""
-    message = messages.get(tx, caller.reach, message_id)
-    where = inboxes.get(tx, caller.reach, message.inbox_id).reach
+    message = messages.get(tx, caller.scope, message_id)
+    where = inboxes.get(tx, caller.scope, message.inbox_id).scope
     audit.record_by(tx, caller, "message.deleted", message.id, now, within=where)
-    return deletion.remove_message(tx, caller.reach, message.id, now)
+    return deletion.remove_message(tx, caller.scope, message.id, now)
 
 
 def release_message(
     tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Release a message that a policy stopped, as if it had just arrived"""
-    inbox_id = messages.get(tx, caller.reach, message_id).inbox_id
+    inbox_id = messages.get(tx, caller.scope, message_id).inbox_id
     inbox = inboxes.lock(tx, inbox_id)  # of two concurrent requests the second sees the first
-    message = messages.get(tx, caller.reach, message_id)
+    message = messages.get(tx, caller.scope, message_id)
     if not message.is_blocked or examine.is_waiting(tx, message.id):
         raise NothingToDo("No policy stopped this message.")
-    audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
+    audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.scope)
     admit.release(tx, inbox, message, config.base_url, now)
-    return show_message(tx, caller.reach, message.id, links)
+    return show_message(tx, caller.scope, message.id, links)
 
 
 def retry_message(tx: Tx, caller: Caller, message_id: str, links: Links, now: int) -> RawMessage:
     """Try again now: what failed or waits is due at once"""
-    addresses = decide.retry(tx, caller.reach, message_id, now)
+    addresses = decide.retry(tx, caller.scope, message_id, now)
     if not addresses:
         raise NothingToDo("No recipient of this message failed or waits.")
     tx.ring(deliveries.BELL)
-    return show_message(tx, caller.reach, message_id, links)
+    return show_message(tx, caller.scope, message_id, links)
 
 
 def cancel_message(
     tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Cancel delivery to the recipients that have not accepted yet"""
-    decide.cancel(tx, caller.reach, message_id, Ruling.of(caller, config.base_url, now))
-    return show_message(tx, caller.reach, message_id, links)
+    decide.cancel(tx, caller.scope, message_id, Decision.of(caller, config.base_url, now))
+    return show_message(tx, caller.scope, message_id, links)

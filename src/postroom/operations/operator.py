@@ -10,13 +10,13 @@ from postroom.accounts.keys import Caller, Key
 from postroom.accounts.people import users
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.rules import limits
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Plan
 from postroom.errors import BadRequest, Forbidden, NotFound
 from postroom.mailbox import inboxes
 from postroom.operations import keys as key_verbs
 from postroom.outward.holding import decide, stop
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.decide import Decision
 from postroom.queue import deliveries, statistics
 from postroom.storage.database import Tx
 from postroom.upkeep import account_removal
@@ -32,15 +32,15 @@ def by_command(tx: Tx) -> Caller:
     """The caller of a command on the server's machine. The first account is the operator's own."""
     first = accounts.find_first(tx)
     if first is None:
-        return Caller("", "", "", "free", Reach(""), is_operator=True)
-    return Caller("", first.id, first.name, first.plan, Reach(first.id), is_operator=True)
+        return Caller("", "", "", "free", Scope(""), is_operator=True)
+    return Caller("", first.id, first.name, first.plan, Scope(first.id), is_operator=True)
 
 
 def is_operator(tx: Tx, caller: Caller) -> bool:
     """Signed in by a link made on the server's machine, or an owner or managing key of the first account."""
     if caller.is_operator:
         return True
-    is_managing = caller.reach.is_account and MANAGE in caller.permissions
+    is_managing = caller.scope.is_account and MANAGE in caller.permissions
     return is_managing and accounts.is_first(tx, caller.account_id) and users.is_like_owner(tx, caller)
 
 
@@ -51,7 +51,7 @@ def require_operator(tx: Tx, caller: Caller) -> None:
 
 def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, target: str = "") -> None:
     """Records it in the log of the account concerned, with the person who did it."""
-    audit.record_by(tx, caller, action, target or account_id, now, within=Reach(account_id))
+    audit.record_by(tx, caller, action, target or account_id, now, within=Scope(account_id))
 
 
 def create_account(
@@ -130,7 +130,7 @@ def create_key(tx: Tx, caller: Caller, account_id: str, name: str, token: str, n
     """A key of the whole account, which has none of its keys as its maker."""
     require_operator(tx, caller)
     accounts.lock(tx, account_id)
-    keys.require_room(tx, Reach(account_id))
+    keys.require_room(tx, Scope(account_id))
     key = keys.add(tx, account_id, None, name, token, now)
     record(tx, caller, "key.created", account_id, now, key.id)
     return key
@@ -145,14 +145,14 @@ def revoke_key(tx: Tx, caller: Caller, account_id: str, key_id: str, now: int) -
 
 def pause_account(tx: Tx, caller: Caller, account_id: str, base_url: str, now: int) -> None:
     require_operator(tx, caller)
-    reach = Reach(accounts.get(tx, account_id).id)
+    scope = Scope(accounts.get(tx, account_id).id)
     record(tx, caller, "pause.begun", account_id, now)
-    stop.begin_pause(tx, reach, Ruling.of(caller, base_url, now))
+    stop.begin_pause(tx, scope, Decision.of(caller, base_url, now))
 
 
 def resume_account(tx: Tx, caller: Caller, account_id: str, now: int) -> None:
     require_operator(tx, caller)
-    stop.end_pause(tx, Reach(accounts.get(tx, account_id).id), now)
+    stop.end_pause(tx, Scope(accounts.get(tx, account_id).id), now)
     record(tx, caller, "pause.ended", account_id, now)
 
 
@@ -182,4 +182,4 @@ def list_messages_of_deliveries(tx: Tx, caller: Caller, delivery_ids: list[str])
 
 def cancel_message(tx: Tx, caller: Caller, account_id: str, message_id: str, base_url: str, now: int) -> None:
     require_operator(tx, caller)
-    decide.cancel(tx, Reach(account_id), message_id, Ruling.of(caller, base_url, now))
+    decide.cancel(tx, Scope(account_id), message_id, Decision.of(caller, base_url, now))

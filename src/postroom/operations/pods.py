@@ -11,7 +11,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.names import Name
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Plan
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
@@ -130,18 +130,18 @@ def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
 
 def list_pods(tx: Tx, caller: Caller, query: PageQuery) -> PodPage:
     """List pods, newest first"""
-    found, total = pods.list_within(tx, caller.reach, query.limit, query.offset)
+    found, total = pods.list_within(tx, caller.scope, query.limit, query.offset)
     return PodPage([Pod.of(pod) for pod in found], total)
 
 
 def get_pod(tx: Tx, caller: Caller, pod_id: str) -> Pod:
     """Get a pod by its id or clientId"""
-    return Pod.of(pods.get(tx, caller.reach, pod_id))
+    return Pod.of(pods.get(tx, caller.scope, pod_id))
 
 
 def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -> Pod:
     """Change a pod; null clears a field"""
-    before = pod = pods.get(tx, caller.reach, pod_id)
+    before = pod = pods.get(tx, caller.scope, pod_id)
     if body.client_id is not UNSET:
         pod = pods.set_client_id(tx, pod, body.client_id)
     if body.name is not UNSET:
@@ -164,12 +164,12 @@ def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
 
 def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
     """Delete an empty pod and its keys"""
-    pod = pods.remove(tx, caller.reach, pod_id)
+    pod = pods.remove(tx, caller.scope, pod_id)
     audit.record_by(tx, caller, "pod.deleted", pod.id, now, within=reach_of(caller, pod), before=Pod.of(pod))
 
 
-def reach_of(caller: Caller, pod: pods.Pod) -> Reach:
-    return Reach(caller.account_id, pod.id)
+def reach_of(caller: Caller, pod: pods.Pod) -> Scope:
+    return Scope(caller.account_id, pod.id)
 
 
 def get_account(tx: Tx, caller: Caller) -> Account:

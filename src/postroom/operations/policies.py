@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from postroom.accounts import audit, key_rules
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import Forbidden
 from postroom.fields import (
     AskedMoment,
@@ -128,12 +128,12 @@ class PolicyStopPage(Struct, rename="camel", frozen=True):
     total: int
 
 
-def get_policy(tx: Tx, within: Reach) -> ShownPolicy:
+def get_policy(tx: Tx, within: Scope) -> ShownPolicy:
     """Get the policy of an inbox, a pod, or the key's whole scope"""
     return show(tx, within)
 
 
-def put_policy(tx: Tx, caller: Caller, within: Reach, body: PolicyChange, now: int) -> ShownPolicy:
+def put_policy(tx: Tx, caller: Caller, within: Scope, body: PolicyChange, now: int) -> ShownPolicy:
     """Replace the directions that are given"""
     before = show(tx, within)
     given_rules = [
@@ -147,14 +147,14 @@ def put_policy(tx: Tx, caller: Caller, within: Reach, body: PolicyChange, now: i
     return record_change(tx, caller, within, before, now)
 
 
-def put_policy_mode(tx: Tx, caller: Caller, within: Reach, body: ModeChange, now: int) -> ShownPolicy:
+def put_policy_mode(tx: Tx, caller: Caller, within: Scope, body: ModeChange, now: int) -> ShownPolicy:
     """Set the mode of one direction"""
     before = show(tx, within)
     policy.set_mode(tx, within, body.direction, body.mode)
     return record_change(tx, caller, within, before, now)
 
 
-def add_policy_rule(tx: Tx, caller: Caller, within: Reach, body: NewRule, now: int) -> ShownRule:
+def add_policy_rule(tx: Tx, caller: Caller, within: Scope, body: NewRule, now: int) -> ShownRule:
     """Add a rule; an existing one is returned as it is"""
     require_may_trust(caller, [body.type])
     shown = ShownRule.of(policy.add_rule(tx, within, body.direction, body.type, body.value, now))
@@ -166,19 +166,19 @@ def add_policy_rule(tx: Tx, caller: Caller, within: Reach, body: NewRule, now: i
 def require_may_trust(caller: Caller, types: Sequence[str]) -> None:
     """Trust weakens approval rules of every level: only for keys of the account without rules or limits."""
     if policy.TRUST in types:
-        if not caller.reach.is_account:
+        if not caller.scope.is_account:
             raise Forbidden("Rules of type trust are for keys of the whole account.")
         key_rules.require_may_bind(caller)
 
 
-def delete_policy_rule(tx: Tx, caller: Caller, within: Reach, rule_id: str, now: int) -> None:
+def delete_policy_rule(tx: Tx, caller: Caller, within: Scope, rule_id: str, now: int) -> None:
     """Remove a rule"""
     shown = ShownRule.of(policy.remove_rule(tx, within, rule_id))
     target = policy.scope_of(within)
     audit.record_by(tx, caller, "policy.rule_removed", target, now, within=within, before=shown)
 
 
-def list_policy_audit(tx: Tx, within: Reach, query: PolicyAuditQuery) -> PolicyStopPage:
+def list_policy_audit(tx: Tx, within: Scope, query: PolicyAuditQuery) -> PolicyStopPage:
     """List what policies stopped and what was released, newest first"""
     found, total = policy.list_stops(
         tx,
@@ -193,14 +193,14 @@ def list_policy_audit(tx: Tx, within: Reach, query: PolicyAuditQuery) -> PolicyS
     return PolicyStopPage([PolicyStop.of(stop) for stop in found], total)
 
 
-def show(tx: Tx, within: Reach) -> ShownPolicy:
+def show(tx: Tx, within: Scope) -> ShownPolicy:
     return ShownPolicy(
         DirectionPolicy.of(policy.get(tx, within, policy.INBOUND)),
         DirectionPolicy.of(policy.get(tx, within, policy.OUTBOUND)),
     )
 
 
-def record_change(tx: Tx, caller: Caller, within: Reach, before: ShownPolicy, now: int) -> ShownPolicy:
+def record_change(tx: Tx, caller: Caller, within: Scope, before: ShownPolicy, now: int) -> ShownPolicy:
     after = show(tx, within)
     target = policy.scope_of(within)
     audit.record_by(tx, caller, "policy.changed", target, now, within=within, before=before, after=after)

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated
@@ -122,18 +122,18 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
 
 def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
     """List the threads of an inbox, newest first"""
-    return list_page(tx, inbox.reach, query)
+    return list_page(tx, inbox.scope, query)
 
 
 def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
     """List threads across inboxes, newest first; the total may stop counting 1,000 after the page"""
-    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
-    return ThreadPage([], 0) if reach is None else list_page(tx, reach, query)
+    scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
+    return ThreadPage([], 0) if scope is None else list_page(tx, scope, query)
 
 
-def list_page(tx: Tx, reach: Reach, query: ThreadQuery | ThreadsQuery) -> ThreadPage:
+def list_page(tx: Tx, scope: Scope, query: ThreadQuery | ThreadsQuery) -> ThreadPage:
     label = None if query.label is None else labels.fold(query.label)
-    found, total = threads.list_within(tx, reach, query.flag, label, query.limit, query.offset)
+    found, total = threads.list_within(tx, scope, query.flag, label, query.limit, query.offset)
     return ThreadPage(show_all(tx, found), total)
 
 
@@ -145,12 +145,12 @@ def show_all(tx: Tx, found: Sequence[threads.Thread]) -> list[Thread]:
 
 def get_thread(tx: Tx, caller: Caller, thread_id: str) -> Thread:
     """Get a thread"""
-    return show_all(tx, [threads.get(tx, caller.reach, thread_id)])[0]
+    return show_all(tx, [threads.get(tx, caller.scope, thread_id)])[0]
 
 
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, now: int) -> ChangedThread:
     """Set the read flag of a thread, add labels to it and remove some"""
-    thread = threads.get(tx, caller.reach, thread_id)
+    thread = threads.get(tx, caller.scope, thread_id)
     if (flag := body.flag) is not None:
         labels.note_read(tx, thread, flag, now)
         thread = threads.mark_read(tx, thread, flag)
@@ -164,7 +164,7 @@ def list_thread_messages(
     tx: Tx, caller: Caller, thread_id: str, query: ThreadMessageQuery, links: Links
 ) -> ThreadMessages:
     """List the messages of a thread, oldest first by default"""
-    thread = threads.get(tx, caller.reach, thread_id)
+    thread = threads.get(tx, caller.scope, thread_id)
     found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
     shown, is_cut = message_json.to_page(tx, found, links)
     return ThreadMessages(
@@ -187,10 +187,10 @@ def find_canary(tx: Tx, inbox_id: str) -> str | UnsetType:
 
 def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:
     """Returns blobs no longer needed, and whether the thread is deleted: a long one takes several calls."""
-    thread = threads.get(tx, caller.reach, thread_id)
-    blobs, is_gone = deletion.remove_some_of_thread(tx, caller.reach, thread.id, now)
+    thread = threads.get(tx, caller.scope, thread_id)
+    blobs, is_gone = deletion.remove_some_of_thread(tx, caller.scope, thread.id, now)
     if is_gone:
-        where = inboxes.get(tx, caller.reach, thread.inbox_id).reach
+        where = inboxes.get(tx, caller.scope, thread.inbox_id).scope
         before = {"subject": thread.subject}
         audit.record_by(tx, caller, "thread.deleted", thread.id, now, within=where, before=before)
     return blobs, is_gone

@@ -77,8 +77,8 @@ class Usage(Struct, rename="camel", frozen=True):
 def get_usage(tx: Tx, caller: Caller, query: UsageQuery, now: int) -> Usage:
     """What was received, sent and stored, by day, inbox or pod"""
     first, last = query.days(now)
-    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
-    found = [] if reach is None else usage.list_groups(tx, reach, query.group_by, first, last)
+    scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
+    found = [] if scope is None else usage.list_groups(tx, scope, query.group_by, first, last)
     return Usage(day_name(first), day_name(last), [show(each) for each in found])
 
 

@@ -159,7 +159,7 @@ def rotate_webhook_secret(tx: Tx, caller: Caller, now: int) -> WebhookSecret:
 def rotate_inbox_secret(tx: Tx, caller: Caller, inbox: Inbox, now: int) -> InboxWebhookSecret:
     """Create a new secret for an inbox's own webhook; the old one stays valid for 24 hours"""
     require_set(webhooks.find(tx, inbox.id))
-    audit.record_by(tx, caller, "webhook.secret_rotated", inbox.id, now, within=inbox.reach)
+    audit.record_by(tx, caller, "webhook.secret_rotated", inbox.id, now, within=inbox.scope)
     return InboxWebhookSecret(webhooks.rotate_secret(tx, inbox.id, now).secret)
 
 

@@ -8,7 +8,7 @@ from postroom.outward.notices import deliver_notice
 from postroom.queue import deliveries
 from postroom.queue.claims import Claims
 from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK, Delivery
-from postroom.queue.queue_loop import Queue, work_through
+from postroom.queue.queue_loop import Queue, run_queue
 from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 
@@ -29,6 +29,4 @@ async def deliver_all(
         }
     )
     bell, claim = deliveries.BELLS[kind], Claims(kind).claim
-    await work_through(
-        resources, Queue(bell, claim, deliveries.renew, AT_ONCE[kind], FINISH_SECONDS), deliver
-    )
+    await run_queue(resources, Queue(bell, claim, deliveries.renew, AT_ONCE[kind], FINISH_SECONDS), deliver)

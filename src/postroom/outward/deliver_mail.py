@@ -8,7 +8,7 @@ from postroom.clock import DAY
 from postroom.errors import Unavailable
 from postroom.events import kinds
 from postroom.events.announce import announce_all
-from postroom.events.payload import Fate, News
+from postroom.events.payload import DeliveryFailure, NewEvent
 from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.inward import destinations
 from postroom.inward.deposit import deposit
@@ -67,7 +67,7 @@ class Recorded(Struct, frozen=True):
     """The result of recording an outcome; `news` if the message is sent, or has failed for a recipient."""
 
     state: str | None  # the delivery's new state; None if nothing changed
-    news: News | None = None
+    news: NewEvent | None = None
 
     @property
     def is_new(self) -> bool:
@@ -295,7 +295,7 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
         return Recorded(state, record_failure(tx, tried))
     note_capture(tx, tried, state)
     is_sent = deliveries.settle(tx, tried.job.message.id) == SENT
-    return Recorded(state, to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
+    return Recorded(state, to_new_event(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
 def record_only(tx: Tx, tried: TriedMail) -> Recorded:
@@ -306,7 +306,7 @@ def record_only(tx: Tx, tried: TriedMail) -> Recorded:
         deliveries.settle(tx, tried.job.message.id)  # it had ended before
         return Recorded(None)
     note_capture(tx, tried, state)
-    return Recorded(state, to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
+    return Recorded(state, to_new_event(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
 def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
@@ -315,18 +315,18 @@ def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
         raw_mails.keep_dkim_signature(tx, tried.job.message.id, tried.outcome.captured or b"")
 
 
-def record_failure(tx: Tx, tried: TriedMail) -> News:
+def record_failure(tx: Tx, tried: TriedMail) -> NewEvent:
     delivery, outcome = tried.job.delivery, tried.outcome
     if outcome.is_permanent:
         fault = reasons.fault_of(outcome.code, outcome.enhanced or None, outcome.text)
         suppressions.add_after_failure(tx, delivery, fault, outcome.text, outcome.ended_at)
     deliveries.settle(tx, tried.job.message.id)
-    return to_news(tx, tried, kinds.MESSAGE_FAILED, Fate(delivery.target, outcome.text))
+    return to_new_event(tx, tried, kinds.MESSAGE_FAILED, DeliveryFailure(delivery.target, outcome.text))
 
 
-def to_news(tx: Tx, tried: TriedMail, kind: str, fate: Fate | None = None) -> News:
+def to_new_event(tx: Tx, tried: TriedMail, kind: str, failure: DeliveryFailure | None = None) -> NewEvent:
     job, message = tried.job, tried.job.message
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     document, files = documents.decode(message.document), found.get(message.id, [])
     account_id, pod_id = job.delivery.account_id, job.outgoing.pod_id
-    return News(account_id, pod_id, kind, document, files, tried.outcome.ended_at, fate)
+    return NewEvent(account_id, pod_id, kind, document, files, tried.outcome.ended_at, failure)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotAnInvitation
 from postroom.inward.appointment import calendars_of, read_appointment
 from postroom.mailbox import inboxes, messages, raw_mails
@@ -58,10 +58,10 @@ def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]
 
 
 async def to_answer(
-    resources: Resources, reach: Reach, message_id: str, status: str, comment: str, key: str
+    resources: Resources, scope: Scope, message_id: str, status: str, comment: str, key: str
 ) -> Order:
     """An order that answers the invitation in a message."""
-    message, inbox = await resources.db.read(find_invited, reach, message_id)
+    message, inbox = await resources.db.read(find_invited, scope, message_id)
     raw = await raw_mails.read(resources, message.id, with_trace=False)
     invited = await pools.READING.run(find_invitation, raw)
     organizer = require_answerable(message, invited)
@@ -78,9 +78,9 @@ async def to_answer(
     )
 
 
-def find_invited(tx: Tx, reach: Reach, message_id: str) -> tuple[Message, Inbox]:
-    message = messages.get(tx, reach, message_id)
-    return message, inboxes.get(tx, reach, message.inbox_id)
+def find_invited(tx: Tx, scope: Scope, message_id: str) -> tuple[Message, Inbox]:
+    message = messages.get(tx, scope, message_id)
+    return message, inboxes.get(tx, scope, message.inbox_id)
 
 
 def find_invitation(raw: bytes) -> Invited | None:

@@ -22,7 +22,7 @@ from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, attempt, domain_of
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding import approvers, decide
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.decide import Decision
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
 from postroom.processes.analysis import Analysis
@@ -93,14 +93,14 @@ def decide_by_link(
     tx.ring(*_decide(tx, review, word, content_hash, ruling))
 
 
-def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Ruling:
+def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Decision:
     reviewer = review.reviewer
     person = approvers.of_reviewer(tx, review.hold.account_id, reviewer)
     actor = Actor(actors.REVIEWER, reviewer, reviewer)
-    return Ruling(actor, base_url, now, note=note, address=address, person=person)
+    return Decision(actor, base_url, now, note=note, address=address, person=person)
 
 
-def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Ruling) -> list[str]:
+def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Decision) -> list[str]:
     message, hold = decide.lock(tx, review.message)
     if word == "approve":
         return decide.approve_as(tx, message, hold, content_hash, ruling)

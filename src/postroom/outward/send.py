@@ -7,7 +7,7 @@ from msgspec import structs
 from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import from_iso
 from postroom.errors import ApiError, BadRequest, DraftChanged
 from postroom.mailbox import documents, inboxes, messages, raw_mails, related, threads
@@ -19,8 +19,8 @@ from postroom.outward import fill_from_message, invitations
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.send_stages import (
     RECIPIENTS_LIMIT,
+    ComposedMail,
     Context,
-    Letter,
     Order,
     SendAnswer,
     Submission,
@@ -78,7 +78,7 @@ async def submit_letter(
     caller: Caller,
     order: Order,
     around: Context,
-    letter: Letter,
+    letter: ComposedMail,
     is_remembered: bool = False,
 ) -> SendAnswer:
     blob = await raw_mails.put_if_large(resources, letter.raw)
@@ -106,7 +106,7 @@ async def preview(resources: Resources, caller: Caller, order: Order) -> Content
     return await pools.READING.run(view, letter.raw, tuple(map(str, order.bcc)))
 
 
-async def require_seen(order: Order, letter: Letter) -> None:
+async def require_seen(order: Order, letter: ComposedMail) -> None:
     """Mail that came meanwhile may change whom a reply goes to, and what it quotes."""
     if order.seen_hash is None:
         return
@@ -157,13 +157,13 @@ def look_up(
 ) -> Context | SendAnswer:
     if remembered is not None:
         inboxes.require_unchanged(tx, [(caller, remembered)], now)
-    inbox = inboxes.get(tx, caller.reach, order.inbox_id)
-    known = idempotency.find_answer(tx, caller.reach, inbox, order.idempotency_key, order.request_hash, now)
+    inbox = inboxes.get(tx, caller.scope, order.inbox_id)
+    known = idempotency.find_answer(tx, caller.scope, inbox, order.idempotency_key, order.request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
     if order.send_at is not None:  # after the key: a repeated request is answered even after its time
         require_ahead(order.send_at, now)
-    here = Reach(caller.account_id, None, inbox.id)
+    here = Scope(caller.account_id, None, inbox.id)
     forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
     if order.reply_to_message_id is not None:
         return look_up_answered(tx, inbox, here, order, service_domain)
@@ -183,7 +183,7 @@ def look_up(
     )
 
 
-def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_domain: str) -> Context:
+def look_up_answered(tx: Tx, inbox: Inbox, here: Scope, order: Order, service_domain: str) -> Context:
     """Uses this message, not the last one: whom to answer, what to quote, what to refer to."""
     answered = messages.get(tx, here, order.reply_to_message_id or "")
     if order.thread_id not in (None, answered.thread_id):
@@ -215,11 +215,11 @@ def is_imported(tx: Tx, document: Document | None) -> bool:
     return message is not None and message.is_imported
 
 
-def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:
+def find_forwarded(tx: Tx, here: Scope, message_id: str) -> Document:
     return documents.decode(messages.get(tx, here, message_id).document)
 
 
-async def write_letter(order: Order, around: Context, now: int) -> Letter:
+async def write_letter(order: Order, around: Context, now: int) -> ComposedMail:
     if is_little(order, around.previous, around.forwarded):
         return to_letter(order, around, now)
     return await pools.COMPOSING.run(to_letter, order, around, now)
@@ -246,7 +246,7 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     )
 
 
-def to_letter(order: Order, around: Context, now: int) -> Letter:
+def to_letter(order: Order, around: Context, now: int) -> ComposedMail:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
@@ -278,9 +278,9 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     )
     raw = compose.compose(draft)
     if calendar is None:
-        return Letter(draft, cc, own_text, own_html, raw, described)
+        return ComposedMail(draft, cc, own_text, own_html, raw, described)
     appointment, described = invitations.read_written(raw)
-    return Letter(draft, cc, own_text, own_html, raw, described, appointment)
+    return ComposedMail(draft, cc, own_text, own_html, raw, described, appointment)
 
 
 def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:

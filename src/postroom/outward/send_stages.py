@@ -86,7 +86,7 @@ class Context(Struct, frozen=True):
     quotes_imported: bool = False  # what it quotes or forwards was not received here
 
 
-class Letter(Struct, frozen=True):
+class ComposedMail(Struct, frozen=True):
     """A composed mail, ready to be stored."""
 
     draft: Draft
@@ -135,7 +135,7 @@ class Submission(Struct, frozen=True):
     caller: Caller
     order: Order
     around: Context
-    letter: Letter
+    letter: ComposedMail
     blob: str | None
     base_url: str
     now: int

@@ -32,9 +32,9 @@ from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
-from postroom.outward.holding.checks import Clearance, Standing
+from postroom.outward.holding.checks import SendCheck, SendCheckInput
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
-from postroom.outward.send_stages import Context, Letter, Order, Ready, SendAnswer, Submission
+from postroom.outward.send_stages import ComposedMail, Context, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
@@ -124,7 +124,7 @@ def make_ready(submission: Submission) -> Ready:
 def to_claim(ready: Ready) -> Claim:
     submission, order = ready.submission, ready.submission.order
     return Claim(
-        submission.caller.reach,
+        submission.caller.scope,
         submission.around.inbox,
         order.idempotency_key,
         order.request_hash,
@@ -164,15 +164,15 @@ def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> No
 
 def judge(
     tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]
-) -> list[Clearance]:
+) -> list[SendCheck]:
     suppressed = suppressions.find_all(
         tx, [(each.account_id, address) for each in new for address in each.addresses]
     )
     return checks.judge_all(
         tx,
         [
-            Standing(
-                within=owners[each.inbox_id].reach,
+            SendCheckInput(
+                within=owners[each.inbox_id].scope,
                 addresses=each.addresses,
                 has_policy=above[each.inbox_id].has_policy,
                 suppressed={
@@ -188,7 +188,7 @@ def judge(
     )
 
 
-def unique_addresses(order: Order, letter: Letter) -> list[str]:
+def unique_addresses(order: Order, letter: ComposedMail) -> list[str]:
     """Each recipient once, in the order of To, Cc and Bcc."""
     return list(dict.fromkeys(normalize(address.address) for address in (*order.to, *letter.cc, *order.bcc)))
 
@@ -320,7 +320,7 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, H
     ]
 
 
-def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now: int) -> Document:
+def to_document(inbox: Inbox, thread: Thread, order: Order, letter: ComposedMail, now: int) -> Document:
     draft = letter.draft
     return Document(
         id=ids.new(ids.MESSAGE, now),

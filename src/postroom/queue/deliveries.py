@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
 from postroom.storage.database import SKIP_LOCKED, Row, Tx, item_from_row, one_of
@@ -285,9 +285,9 @@ def let_go(tx: Tx, message_id: str, now: int) -> None:
     )
 
 
-def hasten(tx: Tx, reach: Reach, key_id: str, now: int) -> bool:
+def hasten(tx: Tx, scope: Scope, key_id: str, now: int) -> bool:
     """Makes mail of a key that waits for a retry due now. False if there is none."""
-    owner, owner_id = reach.owner_of_inboxes
+    owner, owner_id = scope.owner_of_inboxes
     hastened = tx.run(
         "update deliveries set due_at = :now where kind = 'mail' and state = 'pending' and due_at > :now"
         f" and inbox_id in (select id from inboxes where {owner} = :owner_id)"
@@ -330,9 +330,9 @@ def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str
         )
 
 
-def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
+def list_waiting(tx: Tx, scope: Scope, limit: int) -> list[str]:
     """Messages within reach with at least one recipient that still waits."""
-    owner, owner_id = reach.owner_of_inboxes
+    owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"
         " join deliveries on deliveries.inbox_id = inboxes.id and deliveries.kind = 'mail'"

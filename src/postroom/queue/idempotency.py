@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.mailbox import inboxes
@@ -21,7 +21,7 @@ VERSION = "2:"  # of the request hash, which begins with it
 class Claim(Struct, frozen=True):
     """A key, and the answer to store for it."""
 
-    reach: Reach
+    scope: Scope
     inbox: Inbox
     key: str
     request_hash: str
@@ -51,13 +51,13 @@ def hash_request(*parts: bytes) -> str:
 
 
 def find_answer(
-    tx: Tx, reach: Reach, inbox: Inbox | None, key: str, request_hash: str, now: int
+    tx: Tx, scope: Scope, inbox: Inbox | None, key: str, request_hash: str, now: int
 ) -> bytes | None:
     """Return the answer to the same request of this inbox; raise IdempotencyKeyReused for another request.
 
     Uses of the key in inboxes outside of `reach` count as none.
     """
-    rows = _find(tx, reach, inbox, key, now)
+    rows = _find(tx, scope, inbox, key, now)
     if not rows:
         return None
     same = [row for row in rows if _may_be_same(row["request_hash"], request_hash)]
@@ -68,35 +68,35 @@ def find_answer(
     return bytes(max(same, key=lambda row: row["request_hash"] == request_hash)["answer"])
 
 
-def find_any_answer(tx: Tx, reach: Reach, key: str, now: int) -> bytes | None:
+def find_any_answer(tx: Tx, scope: Scope, key: str, now: int) -> bytes | None:
     """The stored answer of a key, whatever its request was."""
-    rows = _find(tx, reach, None, key, now)
+    rows = _find(tx, scope, None, key, now)
     return bytes(rows[0]["answer"]) if rows else None
 
 
-def own_name(reach: Reach, key: str) -> str:
+def own_name(scope: Scope, key: str) -> str:
     """Return the name for a key that is taken outside of `reach`. No key has a blank, so the name is free."""
-    return key if reach.is_account else f"{key} {reach.owner[1]}"
+    return key if scope.is_account else f"{key} {scope.owner[1]}"
 
 
-def _find(tx: Tx, reach: Reach, inbox: Inbox | None, key: str, now: int) -> list[Row]:
+def _find(tx: Tx, scope: Scope, inbox: Inbox | None, key: str, now: int) -> list[Row]:
     """Return the rows within reach, also those of wider and narrower API keys: a retry may use another."""
-    own = own_name(reach, key)
+    own = own_name(scope, key)
     rows = tx.all(
         "select idempotency_key, request_hash, answer from idempotency_keys where account_id = :account_id"
         " and idempotency_key in (:key, :own, :of_pod, :of_inbox) and created_at > :oldest",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         key=key,
         own=own,
         of_pod=own if inbox is None else f"{key} {inbox.pod_id}",
         of_inbox=own if inbox is None else f"{key} {inbox.id}",
         oldest=now - LIFETIME,
     )
-    return [row for row in rows if row["idempotency_key"] == own or _is_within(tx, reach, row["answer"])]
+    return [row for row in rows if row["idempotency_key"] == own or _is_within(tx, scope, row["answer"])]
 
 
-def _is_within(tx: Tx, reach: Reach, answer: bytes) -> bool:
-    return reach.is_account or inboxes.are_within(tx, reach, [msgspec.json.decode(answer)["inboxId"]])
+def _is_within(tx: Tx, scope: Scope, answer: bytes) -> bool:
+    return scope.is_account or inboxes.are_within(tx, scope, [msgspec.json.decode(answer)["inboxId"]])
 
 
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
@@ -107,17 +107,17 @@ def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """
     ours = _insert(tx, [(each, each.key) for each in claims])
     known = {
-        id(each): find_answer(tx, each.reach, each.inbox, each.key, each.request_hash, each.now)
+        id(each): find_answer(tx, each.scope, each.inbox, each.key, each.request_hash, each.now)
         for each in claims
-        if (each.reach.account_id, each.key) not in ours
+        if (each.scope.account_id, each.key) not in ours
     }
     unseen = [each for each in claims if id(each) in known and known[id(each)] is None]
     if unseen:
-        ours = _insert(tx, [(each, own_name(each.reach, each.key)) for each in unseen])
+        ours = _insert(tx, [(each, own_name(each.scope, each.key)) for each in unseen])
         for each in unseen:
-            if (each.reach.account_id, own_name(each.reach, each.key)) not in ours:
+            if (each.scope.account_id, own_name(each.scope, each.key)) not in ours:
                 known[id(each)] = find_answer(
-                    tx, each.reach, each.inbox, each.key, each.request_hash, each.now
+                    tx, each.scope, each.inbox, each.key, each.request_hash, each.now
                 )
     return [known.get(id(each)) for each in claims]
 
@@ -131,21 +131,21 @@ def _insert(tx: Tx, named: Sequence[tuple[Claim, str]]) -> set[tuple[str, str]]:
         f" where idempotency_keys.created_at <= excluded.created_at - {LIFETIME}"
         " returning account_id, idempotency_key",
         sorted(
-            (each.reach.account_id, name, each.request_hash, each.answer, each.now) for each, name in named
+            (each.scope.account_id, name, each.request_hash, each.answer, each.now) for each, name in named
         ),
     )
     return {(row["account_id"], row["idempotency_key"]) for row in rows}
 
 
-def set_answer(tx: Tx, reach: Reach, key: str, known: bytes, answer: bytes) -> None:
+def set_answer(tx: Tx, scope: Scope, key: str, known: bytes, answer: bytes) -> None:
     """Replaces the answer that was stored for a claim."""
     tx.run(
         "update idempotency_keys set answer = :answer where account_id = :account_id"
         " and idempotency_key in (:key, :own) and answer = :known",
         answer=answer,
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         key=key,
-        own=own_name(reach, key),
+        own=own_name(scope, key),
         known=known,
     )
 

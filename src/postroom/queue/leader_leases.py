@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.storage.database import Tx
 
 
-class Duty(Struct, frozen=True):
+class LeaderLease(Struct, frozen=True):
     name: str
     holder: str  # a node
     held_until: int
@@ -15,14 +15,14 @@ FIRST_SECONDS = 5.0  # before a node takes a duty: the start has other things to
 NODE = "node "  # before the id of a node: its presence is stored as a duty too
 
 
-def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
+def list_held(tx: Tx, now: int, limit: int) -> list[LeaderLease]:
     """Duties held now; the holders are live nodes."""
     rows = tx.all(
         "select name, holder, held_until from duties where held_until > :now order by name limit :limit",
         now=now,
         limit=limit,
     )
-    return [Duty(row["name"], row["holder"], row["held_until"]) for row in rows]
+    return [LeaderLease(row["name"], row["holder"], row["held_until"]) for row in rows]
 
 
 def show_presence(tx: Tx, node: str, where: str, until: int, now: int) -> None:

@@ -35,9 +35,9 @@ class Queue(Struct, Generic[T], frozen=True):
 class Slots(Generic[T]):
     """The work under way. The listener is woken when many slots are free, else after a moment."""
 
-    def __init__(self, at_once: int, ear: BellListener) -> None:
+    def __init__(self, at_once: int, subscription: BellListener) -> None:
         self._at_once = at_once
-        self._ear = ear
+        self._ear = subscription
         self._running: dict[asyncio.Task[None], T] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -104,10 +104,10 @@ def _time() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def work_through(resources: Resources, queue: Queue[T], handle: Callable[[T], Awaitable[None]]) -> None:
+async def run_queue(resources: Resources, queue: Queue[T], handle: Callable[[T], Awaitable[None]]) -> None:
     """Runs until cancelled. If the process dies or an error occurs, the claim comes due again."""
-    ear = resources.db.listen(queue.bell)
-    slots: Slots[T] = Slots(queue.at_once, ear)
+    subscription = resources.db.listen(queue.bell)
+    slots: Slots[T] = Slots(queue.at_once, subscription)
     outage = Outage()
     renewal = asyncio.create_task(_renew_leases(resources, queue, slots, outage))
     try:
@@ -117,9 +117,9 @@ async def work_through(resources: Resources, queue: Queue[T], handle: Callable[[
             elif slots.free and not outage.is_resting:
                 for item in await _claim(resources, queue, slots, outage):
                     slots.fill(item, _handle(handle, item))
-            await ear.wait(IDLE_SECONDS)
+            await subscription.wait(IDLE_SECONDS)
     finally:
-        ear.close()
+        subscription.close()
         await slots.finish(queue.finish_seconds)
         await stop_all([renewal])
         await slots.stop()

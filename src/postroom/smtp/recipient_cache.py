@@ -54,7 +54,7 @@ class CachedDirectory:
 
 async def watch_deleted_inboxes(resources: Resources, act: Callable[[], None]) -> None:
     """Calls `act` whenever an inbox is deleted, until cancelled."""
-    with closing(resources.db.listen(inboxes.GONE)) as ear:
+    with closing(resources.db.listen(inboxes.GONE)) as subscription:
         while True:
-            if await ear.wait(LISTEN_SECONDS):
+            if await subscription.wait(LISTEN_SECONDS):
                 act()

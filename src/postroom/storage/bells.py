@@ -34,8 +34,8 @@ class Bells:
 
     def ring(self, *bells: str) -> None:
         for bell in bells:
-            for ear in self._ears.get(bell, ()):
-                ear.hear()
+            for subscription in self._ears.get(bell, ()):
+                subscription.hear()
 
     def ring_all(self) -> None:
         self.ring(*self._ears)

@@ -18,9 +18,17 @@ from postroom.errors import NotFound
 from postroom.inward import deposit, screening
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.into_thread import ThreadPlace
-from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, Origin, ReadMail
+from postroom.inward.mails import (
+    AcceptedMail,
+    AddressedMail,
+    Arrival,
+    Destination,
+    Origin,
+    ReadMail,
+    StoredCopy,
+)
 from postroom.inward.receive import TooManyHops, is_unread, read_mail
-from postroom.inward.screening import Suspicion
+from postroom.inward.screening import Screening
 from postroom.mailbox import correspondents, documents, inboxes, labels, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
@@ -237,7 +245,7 @@ async def _accept(
 
 def _judge_with_files(
     raw: bytes, files: Sequence[Attachment], known: Sequence[str]
-) -> tuple[Suspicion, tuple[str, ...]]:
+) -> tuple[Screening, tuple[str, ...]]:
     """With the readers that failed: it may run in another process."""
     readers = Analysis()
     return look_for_signals(parse_mail(raw), files, NOT_JUDGED, known, readers), tuple(readers.failed)
@@ -261,7 +269,7 @@ def store_all(tx: Tx, mails: Sequence[LabelledMail], inbox: Inbox) -> list[bool]
     return are_new
 
 
-def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[Copy]:
+def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[StoredCopy]:
     owners = deposit.count_mails(tx, part, frozenset())
     copies = deposit.store(tx, part, owners, frozenset())
     threads.mark_all_read(tx, inbox.id, [_place(copy).thread.id for copy in copies])
@@ -272,7 +280,7 @@ def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[Copy]:
     return copies
 
 
-def _place(copy: Copy) -> ThreadPlace:
+def _place(copy: StoredCopy) -> ThreadPlace:
     assert copy.place is not None, "no policy is asked about mail that is moved"
     return copy.place
 

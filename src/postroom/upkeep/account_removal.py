@@ -3,7 +3,7 @@
 from postroom import log
 from postroom.accounts import accounts
 from postroom.accounts.accounts import Account
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import FirstAccountStays
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
@@ -78,7 +78,7 @@ def remove_some(tx: Tx, now: int, rows: int) -> bool:
 def _remove_inboxes(tx: Tx, account_id: str, now: int, rows: int) -> bool:
     found = tx.all("select id from inboxes where account_id = :id limit :rows", id=account_id, rows=rows)
     for row in found:
-        inboxes.remove(tx, Reach(account_id), row["id"], now)
+        inboxes.remove(tx, Scope(account_id), row["id"], now)
     return bool(found)
 
 

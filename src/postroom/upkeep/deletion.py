@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
 from postroom.mailbox.folders import uid_map
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
@@ -24,18 +24,18 @@ OF_A_MESSAGE = (
 )
 
 
-def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
+def remove_message(tx: Tx, scope: Scope, message_id: str, now: int) -> list[str]:
     """Unsent mail is no longer sent. Returns the blobs to remove after the commit."""
-    message = messages.get(tx, reach, message_id)
+    message = messages.get(tx, scope, message_id)
     return _remove_all(tx, message.inbox_id, message.thread_id, [message.id], now)
 
 
-def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tuple[list[str], bool]:
+def remove_some_of_thread(tx: Tx, scope: Scope, thread_id: str, now: int) -> tuple[list[str], bool]:
     """The oldest messages of a thread. Returns blobs to remove, and whether the thread is gone.
 
     A long thread is removed in several steps, so that no write takes long.
     """
-    thread = threads.get(tx, reach, thread_id)
+    thread = threads.get(tx, scope, thread_id)
     inboxes.lock(tx, thread.inbox_id)  # nothing joins it from here on
     rows = tx.all(
         "select id from messages where thread_id = :id order by created_at, id limit :rows",
@@ -88,7 +88,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
         if threads.is_empty(tx, thread_id):
             related.forget_threads(tx, [thread_id])
         else:
-            labels.settle_read(tx, threads.get(tx, inbox.reach, thread_id))
+            labels.settle_read(tx, threads.get(tx, inbox.scope, thread_id))
     return blobs
 
 

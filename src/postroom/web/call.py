@@ -10,11 +10,11 @@ from starlette.requests import Request
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.people import users
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
-from postroom.fields import Boundary
+from postroom.fields import ScopeFilter
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -43,8 +43,8 @@ class Call(Struct, frozen=True):
         return self.caller.account_id
 
     @property
-    def reach(self) -> Reach:
-        return self.caller.reach
+    def scope(self) -> Scope:
+        return self.caller.scope
 
     @property
     def decider(self) -> Caller:
@@ -56,8 +56,8 @@ class Call(Struct, frozen=True):
 
     def get_inbox(self, tx: Tx, inbox_id: str) -> Inbox:
         """For reads only: the inbox of the path was read together with the key."""
-        if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.reach):
-            return inboxes.get(tx, self.reach, inbox_id)
+        if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.scope):
+            return inboxes.get(tx, self.scope, inbox_id)
         return self.inbox
 
     @property
@@ -73,20 +73,20 @@ class Call(Struct, frozen=True):
         return Links(self.resources.config.base_url, self.now())
 
 
-def find_key(tx: Tx, reach: Reach, key_id: str) -> object:
-    return keys.get(tx, reach.account_id, key_id)
+def find_key(tx: Tx, scope: Scope, key_id: str) -> object:
+    return keys.get(tx, scope.account_id, key_id)
 
 
-def find_webhook(tx: Tx, reach: Reach, webhook_id: str) -> object:
-    return webhook_list.get(tx, reach.account_id, webhook_id)
+def find_webhook(tx: Tx, scope: Scope, webhook_id: str) -> object:
+    return webhook_list.get(tx, scope.account_id, webhook_id)
 
 
-def find_user(tx: Tx, reach: Reach, user_id: str) -> object:
-    return users.get(tx, reach.account_id, user_id)
+def find_user(tx: Tx, scope: Scope, user_id: str) -> object:
+    return users.get(tx, scope.account_id, user_id)
 
 
 # Functions that find what a path names, within the caller's reach; else NotFound.
-FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
+FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
     "draft_id": drafts.get,
     "template_id": templates.get,
     "pod_id": pods.get,
@@ -102,9 +102,9 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
 
 async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:
     """What path and query name must belong to the caller."""
-    if isinstance(query, Boundary):
-        await call.resources.db.read(required, call.reach, query.inbox_id, query.pod_id)
-    if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):
+    if isinstance(query, ScopeFilter):
+        await call.resources.db.read(required, call.scope, query.inbox_id, query.pod_id)
+    if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.scope)):
         raise NotFound("No such inbox.")
     for name in values.keys() & FIND_OWNED:
-        await call.resources.db.read(FIND_OWNED[name], call.reach, values[name])
+        await call.resources.db.read(FIND_OWNED[name], call.scope, values[name])

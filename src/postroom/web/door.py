@@ -9,7 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from postroom import ids, log
 from postroom.accounts import keys
@@ -54,7 +55,7 @@ from postroom.web.requests.collected_use import KeyUse
 from postroom.web.requests.page_cache import PageCache
 from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
 from postroom.web.requests.posted_mail import take_post
-from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
+from postroom.web.requests.request_body import is_small, read_query, require_scope_filters_taken
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router, inbox_of_path
@@ -71,7 +72,7 @@ BODY = "postroom.body"  # where a request keeps its parsed body
 PATH_CHARACTERS = 200
 
 
-class Visit(Struct):
+class RequestState(Struct):
     """One request under way, and what its answer must carry whatever happens."""
 
     request: Request
@@ -81,7 +82,7 @@ class Visit(Struct):
     call: Call | None = None
 
 
-class Door:
+class App:
     def __init__(
         self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams, posts: PostIntake
     ) -> None:
@@ -100,20 +101,20 @@ class Door:
         self._caller_cache = CallerCache()
         self._pages = PageCache()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await self._serve_socket(scope, receive, send)
             return
-        visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
-        visit.headers.update(cors.headers(self._resources.config, visit.request))
+        state = RequestState(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
+        state.headers.update(cors.headers(self._resources.config, state.request))
         try:
-            response = await self._answer_in_shape(visit)
+            response = await self._answer_in_shape(state)
         except ClientDisconnect:
             return
         response.raw_headers += [
-            (name.lower().encode(), value.encode()) for name, value in visit.headers.items()
+            (name.lower().encode(), value.encode()) for name, value in state.headers.items()
         ]
-        self._requests.count(visit.route, response.status_code, time.perf_counter() - visit.started)
+        self._requests.count(state.route, response.status_code, time.perf_counter() - state.started)
         await response(scope, receive, send)
 
     async def save_use(self) -> None:
@@ -121,17 +122,17 @@ class Door:
         await self.key_use.save()
         await self._mcp.tool_use.save()
 
-    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_socket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["path"] == LIVE_PATH:
             await self.live.serve(scope, receive, send)
         else:
             listen = agentmail_stream.listen if scope["path"] == AGENTMAIL_STREAM else None
             await self._streams.serve(scope, receive, send, listen)
 
-    async def _answer_in_shape(self, visit: Visit) -> Response:
-        request_id = visit.headers["X-Request-Id"]
+    async def _answer_in_shape(self, state: RequestState) -> Response:
+        request_id = state.headers["X-Request-Id"]
         try:
-            return await self._answer(visit)
+            return await self._answer(state)
         except ClientDisconnect:
             raise
         except ApiError as error:
@@ -141,78 +142,78 @@ class Door:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
                 tell = log.get().seldom if error.status == 503 else log.get().error
                 tell("request failed", request_id=request_id, reason=reason)
-            await self._note_refusal(visit, error)
-            return to_error_response(visit.request, error, self._challenge(visit))
+            await self._note_refusal(state, error)
+            return to_error_response(state.request, error, self._challenge(state))
         except Exception:
-            log.get().exception("unexpected error", request_id=request_id, route=visit.route)
+            log.get().exception("unexpected error", request_id=request_id, route=state.route)
             fault = InternalError("Something went wrong on our side.", request_id=request_id)
-            return to_error_response(visit.request, fault)
+            return to_error_response(state.request, fault)
 
-    async def _answer(self, visit: Visit) -> Response:
+    async def _answer(self, state: RequestState) -> Response:
         """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
-        request = visit.request
+        request = state.request
         path = request.scope["path"]
         is_api, is_agentmail = path.startswith(API_PREFIXES), is_of_agentmail(request)
         if (allowed := cors.preflight(self._resources.config, request)) is not None:
             return allowed
         if is_signed_link(request):
-            return await self._open_link(visit)
-        if not is_api and (answer := await self._answer_beside(visit, path)) is not None:
+            return await self._open_link(state)
+        if not is_api and (answer := await self._answer_beside(state, path)) is not None:
             return answer
         if is_agentmail:
-            return await self._answer_agentmail(visit)
+            return await self._answer_agentmail(state)
         found = ROUTER.find(request.method, path)
-        call = await self._admit(visit, found) if is_api else None
+        call = await self._admit(state, found) if is_api else None
         if isinstance(found, ApiError):
             raise found
         route, values = found
-        visit.route = route.name
+        state.route = route.name
         if call is None:
-            await require_boundaries_taken(request, route.query)
+            await require_scope_filters_taken(request, route.query)
             return to_response(route, await route.operation(self._site, **values))
         try:
             return await self._carry_out(route, call, values)
         except (ApiError, Outdated) as error:
             if not call.is_remembered or is_fault(error):
                 raise
-            return await self._retry_uncached(visit, found, call, error)
+            return await self._retry_uncached(state, found, call, error)
 
-    async def _answer_agentmail(self, visit: Visit) -> Response:
+    async def _answer_agentmail(self, state: RequestState) -> Response:
         """The same checks in the same order; only the names in paths differ."""
-        request = visit.request
+        request = state.request
         found = agentmail_names.find(AGENTMAIL_ROUTER, request.method, request.scope["path"])
-        visit.call = await self._admit(visit)
+        state.call = await self._admit(state)
         if isinstance(found, ApiError):
             raise found
         route, named = found
-        visit.route = route.name
-        operations.require_permitted(visit.call.caller, route)
-        visit.call, values = await agentmail_names.resolve(visit.call, named)
-        return await self._carry_out(route, visit.call, values)
+        state.route = route.name
+        operations.require_permitted(state.call.caller, route)
+        state.call, values = await agentmail_names.resolve(state.call, named)
+        return await self._carry_out(route, state.call, values)
 
-    async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
+    async def _answer_beside(self, state: RequestState, path: str) -> Response | None:
         """Everything besides the interface: links in mails, mail services, MCP, the dashboard."""
         if (link := next((each for each in LINKS_IN_MAILS if path.startswith(each)), None)) is not None:
-            visit.route = f"{link}{{token}}"
-            return await (await self._open_dashboard()).links[link].answer(visit.request)
+            state.route = f"{link}{{token}}"
+            return await (await self._open_dashboard()).links[link].answer(state.request)
         if path.startswith(POSTS_PREFIX):
-            visit.route = f"{POSTS_PREFIX}{{token}}"
-            return await take_post(self._resources, self._posts, visit.request)
+            state.route = f"{POSTS_PREFIX}{{token}}"
+            return await take_post(self._resources, self._posts, state.request)
         if (narrowing := narrowing_of(path)) is not None:
-            return await self._open_mcp(visit, narrowing)
+            return await self._open_mcp(state, narrowing)
         if oauth.is_own(path):
-            visit.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX
-            return await oauth.answer(self._resources, visit.request)
+            state.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX
+            return await oauth.answer(self._resources, state.request)
         if path == HOME or path.startswith(f"{HOME}/"):
             dashboard = await self._open_dashboard()
-            visit.route, page = await dashboard.answer(visit.request, visit.headers["X-Request-Id"])
+            state.route, page = await dashboard.answer(state.request, state.headers["X-Request-Id"])
             return page
-        if path == "/" and is_browser(visit.request):
+        if path == "/" and is_browser(state.request):
             return RedirectResponse(HOME, 303)
         return None
 
     async def _open_dashboard(self) -> "Dashboard":
-        """On the first visit: its pages and templates take a while to load."""
+        """On the first state: its pages and templates take a while to load."""
         async with self._opening:
             if self._dashboard is None:
                 self._dashboard = await pools.ONCE.run(
@@ -220,23 +221,23 @@ class Door:
                 )
             return self._dashboard
 
-    async def _admit(self, visit: Visit, found: Found | ApiError | None = None) -> Call:
-        token = bearer_token(visit.request)
-        known = self._recall(visit.request, token, found)
+    async def _admit(self, state: RequestState, found: Found | ApiError | None = None) -> Call:
+        token = bearer_token(state.request)
+        known = self._recall(state.request, token, found)
         caller, inbox = known or await self._identify(token, inbox_of_path(found))
         if caller.resource is not None:
-            require_at(caller, self._resource_of(visit.request))
-        if (narrowing := visit.request.scope.get(NARROWING)) is not None:
+            require_at(caller, self._resource_of(state.request))
+        if (narrowing := state.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
         now = self._resources.now()
         most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
         allowance = self._limit.count(caller.account_id, most, now)
-        visit.headers.update(allowance.headers())
+        state.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
         is_remembered = known is not None
-        visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
-        return visit.call
+        state.call = Call(self._resources, caller, state.request, self._webhook_courier, inbox, is_remembered)
+        return state.call
 
     def _resource_of(self, request: Request) -> str | None:
         """The resource that a token may be bound to: /v0, or an address of MCP, also for its tools."""
@@ -266,35 +267,35 @@ class Door:
             self._caller_cache.note(token, (caller, inbox), version)
         return caller, inbox
 
-    def _challenge(self, visit: Visit) -> str:
+    def _challenge(self, state: RequestState) -> str:
         """Tells an MCP client where to read how to sign in (RFC 9728 section 5.1)."""
-        narrowing = narrowing_of(visit.request.scope["path"])
+        narrowing = narrowing_of(state.request.scope["path"])
         if narrowing is None:
             return "Bearer"
         path = f"{RESOURCE_METADATA}{narrowing.path}"
         return f'Bearer resource_metadata="{self._resources.config.base_url}{path}"'
 
-    async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
+    async def _note_refusal(self, state: RequestState, error: ApiError) -> None:
         """Refused attempts of a key are in the audit log, however they are answered."""
-        call = visit.call
-        if call is None or not isinstance(error, REFUSALS) or visit.route == NO_ROUTE:
+        call = state.call
+        if call is None or not isinstance(error, REFUSALS) or state.route == NO_ROUTE:
             return
         try:
-            asked = (call.caller, call.reach, visit.route, error, call.address, call.now())
+            asked = (call.caller, call.scope, state.route, error, call.address, call.now())
             path = call.request.scope["path"][:PATH_CHARACTERS]
             await self._resources.db.write(note_refusal, *asked, path)
         except Exception as fault:
-            log.get().error("a refusal could not be recorded", route=visit.route, reason=str(fault))
+            log.get().error("a refusal could not be recorded", route=state.route, reason=str(fault))
 
-    async def _open_link(self, visit: Visit) -> Response:
+    async def _open_link(self, state: RequestState) -> Response:
         """The signature of an attachment's link replaces a key."""
-        found = ROUTER.find(visit.request.method, visit.request.scope["path"])
+        found = ROUTER.find(state.request.method, state.request.scope["path"])
         if isinstance(found, ApiError):
             raise found
         route, values = found
-        visit.route = route.name
-        await require_boundaries_taken(visit.request, route.query)
-        query = visit.request.query_params
+        state.route = route.name
+        await require_scope_filters_taken(state.request, route.query)
+        query = state.request.query_params
         expires, signature = query.get("expires", ""), query.get("signature", "")
         if "filename" not in values:
             return await get_raw_by_link(self._resources, values["message_id"], expires, signature)
@@ -302,17 +303,17 @@ class Door:
             self._resources, values["message_id"], values["filename"], expires, signature
         )
 
-    async def _open_mcp(self, visit: Visit, narrowing: Narrowing) -> Response:
-        call = await self._admit(visit)
-        visit.route = f"POST {MCP_PATH}"
+    async def _open_mcp(self, state: RequestState, narrowing: Narrowing) -> Response:
+        call = await self._admit(state)
+        state.route = f"POST {MCP_PATH}"
         if narrowing.inbox_id is not None:
-            visit.route = f"POST {MCP_INBOX_PREFIX}{{inbox_id}}"
-            await self._resources.db.read(inboxes.get, call.reach, narrowing.inbox_id)
-        came_from = CLIENT_ADDRESS.set(client_address(visit.request))
+            state.route = f"POST {MCP_INBOX_PREFIX}{{inbox_id}}"
+            await self._resources.db.read(inboxes.get, call.scope, narrowing.inbox_id)
+        came_from = CLIENT_ADDRESS.set(client_address(state.request))
         try:
             narrowed = narrowing.of(call.caller)
             me = await self._resources.db.read(who_am_i, narrowed, self._resources.config)
-            return await self._mcp.answer(visit.request, narrowed, me.canary or "")
+            return await self._mcp.answer(state.request, narrowed, me.canary or "")
         finally:
             CLIENT_ADDRESS.reset(came_from)
 
@@ -324,26 +325,26 @@ class Door:
         return to_response(route, await self._handle(route, call, values))
 
     async def _retry_uncached(
-        self, visit: Visit, found: Found, known: Call, error: ApiError | Outdated
+        self, state: RequestState, found: Found, known: Call, error: ApiError | Outdated
     ) -> Response:
         """Looks the cached caller up again: if the caller or the inbox has changed, the request is retried.
 
         Otherwise an error of the request stands.
         """
         route, values = found
-        token = bearer_token(visit.request)
+        token = bearer_token(state.request)
         self._caller_cache.forget(token, values["inbox_id"])
         caller, inbox = await self._identify(token, values["inbox_id"])
         if isinstance(error, ApiError) and (caller, inbox) == (known.caller, known.inbox):
             raise error
-        visit.call = replace(known, caller=caller, inbox=inbox, is_remembered=False)
-        return await self._carry_out(route, visit.call, values)
+        state.call = replace(known, caller=caller, inbox=inbox, is_remembered=False)
+        return await self._carry_out(route, state.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         """Errors of ownership come before those of query and body, so that a stranger learns nothing."""
         arguments: dict[str, Any] = dict(values)
         try:
-            await require_boundaries_taken(call.request, route.query)
+            await require_scope_filters_taken(call.request, route.query)
             if route.query is not None:
                 arguments["query"] = await read_query(call.request, route.query)
         except ApiError:

@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
 from postroom.operations.people import oauth_programs
@@ -68,8 +69,8 @@ class Narrowing(Struct, frozen=True):
             left &= {READ}
         if self.inbox_id is None:
             return structs.replace(caller, permissions=left)
-        reach = Reach(caller.account_id, caller.pod_id, caller.inbox_id or self.inbox_id)
-        return structs.replace(caller, permissions=left & set(OF_AN_INBOX), reach=reach)
+        scope = Scope(caller.account_id, caller.pod_id, caller.inbox_id or self.inbox_id)
+        return structs.replace(caller, permissions=left & set(OF_AN_INBOX), scope=scope)
 
 
 _narrowing: ContextVar[Narrowing] = ContextVar("narrowing")
@@ -126,7 +127,7 @@ def offered(caller: Caller) -> tuple[str, ...]:
     return server.offered(
         caller.permissions,
         is_of_one_inbox=caller.inbox_id is not None,
-        is_of_account=caller.reach.is_account,
+        is_of_account=caller.scope.is_account,
     )
 
 
@@ -151,7 +152,7 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_tex
 def narrowed(app: ASGIApp) -> ASGIApp:
     """Passes the restriction of the address on; no request from outside can set it."""
 
-    async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+    async def pass_on(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await app({**scope, NARROWING: _narrowing.get()}, receive, send)
 
     return pass_on

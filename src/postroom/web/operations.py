@@ -8,7 +8,7 @@ from typing import Any
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any, require_word
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import Forbidden
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
@@ -39,7 +39,7 @@ async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
 
 def require_permitted(caller: Caller, route: Route) -> None:
     """Some operations are only for keys of the whole account, some also for keys of a pod."""
-    if route.scope == ACCOUNT and not caller.reach.is_account:
+    if route.scope == ACCOUNT and not caller.scope.is_account:
         raise Forbidden("This is for keys of the whole account.")
     if route.scope == POD and caller.inbox_id is not None:
         raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
@@ -94,23 +94,23 @@ def _try_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> None:
 def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
     """For reads, the inbox that was read together with the key."""
     inbox_id = arguments["inbox_id"]
-    return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.reach, inbox_id)
+    return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.scope, inbox_id)
 
 
-def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
+def _find_scope_filter(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Scope:
     """The inbox or pod named by the path, or by the query."""
     if "inbox_id" in arguments:
-        return inboxes.get(tx, call.reach, arguments["inbox_id"]).reach
+        return inboxes.get(tx, call.scope, arguments["inbox_id"]).scope
     if "pod_id" in arguments:
-        return Reach(call.account_id, pods.get(tx, call.reach, arguments["pod_id"]).id)
+        return Scope(call.account_id, pods.get(tx, call.scope, arguments["pod_id"]).id)
     query = arguments["query"]
-    return required(tx, call.reach, query.inbox_id, query.pod_id)
+    return required(tx, call.scope, query.inbox_id, query.pod_id)
 
 
-def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
+def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Scope:
     """The inbox or pod named by the path, else the caller's whole reach."""
     is_named = "inbox_id" in arguments or "pod_id" in arguments
-    return _find_boundary(tx, route, call, arguments) if is_named else call.reach
+    return _find_scope_filter(tx, route, call, arguments) if is_named else call.scope
 
 
 # Arguments that a verb gets by their name, besides the values of the path, the query and the body.
@@ -122,6 +122,6 @@ _OF_CALL: dict[str, Callable[[Call], Any]] = {
 }
 _FOUND: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
     "inbox": _find_inbox,
-    "within": _find_boundary,
+    "within": _find_scope_filter,
     "place": _find_place,
 }

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
-from postroom.fields import Boundary
+from postroom.fields import ScopeFilter
 from postroom.web.requests.request_body import read_json
 
 ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which keys a route takes
@@ -68,7 +68,7 @@ class Route(Struct, frozen=True, dict=True):
 
     @cached_property
     def query(self) -> type[Struct] | None:
-        return self._hints.get("query") or self._boundary()
+        return self._hints.get("query") or self._scope_filter()
 
     @cached_property
     def answer(self) -> Any:
@@ -86,10 +86,10 @@ class Route(Struct, frozen=True, dict=True):
             (place, segment[1:-1]) for place, segment in enumerate(self.segments) if segment[:1] == "{"
         )
 
-    def _boundary(self) -> type[Struct] | None:
+    def _scope_filter(self) -> type[Struct] | None:
         """If a path names no inbox or pod, a query may narrow the operation."""
         names_one = "{inbox_id}" in self.path or "{pod_id}" in self.path
-        return Boundary if "within" in self.wanted and not names_one else None
+        return ScopeFilter if "within" in self.wanted and not names_one else None
 
     @property
     def path_names(self) -> list[str]:

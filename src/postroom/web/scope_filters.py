@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound
 from postroom.mailbox import inboxes
 from postroom.resources import Tx
@@ -12,9 +12,9 @@ from postroom.resources import Tx
 NAMES = ("podId", "inboxId", "inbox_ids", "pod_ids")  # of boundaries, in a query
 
 
-def required(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach:
+def required(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> Scope:
     """Raises for an unknown inbox or pod, which must never be ignored."""
-    found = inboxes.narrow(tx, reach, inbox_id, pod_id)
+    found = inboxes.narrow(tx, scope, inbox_id, pod_id)
     if found is None:
         raise NotFound("No such inbox or pod.")
     return found

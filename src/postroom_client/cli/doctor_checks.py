@@ -274,7 +274,7 @@ def check_incoming(client: Client, settings: Settings) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class App:
     """A port where a server greets (RFC 5321, section 3.1), or begins with TLS (RFC 8314)."""
 
     name: str
@@ -287,13 +287,13 @@ class Door:
 
 
 PROGRAMS = "Let mail programs reach port {port} of {host}"
-SMTP = Door(
+SMTP = App(
     "SMTP port", "POSTROOM_SMTP", b"220", "a mail server", "takes mail", "Let {host} take mail on port {port}"
 )
-IMAP = Door(
+IMAP = App(
     "IMAP port", "POSTROOM_IMAP", b"* OK", "an IMAP server", "serves mail programs", PROGRAMS, IMAPS_PORT
 )
-SUBMISSION = Door(
+SUBMISSION = App(
     "submission port",
     "POSTROOM_SUBMISSION",
     b"220",
@@ -304,7 +304,7 @@ SUBMISSION = Door(
 )
 
 
-def check_port(door: Door, host: str, port: int) -> Finding:
+def check_port(door: App, host: str, port: int) -> Finding:
     step = f"{door.step.format(host=host, port=port)}: {door.setting}, and the firewall."
     try:
         with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
@@ -316,7 +316,7 @@ def check_port(door: Door, host: str, port: int) -> Finding:
     return Finding(door.name, "pass", f"{host}:{port} {door.does}.")
 
 
-def set_port(door: Door) -> int | None:
+def set_port(door: App) -> int | None:
     """Only if set in this machine's environment."""
     setting = os.environ.get(door.setting, "").rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None

@@ -252,7 +252,7 @@ class _Walker:
 
     def _read_children(self, part: BodyPart, emails: int) -> list[BodyPart]:
         level = len(self.open_boundaries)
-        self.open_boundaries.append(_Boundary(self._boundary(part), emails))
+        self.open_boundaries.append(_Boundary(self._scope_filter(part), emails))
         self._index()
         default_type = "message/rfc822" if part.content_type == "multipart/digest" else "text/plain"
         children = []
@@ -331,7 +331,7 @@ class _Walker:
             end -= self.window.ends_with(b"\r", start, end)
         return end
 
-    def _boundary(self, part: BodyPart) -> bytes:
+    def _scope_filter(self, part: BodyPart) -> bytes:
         boundary = part.parameters.get("boundary", "").rstrip().encode()
         if 0 < len(boundary) <= MAX_BOUNDARY_BYTES:
             return boundary

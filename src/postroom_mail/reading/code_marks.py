@@ -19,14 +19,14 @@ def marks(text: str) -> Iterator[int]:
             yield from (mark.start() for mark in _MARK_OF_CODE.finditer(text, start, end))
 
 
-def around(spots: Iterable[int], reach: int) -> Iterator[tuple[int, int]]:
+def around(spots: Iterable[int], scope: int) -> Iterator[tuple[int, int]]:
     """Ranges of this reach on both sides of a position; those that touch are merged."""
     start = end = 0
     for spot in spots:
-        if spot - reach > end:
+        if spot - scope > end:
             if end:
                 yield start, end
-            start = spot - reach
-        end = spot + 2 * reach
+            start = spot - scope
+        end = spot + 2 * scope
     if end:
         yield start, end

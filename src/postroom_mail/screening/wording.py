@@ -122,9 +122,9 @@ def _are_near(text: str, near: Near, start: int, end: int) -> bool:
     """One pass over the words of both kinds: each is compared with the last one of the other kind."""
     firsts = [(*found.span(), 0) for found in near.first.finditer(text, start, end)]
     seconds = [(*found.span(), 1) for found in near.second.finditer(text, start, end)] if firsts else []
-    last = [-near.reach - 1, -near.reach - 1]
+    last = [-near.scope - 1, -near.scope - 1]
     for word_start, word_end, kind in sorted(firsts + seconds):
-        if word_start - last[1 - kind] <= near.reach and (kind == 1 or not near.is_ordered):
+        if word_start - last[1 - kind] <= near.scope and (kind == 1 or not near.is_ordered):
             return True
         last[kind] = word_end
     return False

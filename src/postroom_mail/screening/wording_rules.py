@@ -31,7 +31,7 @@ class Pair(Struct, frozen=True):
     rule: str
     anchors: str
     beside: str
-    reach: int
+    scope: int
     may_be_denied: bool = False  # a "not" before it reverses its meaning
 
 
@@ -52,7 +52,7 @@ class Near(Struct, frozen=True):
 
     first: re.Pattern[str]
     second: re.Pattern[str]
-    reach: int
+    scope: int
     is_ordered: bool = False
 
 
@@ -122,8 +122,8 @@ class _Words(Struct, frozen=True):
         misspelled = _one_letter_off(MISSPELLED) if MISSPELLED in stems else ""
         return "|".join(filter(None, (whole, by_first_letter(long) if long else "", misspelled)))
 
-    def near(self, first: str, second: str, reach: int, is_ordered: bool = False) -> Near:
-        return Near(self.group(first), self.group(second), reach, is_ordered)
+    def near(self, first: str, second: str, scope: int, is_ordered: bool = False) -> Near:
+        return Near(self.group(first), self.group(second), scope, is_ordered)
 
     def request(self, rule: str, anchors: str, *near: Near) -> Wording:
         found = self.stems(anchors)
@@ -152,7 +152,7 @@ class _Words(Struct, frozen=True):
         )
 
     def pair(self, pair: Pair) -> Wording:
-        near = (self.near(pair.anchors, pair.beside, pair.reach),)
+        near = (self.near(pair.anchors, pair.beside, pair.scope),)
         denial = self.denial() if pair.may_be_denied else None
         then = self.told() if pair.rule == OVERRIDE else None
         anchors = self.stems(pair.anchors)

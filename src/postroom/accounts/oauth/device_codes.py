@@ -5,7 +5,7 @@ import secrets
 from msgspec import Struct
 
 from postroom.accounts.keys import hash_token
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import MINUTE
 from postroom.errors import NotFound, RateLimitExceeded
 from postroom.storage.database import Row, Tx, count, insert, item_from_row
@@ -22,7 +22,7 @@ class DeviceCode(Struct, frozen=True):
     state: str
     address: str
     maker_id: str | None
-    within: Reach | None
+    within: Scope | None
     permissions: tuple[str, ...]
 
     @classmethod
@@ -31,7 +31,7 @@ class DeviceCode(Struct, frozen=True):
         return item_from_row(
             cls,
             row,
-            within=None if account_id is None else Reach(account_id, row["pod_id"], row["inbox_id"]),
+            within=None if account_id is None else Scope(account_id, row["pod_id"], row["inbox_id"]),
             permissions=tuple((row["permissions"] or "").split()),
         )
 
@@ -68,7 +68,7 @@ def find_waiting(tx: Tx, user_code: str, now: int) -> DeviceCode:
     return DeviceCode.from_row(row)
 
 
-def allow(tx: Tx, code: DeviceCode, maker_id: str, within: Reach, permissions: tuple[str, ...]) -> None:
+def allow(tx: Tx, code: DeviceCode, maker_id: str, within: Scope, permissions: tuple[str, ...]) -> None:
     changed = tx.run(
         "update device_codes set state = 'allowed', maker_id = :maker_id, account_id = :account_id,"
         " pod_id = :pod_id, inbox_id = :inbox_id, permissions = :permissions"

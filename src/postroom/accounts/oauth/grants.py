@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key, hash_token
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, SECOND
 from postroom.errors import OauthError
 from postroom.storage.database import Row, Tx, insert
@@ -35,7 +35,7 @@ class Allowed(Struct, frozen=True):
     resource: str
     maker_id: str
     user_id: str | None
-    within: Reach
+    within: Scope
     permissions: tuple[str, ...]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import keys, names, permissions, pods
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInProof
 from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
 from postroom.storage import database
@@ -73,7 +73,7 @@ def require_pods(tx: Tx, account_id: str, role: str, asked: Sequence[str]) -> tu
         raise BadRequest("An owner has the whole account: podIds must be empty.", field="podIds")
     if len(asked) > PODS_OF_A_USER:
         raise BadRequest(f"podIds has at most {PODS_OF_A_USER} pods.", field="podIds")
-    found = [pods.find(tx, Reach(account_id), pod_id) for pod_id in asked]
+    found = [pods.find(tx, Scope(account_id), pod_id) for pod_id in asked]
     known = [pod.id for pod in found if pod is not None]
     if len(known) < len(asked):
         raise BadRequest("podIds names a pod that does not exist.", field="podIds")

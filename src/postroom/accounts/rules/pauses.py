@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.storage.database import LOCK_ROWS, Tx, insert_new
 
 # A condition on a row of `inboxes`: it, its pod or its account is paused.
@@ -17,8 +17,8 @@ class Pause(Struct, frozen=True):
     reason: str | None = None  # why the server began it
 
 
-def scope_of(reach: Reach) -> str:
-    return reach.inbox_id or reach.pod_id or reach.account_id
+def scope_of(scope: Scope) -> str:
+    return scope.inbox_id or scope.pod_id or scope.account_id
 
 
 def find(tx: Tx, scope_id: str) -> Pause | None:

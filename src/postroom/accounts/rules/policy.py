@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of
@@ -45,16 +45,16 @@ class Policy(Struct, frozen=True):
 class PolicyRefusal(Struct, frozen=True):
     """A refused address, and the rule that refuses it; none if a level has an allow list without it."""
 
-    within: Reach
+    within: Scope
     address: str
     rule: str | None
 
 
-def scope_of(reach: Reach) -> str:
-    return reach.inbox_id or reach.pod_id or reach.account_id
+def scope_of(scope: Scope) -> str:
+    return scope.inbox_id or scope.pod_id or scope.account_id
 
 
-def get(tx: Tx, within: Reach, direction: str) -> Policy:
+def get(tx: Tx, within: Scope, direction: str) -> Policy:
     row = tx.one(
         "select mode from policies where scope_id = :id and direction = :direction",
         id=scope_of(within),
@@ -68,13 +68,13 @@ def get(tx: Tx, within: Reach, direction: str) -> Policy:
     return Policy(INHERIT if row is None else row["mode"], [item_from_row(PolicyRule, row) for row in rows])
 
 
-def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
+def set_mode(tx: Tx, within: Scope, direction: str, mode: str) -> None:
     if mode not in MODES:
         raise BadRequest(f"mode must be one of {', '.join(MODES)}.", field="mode")
     _keep(tx, within, direction, mode=mode)
 
 
-def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> PolicyRule:
+def add_rule(tx: Tx, within: Scope, direction: str, kind: str, value: str, now: int) -> PolicyRule:
     """An existing rule stays as it is."""
     rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind, direction), require_value(value), now)
     _keep(tx, within, direction, added=1)
@@ -95,7 +95,7 @@ def set_reason(tx: Tx, rule_id: str, reason: str | None) -> None:
     tx.run("update policy_rules set reason = :reason where id = :id", reason=reason, id=rule_id)
 
 
-def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
+def remove_rule(tx: Tx, within: Scope, rule_id: str) -> PolicyRule:
     row = ids.is_id(ids.RULE, rule_id) and tx.one(
         "delete from policy_rules where id = :id and scope_id = :scope_id returning *",
         id=rule_id,
@@ -108,7 +108,7 @@ def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
 
 
 def replace(
-    tx: Tx, within: Reach, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
+    tx: Tx, within: Scope, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
 ) -> None:
     """`rules` are pairs of type and value. Those that stay keep their reasons."""
     reasons = {(rule.type, rule.value): rule.reason for rule in get(tx, within, direction).rules}
@@ -136,7 +136,7 @@ def require_value(value: str) -> str:
         raise BadRequest(f"value is not valid: {error}", field="value") from None
 
 
-def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added: int = 0) -> None:
+def _keep(tx: Tx, within: Scope, direction: str, mode: str | None = None, added: int = 0) -> None:
     """Only levels with a restriction have a row, so most mail finds none."""
     row = tx.one(
         "insert into policies (scope_id, direction, account_id, mode, rule_count)"
@@ -156,13 +156,13 @@ def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added:
         delete(tx, "policies", scope_id=scope_of(within), direction=direction)
 
 
-def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[PolicyRefusal]:
+def find_refused(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> list[PolicyRefusal]:
     """The addresses that an inbox may not write to."""
     return find_refusals(tx, OUTBOUND, [(inbox, addresses)])
 
 
 def find_refusals(
-    tx: Tx, direction: str, asked: Sequence[tuple[Reach, Iterable[str]]], meets_allow: bool = True
+    tx: Tx, direction: str, asked: Sequence[tuple[Scope, Iterable[str]]], meets_allow: bool = True
 ) -> list[PolicyRefusal]:
     """One look-up if nothing restricts. `meets_allow` is false for mail that may be forged."""
     modes = find_modes(tx, direction, [inbox for inbox, _ in asked])
@@ -188,7 +188,7 @@ def find_refusals(
     return [refusal for refusal in refusals if refusal is not None]
 
 
-def are_trusted(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> bool:
+def are_trusted(tx: Tx, inbox: Scope, addresses: Iterable[str]) -> bool:
     """Whether each address has a rule at some level that exempts mail to it from review."""
     levels = sorted(find_modes(tx, OUTBOUND, [inbox]))
     met = [address_rules.met_by(address) for address in addresses]
@@ -202,7 +202,7 @@ Rules = dict[tuple[str, str], set[str]]  # the types of the rules of a level for
 
 
 def _judge(
-    inbox: Reach,
+    inbox: Scope,
     address: str,
     levels: list[str],
     modes: dict[str, str],
@@ -222,11 +222,11 @@ def _judge(
     return None
 
 
-def levels_of(inbox: Reach) -> list[str]:
+def levels_of(inbox: Scope) -> list[str]:
     return [level for level in (inbox.account_id, inbox.pod_id, inbox.inbox_id) if level is not None]
 
 
-def find_modes(tx: Tx, direction: str, inboxes: Iterable[Reach]) -> dict[str, str]:
+def find_modes(tx: Tx, direction: str, inboxes: Iterable[Scope]) -> dict[str, str]:
     """Modes of the levels above these inboxes that have restrictions."""
     levels = sorted({level for inbox in inboxes for level in levels_of(inbox)})
     found: dict[str, str] = {}
@@ -296,7 +296,7 @@ def record_stop(
 
 def list_stops(
     tx: Tx,
-    within: Reach,
+    within: Scope,
     action: str | None,
     direction: str | None,
     since: int | None,

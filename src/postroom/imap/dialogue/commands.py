@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from postroom.imap.dialogue import fetch_items, search_keys
-from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import (
     AppendMail,
     AskStatus,
@@ -32,7 +32,7 @@ BEFORE_LOGIN = {"STARTTLS", "LOGIN", "AUTHENTICATE"}
 SELECTED = {"CHECK", "CLOSE", "UNSELECT", "EXPUNGE", "SEARCH", "FETCH", "STORE", "COPY", "MOVE", "UID"}
 
 
-def read(name: str, cursor: Cursor, max_depth: int) -> Request:
+def read(name: str, cursor: CommandCursor, max_depth: int) -> Request:
     """Reads what follows the tag and the name of the command. Raises BadCommand."""
     if name in PLAIN:
         cursor.require_end()
@@ -54,7 +54,7 @@ def read(name: str, cursor: Cursor, max_depth: int) -> Request:
     return request
 
 
-def _on_mails(name: str, cursor: Cursor, max_depth: int) -> Request:
+def _on_mails(name: str, cursor: CommandCursor, max_depth: int) -> Request:
     by_uid = name == "UID"
     if by_uid:
         name = cursor.word()
@@ -74,7 +74,7 @@ def _on_mails(name: str, cursor: Cursor, max_depth: int) -> Request:
     return CopyMails(which, by_uid, cursor.folder(), moves=name == "MOVE")
 
 
-def _store(cursor: Cursor, which: NumberSet, by_uid: bool) -> StoreFlags:
+def _store(cursor: CommandCursor, which: NumberSet, by_uid: bool) -> StoreFlags:
     unchanged_since = None
     if cursor.take(b"(UNCHANGEDSINCE "):
         unchanged_since = cursor.number()
@@ -86,20 +86,20 @@ def _store(cursor: Cursor, which: NumberSet, by_uid: bool) -> StoreFlags:
     return StoreFlags(which, by_uid, mode, cursor.flags(), is_silent, unchanged_since)
 
 
-def _login(cursor: Cursor) -> LogIn:
+def _login(cursor: CommandCursor) -> LogIn:
     name = cursor.text()
     cursor.require(b" ")
     return LogIn(name, cursor.text())
 
 
-def _authenticate(cursor: Cursor) -> Authenticate:
+def _authenticate(cursor: CommandCursor) -> Authenticate:
     mechanism = cursor.word()
     if not cursor.take(b" "):
         return Authenticate(mechanism)
     return Authenticate(mechanism, b"" if cursor.take(b"=") else cursor.astring())
 
 
-def _select(cursor: Cursor, is_read_only: bool) -> SelectFolder:
+def _select(cursor: CommandCursor, is_read_only: bool) -> SelectFolder:
     folder = cursor.folder()
     wants_modseq = False
     if cursor.take(b" "):
@@ -110,7 +110,7 @@ def _select(cursor: Cursor, is_read_only: bool) -> SelectFolder:
     return SelectFolder(folder, is_read_only, wants_modseq)
 
 
-def _list(cursor: Cursor, command: str) -> ListFolders:
+def _list(cursor: CommandCursor, command: str) -> ListFolders:
     only_special = False
     if command == "LIST" and cursor.take(b"("):
         while not cursor.take(b")"):
@@ -131,37 +131,37 @@ def _list(cursor: Cursor, command: str) -> ListFolders:
     return ListFolders(command, reference, patterns, only_special, status)
 
 
-def _patterns(cursor: Cursor) -> tuple[str, ...]:
+def _patterns(cursor: CommandCursor) -> tuple[str, ...]:
     return tuple(cursor.in_brackets(cursor.pattern)) if cursor.stands_at(b"(") else (cursor.pattern(),)
 
 
-def _status(cursor: Cursor) -> AskStatus:
+def _status(cursor: CommandCursor) -> AskStatus:
     folder = cursor.folder()
     cursor.require(b" ")
     return AskStatus(folder, _status_items(cursor))
 
 
-def _status_items(cursor: Cursor) -> tuple[str, ...]:
+def _status_items(cursor: CommandCursor) -> tuple[str, ...]:
     items = cursor.words_in_brackets()
     if not items or not set(items) <= STATUS_ITEMS:
         raise BadCommand(f"STATUS takes {', '.join(sorted(STATUS_ITEMS))}")
     return items
 
 
-def _rename(cursor: Cursor) -> RenameFolder:
+def _rename(cursor: CommandCursor) -> RenameFolder:
     folder = cursor.folder()
     cursor.require(b" ")
     return RenameFolder(folder, cursor.folder())
 
 
-def _create(cursor: Cursor) -> CreateFolder:
+def _create(cursor: CommandCursor) -> CreateFolder:
     folder = cursor.folder()
     if cursor.take(b" ("):
         raise BadCommand("special-use folders cannot be created")
     return CreateFolder(folder)
 
 
-def _append(cursor: Cursor) -> AppendMail:
+def _append(cursor: CommandCursor) -> AppendMail:
     folder = cursor.folder()
     cursor.require(b" ")
     flags: frozenset[str] = frozenset()
@@ -176,18 +176,18 @@ def _append(cursor: Cursor) -> AppendMail:
     return AppendMail(folder, flags, at)
 
 
-def _enable(cursor: Cursor) -> EnableExtensions:
+def _enable(cursor: CommandCursor) -> EnableExtensions:
     return EnableExtensions(tuple(cursor.several(cursor.word)))
 
 
-def _subscription(cursor: Cursor) -> PlainCommand:
+def _subscription(cursor: CommandCursor) -> PlainCommand:
     """Every folder counts as subscribed."""
     cursor.folder()
     return PlainCommand("SUBSCRIBE")
 
 
 _ON_MAILS = {"SEARCH", "FETCH", "STORE", "COPY", "MOVE"}
-_READERS: dict[str, Callable[[Cursor], Request]] = {
+_READERS: dict[str, Callable[[CommandCursor], Request]] = {
     "LOGIN": _login,
     "AUTHENTICATE": _authenticate,
     "SELECT": lambda cursor: _select(cursor, is_read_only=False),

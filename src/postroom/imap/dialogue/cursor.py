@@ -24,7 +24,7 @@ class BadCommand(Exception):
     """The command is malformed; the reason is for the program's author."""
 
 
-class Cursor:
+class CommandCursor:
     """A position in a command. Each method takes what it names, or raises BadCommand."""
 
     def __init__(self, command: CommandText, is_utf8: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import FetchMails, MailSection, NumberSet
 
 MAX_ITEMS = 50
@@ -22,7 +22,7 @@ _PATH = re.compile(rb"[1-9][0-9]{0,4}(?:\.[1-9][0-9]{0,4}){0,50}")
 _KIND = re.compile(rb"HEADER\.FIELDS\.NOT|HEADER\.FIELDS|HEADER|TEXT|MIME", re.IGNORECASE)
 
 
-def read(cursor: Cursor, which: NumberSet, by_uid: bool) -> FetchMails:
+def read(cursor: CommandCursor, which: NumberSet, by_uid: bool) -> FetchMails:
     items: list[str] = []
     sections: list[MailSection] = []
 
@@ -41,7 +41,7 @@ def read(cursor: Cursor, which: NumberSet, by_uid: bool) -> FetchMails:
     return FetchMails(which, by_uid, tuple(dict.fromkeys(items)), tuple(sections), changed_since)
 
 
-def _changed_since(cursor: Cursor) -> int | None:
+def _changed_since(cursor: CommandCursor) -> int | None:
     if not cursor.take(b" ("):
         return None
     cursor.require(b"CHANGEDSINCE ")
@@ -50,7 +50,7 @@ def _changed_since(cursor: Cursor) -> int | None:
     return number
 
 
-def _item(cursor: Cursor, items: list[str], sections: list[MailSection]) -> None:
+def _item(cursor: CommandCursor, items: list[str], sections: list[MailSection]) -> None:
     if len(items) + len(sections) >= MAX_ITEMS:
         raise BadCommand("too many items")
     name = cursor.match(_ITEM, "an item").decode().upper()
@@ -66,7 +66,7 @@ def _item(cursor: Cursor, items: list[str], sections: list[MailSection]) -> None
         raise BadCommand(f"there is no item {name}")
 
 
-def _section(cursor: Cursor, is_peek: bool) -> MailSection:
+def _section(cursor: CommandCursor, is_peek: bool) -> MailSection:
     cursor.require(b"[")
     path, kind = _path(cursor), ""
     fields: tuple[str, ...] = ()
@@ -83,17 +83,17 @@ def _section(cursor: Cursor, is_peek: bool) -> MailSection:
     return MailSection(path, kind, fields, first, count, is_peek, _shown(path, kind, fields, first))
 
 
-def _path(cursor: Cursor) -> tuple[int, ...]:
+def _path(cursor: CommandCursor) -> tuple[int, ...]:
     found = cursor.find(_PATH)
     return () if found is None else tuple(int(number) for number in found.split(b"."))
 
 
-def _fields(cursor: Cursor) -> tuple[str, ...]:
+def _fields(cursor: CommandCursor) -> tuple[str, ...]:
     cursor.require(b" ")
     return tuple(field.decode("ascii", "replace") for field in cursor.in_brackets(cursor.astring))
 
 
-def _partial(cursor: Cursor) -> tuple[int | None, int]:
+def _partial(cursor: CommandCursor) -> tuple[int | None, int]:
     if not cursor.take(b"<"):
         return None, 0
     first = cursor.number()

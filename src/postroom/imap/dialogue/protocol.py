@@ -5,7 +5,7 @@ import binascii
 from msgspec import structs
 
 from postroom.imap.dialogue import commands, search_keys
-from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.effects import (
     DropAppended,
     Effect,
@@ -138,7 +138,7 @@ class ImapDialogue:
         return self._count_error([DropAppended(), self._tagged(b"NO [TOOBIG] This literal is too large.")])
 
     def _command(self, command: CommandText) -> list[Effect]:
-        cursor = Cursor(command, self.is_utf8)
+        cursor = CommandCursor(command, self.is_utf8)
         dropped: list[Effect] = [DropAppended()] if command.literals else []
         self._tag = b"*"
         try:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import SearchKey, SearchMails
 
 MAX_KEYS = 200
@@ -14,7 +14,7 @@ DATES = {"BEFORE", "ON", "SINCE", "SENTBEFORE", "SENTON", "SENTSINCE"}
 ALL = SearchKey("ALL")
 
 
-def read(cursor: Cursor, by_uid: bool, max_depth: int) -> SearchMails:
+def read(cursor: CommandCursor, by_uid: bool, max_depth: int) -> SearchMails:
     returns = _returns(cursor)
     if cursor.take(b"CHARSET "):
         charset = cursor.text().upper()
@@ -31,7 +31,7 @@ class UnknownCharset(Exception):
     """Only UTF-8 is supported."""
 
 
-def _returns(cursor: Cursor) -> tuple[str, ...] | None:
+def _returns(cursor: CommandCursor) -> tuple[str, ...] | None:
     if not cursor.take(b"RETURN "):
         return None
     words = cursor.words_in_brackets()
@@ -42,7 +42,7 @@ def _returns(cursor: Cursor) -> tuple[str, ...] | None:
 
 
 class _KeyReader:
-    def __init__(self, cursor: Cursor, max_depth: int) -> None:
+    def __init__(self, cursor: CommandCursor, max_depth: int) -> None:
         self._cursor = cursor
         self._max_depth = max_depth
         self._keys = 0

@@ -140,7 +140,7 @@ def _find_few(tx: Tx, inbox: Inbox, view: FolderView, key: SearchKey) -> list[in
     sought = [(INDEXED[each.name], each.value) for each in wanted if each.name in INDEXED]
     if not sought:
         return None
-    found = search_index.find_ids(tx, inbox.reach, sought, MOST_BY_INDEX)
+    found = search_index.find_ids(tx, inbox.scope, sought, MOST_BY_INDEX)
     if found is None:
         return None
     asked = sorted(found)
@@ -179,7 +179,7 @@ class _MailReader:
             each.text = found.get(each.mail.message_id) or self._text_of_draft(each.mail.message_id)
 
     def _text_of_draft(self, draft_id: str) -> SearchedText:
-        draft = drafts.find(self._tx, self._inbox.reach, draft_id)
+        draft = drafts.find(self._tx, self._inbox.scope, draft_id)
         if draft is None:
             return SearchedText()
         fields = draft_mail.fields_of(draft)
@@ -200,7 +200,7 @@ class _MailReader:
 
     def _head(self, each: Candidate) -> bytes:
         """For a draft, a large mail, or one with a long header."""
-        draft = drafts.find(self._tx, self._inbox.reach, each.mail.message_id)
+        draft = drafts.find(self._tx, self._inbox.scope, each.mail.message_id)
         if draft is not None:
             return draft_mail.write(self._inbox, draft, (), self._blobs.get)
         try:

@@ -6,7 +6,7 @@ messages match, these are checked one by one; if many do, the next match is near
 
 from collections.abc import Sequence
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import contents
@@ -63,21 +63,21 @@ def is_in_index(group: Sequence[Condition], is_whole: bool) -> bool:
     )
 
 
-def to_terms(tx: Tx, reach: Reach, group: Sequence[Condition], service_domain: str) -> list[tuple[Term, ...]]:
+def to_terms(tx: Tx, scope: Scope, group: Sequence[Condition], service_domain: str) -> list[tuple[Term, ...]]:
     """Inboxes of the same name are ORed; if negated, all are excluded."""
-    terms = [term for each in group for term in _terms(tx, reach, each, service_domain)]
+    terms = [term for each in group for term in _terms(tx, scope, each, service_domain)]
     is_unwanted = len(group) == 1 and all(term.is_negated for term in terms)
     return [(term,) for term in terms] if is_unwanted else [tuple(terms)]
 
 
-def _terms(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> list[Term]:
+def _terms(tx: Tx, scope: Scope, filter_: Condition, service_domain: str) -> list[Term]:
     if filter_.name in DAYS:
         is_before = (filter_.name == "before") != filter_.is_negated
         moment = int(filter_.value)
         scopes = days.words_before(moment) if is_before else days.words_from(moment)
         return [Term((scope,), "scope") for scope in scopes or [NOWHERE]]
     if filter_.name == "in":
-        found = find_inboxes(tx, reach, str(filter_.value), service_domain)
+        found = find_inboxes(tx, scope, str(filter_.value), service_domain)
         scopes = [contents.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
     elif filter_.name == "category":
         scopes = [contents.category_scope(str(filter_.value))]
@@ -86,7 +86,7 @@ def _terms(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> lis
     return [Term((scope,), "scope", is_negated=filter_.is_negated) for scope in scopes]
 
 
-def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[str]:
+def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[str]:
     """Inboxes within reach with this address, or with this name at any domain of the account."""
     mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
     rows = tx.all(
@@ -95,9 +95,9 @@ def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[s
         " where account_id = :account_id and verified_at is not null)",
         mailbox=mailbox,
         name=name.lower(),
-        account_id=reach.account_id,
+        account_id=scope.account_id,
     )
-    return [row["id"] for row in rows if inboxes.is_within(Inbox.from_row(row), reach)]
+    return [row["id"] for row in rows if inboxes.is_within(Inbox.from_row(row), scope)]
 
 
 def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, object]]:
@@ -125,27 +125,27 @@ def _comparable(filter_: Condition) -> str | int:
     return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()
 
 
-def find_few(tx: Tx, reach: Reach, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
+def find_few(tx: Tx, scope: Scope, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
     """The index entries that can match at all, if they are few."""
     for group in groups:
         if any(each.is_negated or _kind(each) not in (THREADS | MESSAGES) for each in group):
             continue
-        found = [_find_few(tx, reach, each) for each in group]
+        found = [_find_few(tx, scope, each) for each in group]
         if None not in found:
             return sorted({doc for docs in found if docs for doc in docs}, reverse=True)
     return None
 
 
-def _find_few(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
+def _find_few(tx: Tx, scope: Scope, filter_: Condition) -> list[int] | None:
     if _kind(filter_) in MESSAGES:
-        return _find_few_messages(tx, reach, filter_)
-    column, value = _place(reach)
+        return _find_few_messages(tx, scope, filter_)
+    column, value = _place(scope)
     threads = f"{THREADS[_kind(filter_)]} and {column} = :place"
     params: dict[str, object] = {"place": value}
     if filter_.name == "label":
         params["value"] = _comparable(filter_)
     if _kind(filter_) == "flagged":
-        params["account_id"] = reach.account_id
+        params["account_id"] = scope.account_id
     if tx.one(f"select 1 as found from {threads} limit 1 offset :few", few=FEW, **params):
         return None
     key = "thread_id" if filter_.name == "label" else "id"
@@ -159,8 +159,8 @@ def _find_few(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
     return [row["doc"] for row in rows] if len(rows) <= FEW else None
 
 
-def _find_few_messages(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
-    column, value = _place(reach)
+def _find_few_messages(tx: Tx, scope: Scope, filter_: Condition) -> list[int] | None:
+    column, value = _place(scope)
     if filter_.value == "failed" and column == "inbox_id":
         column = "id"
     wanted = MESSAGES[_kind(filter_)].format(place=column)
@@ -173,7 +173,7 @@ def _find_few_messages(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | 
     return [row["doc"] for row in rows] if len(rows) <= FEW else None
 
 
-def _place(reach: Reach) -> tuple[str, str]:
-    if reach.inbox_id is not None:
-        return "inbox_id", reach.inbox_id
-    return ("account_id", reach.account_id) if reach.pod_id is None else ("pod_id", reach.pod_id)
+def _place(scope: Scope) -> tuple[str, str]:
+    if scope.inbox_id is not None:
+        return "inbox_id", scope.inbox_id
+    return ("account_id", scope.account_id) if scope.pod_id is None else ("pod_id", scope.pod_id)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
@@ -44,7 +44,7 @@ SHOWN_PARTS = {
 class Question(Struct, frozen=True):
     """`query` is for the index; its filters are for the rows. Without realms nothing is found."""
 
-    reach: Reach
+    scope: Scope
     query: Query
     realms: list[str]
     asked: Query  # as written, for the snippets
@@ -69,34 +69,34 @@ def parse(q: str, field: str = "q") -> Query:
         raise BadRequest(str(error), field=field) from None
 
 
-def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str, with_trash: bool = False) -> Question:
+def ask(tx: Tx, scope: Scope, asked: Query, service_domain: str, with_trash: bool = False) -> Question:
     terms: list[tuple[Term, ...]] = []
-    if reach.inbox_id is not None:
-        terms.append((Term((contents.inbox_scope(reach.inbox_id),), "scope"),))
+    if scope.inbox_id is not None:
+        terms.append((Term((contents.inbox_scope(scope.inbox_id),), "scope"),))
     if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
         terms.append((Term((contents.BLOCKED,), "scope", is_negated=True),))
     is_whole = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
         if filters.is_in_index(group, is_whole):
-            terms += filters.to_terms(tx, reach, group, service_domain)
+            terms += filters.to_terms(tx, scope, group, service_domain)
         else:
             left.append(group)
     in_index = Query((*terms, *asked.terms), tuple(left))
-    return Question(reach, in_index, _realms(tx, reach), asked, with_trash)
+    return Question(scope, in_index, _realms(tx, scope), asked, with_trash)
 
 
-def _realms(tx: Tx, reach: Reach) -> list[str]:
-    pod_id = reach.pod_id
-    if reach.inbox_id is not None:
-        inbox = inboxes.find(tx, reach.inbox_id)
-        if inbox is None or not inboxes.is_within(inbox, reach):
+def _realms(tx: Tx, scope: Scope) -> list[str]:
+    pod_id = scope.pod_id
+    if scope.inbox_id is not None:
+        inbox = inboxes.find(tx, scope.inbox_id)
+        if inbox is None or not inboxes.is_within(inbox, scope):
             return []
         pod_id = inbox.pod_id
     of_pod = "" if pod_id is None else " and pod_id = :pod_id"
     rows = tx.all(
         f"select number from search_realms where account_id = :account_id{of_pod} order by number",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         **({} if pod_id is None else {"pod_id": pod_id}),
     )
     return [indexing.realm_of(row["number"]) for row in rows]
@@ -161,7 +161,7 @@ def _find_rows(
 
 def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: int) -> list[Row]:
     """Entries made late, ordered by when their mail came, within the range of the page."""
-    late = latecomers.list_between(tx, question.reach.account_id, above, place.late)
+    late = latecomers.list_between(tx, question.scope.account_id, above, place.late)
     having = set(_having_words(tx, question, [each.doc for each in late])) if late else set()
     docs = [each.doc for each in late if each.doc in having]
     found: list[Row] = []
@@ -204,7 +204,7 @@ def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[
     yield docs
     if len(docs) < chunk:
         return
-    few = filters.find_few(tx, question.reach, question.query.filters)
+    few = filters.find_few(tx, question.scope, question.query.filters)
     if few is None:
         yield from _walk(tx, question, docs[-1], chunk * 2)
     else:
@@ -270,23 +270,23 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart |
             **wanted,
             **params,
         )
-    reach = question.reach
-    return [row for row in passing if reach.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
+    scope = question.scope
+    return [row for row in passing if scope.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
 
 
-def find_ids(tx: Tx, reach: Reach, sought: Sequence[tuple[Field, str]], most: int) -> set[str] | None:
+def find_ids(tx: Tx, scope: Scope, sought: Sequence[tuple[Field, str]], most: int) -> set[str] | None:
     """Messages of an inbox with these words, the last word of each as a prefix, or not indexed yet.
 
     None if the index cannot tell: no words, more than `most` matches, or it is being rebuilt.
     """
-    assert reach.inbox_id is not None
+    assert scope.inbox_id is not None
     words = [(tokens.split_sought(text)[0], field) for field, text in sought]
     terms = [(Term(tuple(found), field, is_beginning=True),) for found, field in words if found]
     if not terms or not indexing.is_whole(tx):
         return None
-    of_inbox = Term((contents.inbox_scope(reach.inbox_id),), "scope")
+    of_inbox = Term((contents.inbox_scope(scope.inbox_id),), "scope")
     query = Query(((of_inbox,), *terms))
-    question = Question(reach, query, _realms(tx, reach), query)
+    question = Question(scope, query, _realms(tx, scope), query)
     docs: list[int] = []
     for part in _walk(tx, question, HIGHEST_DOC, LARGEST_CHUNK):
         docs += part

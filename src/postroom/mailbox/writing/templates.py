@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
@@ -54,8 +54,8 @@ class Template(Struct, frozen=True):
         return item_from_row(cls, row, content=msgspec.json.decode(row["content"], type=TemplateText))
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.account_id, self.pod_id, self.inbox_id)
+    def scope(self) -> Scope:
+        return Scope(self.account_id, self.pod_id, self.inbox_id)
 
     @property
     def fields(self) -> list[str]:
@@ -99,11 +99,11 @@ def put(tx: Tx, template: Template, name: str, content: TemplateText, now: int) 
     return msgspec.structs.replace(template, name=name, content=content, updated_at=now)
 
 
-def get(tx: Tx, reach: Reach, template_id: str) -> Template:
+def get(tx: Tx, scope: Scope, template_id: str) -> Template:
     row = ids.is_id(ids.TEMPLATE, template_id) and tx.one(
         f"select * from templates where id = :id and {OF_AN_INBOX}", id=template_id
     )
-    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+    if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such template.")
     return Template.from_row(row)
 
@@ -125,19 +125,19 @@ def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:
     return Template.from_row(row) if row else None
 
 
-def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[CutPage[Template], int]:
+def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[CutPage[Template], int]:
     """Newest first."""
-    column, owner = reach.owner
+    column, owner = scope.owner
     where = f"from templates where account_id = :account_id and {column} = :owner and {OF_AN_INBOX}"
     rows = tx.all(
         f"select id, {MOST_BYTES_OF_A_CHARACTER} * length(content) as {pages.SIZE} {where}"
         " order by created_at desc, id desc limit :limit offset :offset",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         owner=owner,
         limit=limit,
         offset=offset,
     )
-    total = count(tx, f"select count(*) as number {where}", account_id=reach.account_id, owner=owner)
+    total = count(tx, f"select count(*) as number {where}", account_id=scope.account_id, owner=owner)
     found = pages.whole_rows(tx, "templates", rows)
     return CutPage([Template.from_row(row) for row in found.items], found.is_cut), total
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Config
 from postroom.errors import BadRequest, ConnectionLimitReached
 from postroom.external_mailboxes import address_uses, connections
@@ -171,7 +171,7 @@ def create_connection(
             f"An account has at most {connections.LIMIT} connections. Delete one first."
         )
     require_complete(body)
-    within = find_place(tx, caller.reach, body)
+    within = find_place(tx, caller.scope, body)
     token = connections.new_token() if body.kind == connections.HTTP else None
     connection = Connection(
         id=ids.new(ids.CONNECTION, now),
@@ -194,7 +194,7 @@ def create_connection(
             oauth=None if body.oauth is None else msgspec.to_builtins(body.oauth),
         ),
     )
-    require_inboxes(tx, caller.reach, connection)
+    require_inboxes(tx, caller.scope, connection)
     address_uses.require_external(tx, connection, config.domain)
     address_uses.require_no_person(tx, connection.pulled, "address")
     connections.add(tx, connection, token)
@@ -232,9 +232,9 @@ def mailbox_address(body: NewConnection) -> str:
         ) from None
 
 
-def require_inboxes(tx: Tx, reach: Reach, connection: Connection) -> None:
+def require_inboxes(tx: Tx, scope: Scope, connection: Connection) -> None:
     for inbox_id in connection.tagged.values():
-        if inboxes.narrow(tx, reach, inbox_id, None) is None:
+        if inboxes.narrow(tx, scope, inbox_id, None) is None:
             raise BadRequest("No such inbox.", field="plusAddresses")
 
 
@@ -269,11 +269,11 @@ def require_usable_key(provider: str, key: str | None) -> None:
         raise BadRequest(f"signingKey must be {signing_keys.WANTED[provider]}.", field="signingKey")
 
 
-def find_place(tx: Tx, reach: Reach, body: NewConnection) -> Reach:
+def find_place(tx: Tx, scope: Scope, body: NewConnection) -> Scope:
     """The inbox or the pod that its mail is for; without either, the whole reach of the key."""
     if body.inbox_id is None:
-        return Reach(reach.account_id, pods.choose(tx, reach, body.pod_id) if body.pod_id else reach.pod_id)
-    found = inboxes.narrow(tx, reach, body.inbox_id, body.pod_id)
+        return Scope(scope.account_id, pods.choose(tx, scope, body.pod_id) if body.pod_id else scope.pod_id)
+    found = inboxes.narrow(tx, scope, body.inbox_id, body.pod_id)
     if found is None:
         raise BadRequest("No such inbox.", field="inboxId")
     return found
@@ -281,20 +281,20 @@ def find_place(tx: Tx, reach: Reach, body: NewConnection) -> Reach:
 
 def list_connections(tx: Tx, caller: Caller, query: PageQuery) -> ConnectionPage:
     """List connections, newest first"""
-    found, total = connections.list_within(tx, caller.reach, query.limit, query.offset)
+    found, total = connections.list_within(tx, caller.scope, query.limit, query.offset)
     return ConnectionPage([ShownConnection.of(each) for each in found], total)
 
 
 def get_connection(tx: Tx, caller: Caller, connection_id: str) -> ShownConnection:
     """Get a connection and its state"""
-    return ShownConnection.of(connections.get(tx, caller.reach, connection_id))
+    return ShownConnection.of(connections.get(tx, caller.scope, connection_id))
 
 
 def change_connection(
     tx: Tx, caller: Caller, connection_id: str, body: ConnectionChange, config: Config, now: int
 ) -> ShownConnection:
     """Change a connection; it is tried again"""
-    before = connections.get(tx, caller.reach, connection_id)
+    before = connections.get(tx, caller.scope, connection_id)
     if isinstance(body.signing_key, str):
         require_usable_key(before.provider, body.signing_key)
     changed = replace(
@@ -317,7 +317,7 @@ def change_connection(
         state=connections.CONNECTING,
         last_error=None,
     )
-    require_inboxes(tx, caller.reach, changed)
+    require_inboxes(tx, caller.scope, changed)
     address_uses.require_external(tx, changed, config.domain)
     connections.put(tx, changed)
     if changed.kind == connections.IMAP and changed.is_proven:
@@ -341,7 +341,7 @@ def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:
 
 def delete_connection(tx: Tx, caller: Caller, connection_id: str, now: int) -> None:
     """Delete a connection; mail received through it stays"""
-    connection = connections.get(tx, caller.reach, connection_id)
+    connection = connections.get(tx, caller.scope, connection_id)
     connections.remove(tx, connection)
     record(tx, caller, "connection.deleted", connection, now)
     tx.ring(connections.BELL)
@@ -349,4 +349,4 @@ def delete_connection(tx: Tx, caller: Caller, connection_id: str, now: int) -> N
 
 def record(tx: Tx, caller: Caller, action: str, connection: Connection, now: int) -> None:
     after = ShownConnection.of(connection)
-    audit.record_by(tx, caller, action, connection.id, now, within=connection.reach, after=after)
+    audit.record_by(tx, caller, action, connection.id, now, within=connection.scope, after=after)

@@ -87,8 +87,8 @@ def get_deliverability(
     tx: Tx, caller: Caller, query: DeliverabilityQuery, config: Config, now: int
 ) -> Deliverability:
     """How mail fared by receiving provider, which are slowed, and the progress of warm-ups"""
-    figures = counts.list_within(tx, caller.reach, now - int(query.days) * DAY)
-    warming = warm_ups.list_within(tx, caller.reach, now)
+    figures = counts.list_within(tx, caller.scope, now - int(query.days) * DAY)
+    warming = warm_ups.list_within(tx, caller.scope, now)
     return Deliverability(
         days=int(query.days),
         data=show_all(tx, figures),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import new_secret
@@ -99,7 +99,7 @@ def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> 
         created_at=now,
         client_id=body.client_id,
         inbox_ids=inbox_ids,
-        pod_ids=pods_of(caller.reach, inbox_ids, require_pods(tx, caller, body.pod_ids)),
+        pod_ids=pods_of(caller.scope, inbox_ids, require_pods(tx, caller, body.pod_ids)),
         headers=body.headers,
         is_listed=True,
     )
@@ -110,26 +110,26 @@ def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> 
 
 def require_inboxes(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(inboxes.get(tx, caller.reach, inbox_id).id for inbox_id in asked))
+        return tuple(dict.fromkeys(inboxes.get(tx, caller.scope, inbox_id).id for inbox_id in asked))
     except NotFound:
         raise BadRequest("inboxIds names an inbox that does not exist.", field="inboxIds") from None
 
 
 def require_pods(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(pods.get(tx, caller.reach, pod_id).id for pod_id in asked))
+        return tuple(dict.fromkeys(pods.get(tx, caller.scope, pod_id).id for pod_id in asked))
     except NotFound:
         raise BadRequest("podIds names a pod that does not exist.", field="podIds") from None
 
 
-def pods_of(place: Reach, inbox_ids: Sequence[str], asked: tuple[str, ...]) -> tuple[str, ...]:
+def pods_of(place: Scope, inbox_ids: Sequence[str], asked: tuple[str, ...]) -> tuple[str, ...]:
     """A webhook of a pod gets events of some of its inboxes, or of all."""
     if place.is_account:
         return asked
     return () if inbox_ids or place.pod_id is None else (place.pod_id,)
 
 
-def belongs(tx: Tx, webhook: webhooks.Webhook, place: Reach) -> bool:
+def belongs(tx: Tx, webhook: webhooks.Webhook, place: Scope) -> bool:
     """Whether it gets events of this inbox or pod only."""
     if place.is_account:
         return True
@@ -140,7 +140,7 @@ def belongs(tx: Tx, webhook: webhooks.Webhook, place: Reach) -> bool:
     return is_inside and webhook.pod_ids == (() if inside else (place.pod_id,))
 
 
-def get_of(tx: Tx, place: Reach, webhook_id: str) -> webhooks.Webhook:
+def get_of(tx: Tx, place: Scope, webhook_id: str) -> webhooks.Webhook:
     webhook = webhook_list.get(tx, place.account_id, webhook_id)
     if not belongs(tx, webhook, place):
         raise NotFound("No such webhook.")
@@ -150,14 +150,14 @@ def get_of(tx: Tx, place: Reach, webhook_id: str) -> webhooks.Webhook:
 def list_webhooks(tx: Tx, caller: Caller, query: PageQuery) -> ListedWebhookPage:
     """List the webhooks, oldest first"""
     there = webhook_list.list_of_account(tx, caller.account_id)
-    found = [webhook for webhook in there if belongs(tx, webhook, caller.reach)]
+    found = [webhook for webhook in there if belongs(tx, webhook, caller.scope)]
     page = found[query.offset : query.offset + query.limit]
     return ListedWebhookPage([ListedWebhook.of(webhook) for webhook in page], len(found))
 
 
 def get_listed_webhook(tx: Tx, caller: Caller, webhook_id: str) -> ListedWebhook:
     """Get a webhook of the list"""
-    return ListedWebhook.of(get_of(tx, caller.reach, webhook_id))
+    return ListedWebhook.of(get_of(tx, caller.scope, webhook_id))
 
 
 def change_webhook(
@@ -165,7 +165,7 @@ def change_webhook(
 ) -> ListedWebhook:
     """Change a webhook of the list; what is given replaces what was there"""
     accounts.lock(tx, caller.account_id)
-    webhook = get_of(tx, caller.reach, webhook_id)
+    webhook = get_of(tx, caller.scope, webhook_id)
     changed = webhook
     if body.url is not UNSET:
         changed = replace(changed, url=body.url)
@@ -175,7 +175,7 @@ def change_webhook(
         changed = replace(changed, inbox_ids=require_inboxes(tx, caller, body.inbox_ids))
     if body.pod_ids is not UNSET:
         changed = replace(changed, pod_ids=require_pods(tx, caller, body.pod_ids))
-    changed = replace(changed, pod_ids=pods_of(caller.reach, changed.inbox_ids, changed.pod_ids))
+    changed = replace(changed, pod_ids=pods_of(caller.scope, changed.inbox_ids, changed.pod_ids))
     if body.headers is not UNSET:
         changed = replace(changed, headers=unhidden(body.headers, webhook.headers))
     if body.enabled is not UNSET:
@@ -194,13 +194,13 @@ def unhidden(given: dict[str, str], there: Mapping[str, str]) -> dict[str, str]:
 
 def delete_listed_webhook(tx: Tx, caller: Caller, webhook_id: str, now: int) -> None:
     """Remove a webhook of the list"""
-    before = ListedWebhook.of(get_of(tx, caller.reach, webhook_id))
+    before = ListedWebhook.of(get_of(tx, caller.scope, webhook_id))
     webhooks.remove(tx, webhook_id)
     audit.record_by(tx, caller, "webhook.removed", webhook_id, now, before=before)
 
 
 def rotate_listed_webhook_secret(tx: Tx, caller: Caller, webhook_id: str, now: int) -> WebhookSecret:
     """Create a new secret for a webhook of the list; the old one stays valid for 24 hours"""
-    get_of(tx, caller.reach, webhook_id)
+    get_of(tx, caller.scope, webhook_id)
     audit.record_by(tx, caller, "webhook.secret_rotated", webhook_id, now)
     return WebhookSecret(webhooks.rotate_secret(tx, webhook_id, now).secret)

@@ -23,7 +23,7 @@ def get_whole(tx: Tx, inbox_id: str, draft_id: str) -> tuple[Inbox, KeptDraft, l
     inbox = inboxes.find(tx, inbox_id)
     if inbox is None:
         raise NotFound("No such inbox.")
-    return inbox, drafts.get(tx, inbox.reach, draft_id), drafts.read_files(tx, draft_id)
+    return inbox, drafts.get(tx, inbox.scope, draft_id), drafts.read_files(tx, draft_id)
 
 
 def add_draft(

@@ -94,7 +94,7 @@ def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool], now: int) 
         for message_id, thread_id in flags.threads_of(tx, part).items():
             changed.setdefault((thread_id, seen[message_id]), []).append(message_id)
         for (thread_id, is_seen), message_ids in sorted(changed.items()):
-            labels.mark_seen(tx, threads.get(tx, caller.reach, thread_id), message_ids, is_seen, now)
+            labels.mark_seen(tx, threads.get(tx, caller.scope, thread_id), message_ids, is_seen, now)
 
 
 def copy_mails(
@@ -149,7 +149,7 @@ def _label_all(
     for thread_id, message_ids in _by_thread(tx, mails).items():
         if not thread_id:
             raise FolderRefused("CANNOT", "This message is in no thread yet, and has no labels.")
-        thread = threads.get(tx, caller.reach, thread_id)
+        thread = threads.get(tx, caller.scope, thread_id)
         try:
             labels.change_of_messages(tx, thread, message_ids, [shown], [], now)
         except BadRequest as error:
@@ -223,9 +223,9 @@ def _let_in(
     if target != INBOX:
         raise FolderRefused("CANNOT", "Move it into INBOX first: that releases it.")
     for mail in mails:
-        message = messages.get(tx, inbox.reach, mail.message_id)
+        message = messages.get(tx, inbox.scope, mail.message_id)
         if message.is_blocked:
-            audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
+            audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.scope)
             tx.ring(*admit.release(tx, inbox, message, config.base_url, now))
         else:
             uid_map.move(tx, inbox.id, message.id, INBOX)
@@ -255,7 +255,7 @@ def _remove_from(
         uid_map.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
         return
     for thread_id, message_ids in _by_thread(tx, mails).items():
-        thread = threads.get(tx, caller.reach, thread_id)
+        thread = threads.get(tx, caller.scope, thread_id)
         labels.change_of_messages(tx, thread, message_ids, [], [folder.removeprefix(LABEL)], now)
 
 
@@ -287,9 +287,9 @@ def expunge_mails(
 
 
 def _delete(tx: Tx, caller: Caller, inbox: Inbox, mail: FolderMail, now: int) -> list[str]:
-    audit.record_by(tx, caller, "message.deleted", mail.message_id, now, within=inbox.reach)
+    audit.record_by(tx, caller, "message.deleted", mail.message_id, now, within=inbox.scope)
     try:
-        return deletion.remove_message(tx, inbox.reach, mail.message_id, now)
+        return deletion.remove_message(tx, inbox.scope, mail.message_id, now)
     except NotFound:
         return []
 

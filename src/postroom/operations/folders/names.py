@@ -40,7 +40,7 @@ def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> 
     caller = keys.find_caller(tx, token, now)
     by_id = inboxes.find(tx, name) if name.startswith("inb_") else None
     inbox = by_id or inboxes.find_by_address(tx, mailbox_of(name))
-    if caller is None or inbox is None or not inboxes.is_within(inbox, caller.reach):
+    if caller is None or inbox is None or not inboxes.is_within(inbox, caller.scope):
         raise Unauthorized("The user name is the inbox's address, the password an API key for it.")
     permissions.require_any(caller.permissions, needed)
     return InboxLogin(caller, inbox)
@@ -52,7 +52,7 @@ def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now:
     if fresh is None:
         raise Unauthorized("This API key is no longer valid.")
     permissions.require_any(fresh.permissions, needed)
-    return fresh, inboxes.get(tx, fresh.reach, inbox_id)
+    return fresh, inboxes.get(tx, fresh.scope, inbox_id)
 
 
 def find_allowed(

@@ -13,7 +13,7 @@ from postroom.accounts.oauth.grants import ACCESS_LIFETIME, LEVELS, Allowed, Tok
 from postroom.accounts.oauth.oauth_clients import OauthClient
 from postroom.accounts.people import users
 from postroom.accounts.permissions import ALL, OF_AN_INBOX, READ
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import SECOND
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden, NotFound, OauthError
@@ -43,7 +43,7 @@ class Choice(Struct, frozen=True):
     """What a person chose: a level of LEVELS, and an inbox or a pod; empty: all that the person reaches."""
 
     level: str
-    reach: str = ""
+    scope: str = ""
 
 
 def register(tx: Tx, body: Any, address: str, config: Config, now: int) -> OauthClient:
@@ -101,16 +101,16 @@ def offered_levels(caller: Caller, resource: str) -> list[str]:
     return [name for name, held in wanted.items() if set(held) <= caller.permissions]
 
 
-def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Reach:
+def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Scope:
     """The reach of the program: never further than that of the person, or of the address of MCP."""
     _, _, inbox_id = resource.partition(INBOX_PREFIX)
     if inbox_id:
-        return inboxes.get(tx, caller.reach, inbox_id).reach
+        return inboxes.get(tx, caller.scope, inbox_id).scope
     if chosen.startswith("inb_"):
-        return inboxes.get(tx, caller.reach, chosen).reach
+        return inboxes.get(tx, caller.scope, chosen).scope
     if chosen:
-        return Reach(caller.account_id, pods.get(tx, caller.reach, chosen).id)
-    return caller.reach
+        return Scope(caller.account_id, pods.get(tx, caller.scope, chosen).id)
+    return caller.scope
 
 
 def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, now: int) -> str:
@@ -119,7 +119,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
     client, resource = require_client(tx, asked), require_sound(asked, config)
     if choice.level not in offered_levels(caller, resource):
         raise Forbidden("You cannot allow a program to do more than you may.", field="level")
-    within = find_within(tx, caller, choice.reach, resource)
+    within = find_within(tx, caller, choice.scope, resource)
     accounts.lock(tx, caller.account_id)
     keys.require_room(tx, within)
     held = LEVELS[choice.level]
@@ -203,7 +203,7 @@ def allow_device(tx: Tx, caller: Caller, user_code: str, choice: Choice, now: in
     levels = device_levels(caller)
     if choice.level not in levels:
         raise Forbidden("You cannot allow a program to do more than you may.", field="level")
-    within = find_within(tx, caller, choice.reach)
+    within = find_within(tx, caller, choice.scope)
     held = levels[choice.level]
     if within.inbox_id is not None:
         held = tuple(word for word in held if word in OF_AN_INBOX)

@@ -13,7 +13,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import mail_links, users
 from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import ACTIVE, OWNER, User
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
 from postroom.errors import Forbidden, NotFound, Unauthorized
@@ -71,7 +71,7 @@ def open_session(tx: Tx, proved: Proved, new: NewSession, now: int) -> None:
     old = sessions.find(tx, new.old_token, now) if new.old_token else None
     if old is not None:
         old_session, old_caller = old
-        sessions.remove(tx, old_caller.reach, old_session.id)
+        sessions.remove(tx, old_caller.scope, old_session.id)
     session = sessions.add(tx, proved.proof, proved.name, new.visitor, new.token, now)
     if session.user_id is not None:
         sessions.mark_used(tx, session.id, now)
@@ -103,7 +103,7 @@ def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Pr
     """Opening an invitation proves that the person has the address."""
     active = users.activate(tx, user, name)
     actor = Actor(USER, active.id, active.name or active.email)
-    within = Reach(active.account_id)
+    within = Scope(active.account_id)
     audit.record(tx, actor, "user.joined", active.id, within, now, address=visitor.address)
     return of_user(active)
 
@@ -143,7 +143,7 @@ def make_first_owner(
         users.put(tx, user)
     address_uses.note(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
-    audit.record(tx, actor, "user.joined", user.id, Reach(user.account_id), now, address=visitor.address)
+    audit.record(tx, actor, "user.joined", user.id, Scope(user.account_id), now, address=visitor.address)
     return of_user(user, link.is_operator)
 
 
@@ -179,12 +179,12 @@ def choose_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
 
 
 def sign_out(tx: Tx, caller: Caller, now: int) -> None:
-    sessions.remove(tx, caller.reach, caller.session_id or "")
+    sessions.remove(tx, caller.scope, caller.session_id or "")
 
 
 def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
     """Ends any session within the caller's reach, also of other people."""
-    sessions.remove(tx, caller.reach, session_id)
+    sessions.remove(tx, caller.scope, session_id)
     audit.record_by(tx, caller, "session.ended", session_id, now)
 
 

@@ -10,7 +10,7 @@ from postroom.accounts import accounts, audit
 from postroom.accounts.actors import USER, Actor
 from postroom.accounts.people import challenges, users
 from postroom.accounts.people.users import ACTIVE, User
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import SignInOrigin
 from postroom.config import Config
 from postroom.errors import Unauthorized
@@ -78,7 +78,7 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
     user = users.add(tx, account.id, email, clean(name), config.oidc_role, (), ACTIVE, now)
     address_uses.note(tx, user.account_id, user.id, [email])
     actor = Actor(USER, user.id, user.name or user.email)
-    audit.record(tx, actor, "user.joined", user.id, Reach(account.id), now)
+    audit.record(tx, actor, "user.joined", user.id, Scope(account.id), now)
     return user
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_word
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery
 from postroom.mailbox import drafts, inboxes, labels, messages, threads
@@ -38,25 +38,25 @@ class DraftEdit(Struct, frozen=True):
 def create_draft(
     tx: Tx, caller: Caller, inbox_id: str, given: Given, files: Sequence[KeptFile], now: int
 ) -> WholeDraft:
-    inbox = inboxes.get(tx, caller.reach, inbox_id)
+    inbox = inboxes.get(tx, caller.scope, inbox_id)
     require_named(tx, caller.account_id, inbox.id, given)
     return whole(tx, drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now))
 
 
 def list_drafts(tx: Tx, caller: Caller, inbox_id: str, query: PageQuery) -> tuple[CutPage[WholeDraft], int]:
-    inbox = inboxes.get(tx, caller.reach, inbox_id)
+    inbox = inboxes.get(tx, caller.scope, inbox_id)
     found, total = drafts.list_of_inbox(tx, inbox.id, query.limit, query.offset)
     files = drafts.list_files(tx, [draft.id for draft in found.items])
     return CutPage([WholeDraft(draft, files[draft.id]) for draft in found.items], found.is_cut), total
 
 
 def get_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
-    return whole(tx, drafts.get(tx, caller.reach, draft_id))
+    return whole(tx, drafts.get(tx, caller.scope, draft_id))
 
 
 def read_draft(tx: Tx, caller: Caller, draft_id: str) -> WholeDraft:
     """Includes the bytes of files that are stored in their rows."""
-    draft = drafts.get(tx, caller.reach, draft_id)
+    draft = drafts.get(tx, caller.scope, draft_id)
     return WholeDraft(draft, drafts.read_files(tx, draft.id))
 
 
@@ -70,7 +70,7 @@ def change_draft(
     now: int,
 ) -> tuple[WholeDraft, list[str]]:
     """Also returns the blobs that are no longer needed."""
-    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     require_named(tx, caller.account_id, draft.inbox_id, edit.given)
     drafts.set_fields(tx, draft.id, merge(draft.fields, edit.given))
     follow_clock(tx, draft, edit.given)
@@ -87,13 +87,13 @@ def change_draft(
 
 def delete_draft(tx: Tx, caller: Caller, draft_id: str, version: int | None, now: int) -> list[str]:
     """Returns the blobs that are no longer needed. A draft changed since that version is not deleted."""
-    return drafts.remove(tx, drafts.get_for_change(tx, caller.reach, draft_id, now, version).id)
+    return drafts.remove(tx, drafts.get_for_change(tx, caller.scope, draft_id, now, version).id)
 
 
 def add_draft_files(
     tx: Tx, caller: Caller, draft_id: str, version: int | None, files: Sequence[KeptFile], now: int
 ) -> WholeDraft:
-    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     add_files(tx, draft.id, files)
     return whole(tx, draft)
 
@@ -102,7 +102,7 @@ def delete_draft_file(
     tx: Tx, caller: Caller, draft_id: str, version: int | None, filename: str, now: int
 ) -> list[str]:
     """Returns the blobs that are no longer needed."""
-    draft = drafts.get_for_change(tx, caller.reach, draft_id, now, version)
+    draft = drafts.get_for_change(tx, caller.scope, draft_id, now, version)
     return drafts.remove_file(tx, draft.id, filename)
 
 
@@ -112,14 +112,14 @@ def schedule_draft(tx: Tx, caller: Caller, draft_id: str, send_at: str | None, n
     if due_at is not None:
         require_word(caller.words, "draft_send")
         require_ahead(due_at, now)
-    draft = drafts.get(tx, caller.reach, draft_id)
+    draft = drafts.get(tx, caller.scope, draft_id)
     drafts.set_fields(tx, draft.id, merge(draft.fields, {"sendAt": send_at}))
     drafts.put_on_clock(tx, draft.id, due_at, caller.key_id)
 
 
 def require_named(tx: Tx, account_id: str, inbox_id: str, given: Given) -> None:
     """The thread and the messages that a draft names must be of its inbox."""
-    here = Reach(account_id, None, inbox_id)
+    here = Scope(account_id, None, inbox_id)
     if given.get("threadId") is not None:
         threads.get(tx, here, given["threadId"])
     for name in ("forwardOf", "replyToMessageId"):

@@ -122,32 +122,32 @@ class TemplatePage(Struct, rename="camel", frozen=True):
 
 def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
     """Create a template for the mails of an inbox"""
-    inbox = inboxes.get(tx, caller.reach, body.inbox_id)
+    inbox = inboxes.get(tx, caller.scope, body.inbox_id)
     content = TemplateText(body.body, body.subject, body.body_html)
     require_valid(body.name, content)
     made = templates.add(tx, inbox, body.name, content, now)
     after = AuditedTemplate.of(made)
-    audit.record_by(tx, caller, "template.created", made.id, now, within=made.reach, after=after)
+    audit.record_by(tx, caller, "template.created", made.id, now, within=made.scope, after=after)
     return Template.of(made)
 
 
 def list_templates(tx: Tx, caller: Caller, query: TemplateQuery) -> TemplatePage:
     """List templates, newest first"""
-    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
-    if reach is None:
+    scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
+    if scope is None:
         return TemplatePage([], 0)
-    found, total = templates.list_within(tx, reach, query.limit, query.offset)
+    found, total = templates.list_within(tx, scope, query.limit, query.offset)
     return TemplatePage([Template.of(each) for each in found.items], total, found.is_cut or UNSET)
 
 
 def get_template(tx: Tx, caller: Caller, template_id: str) -> Template:
     """Get a template"""
-    return Template.of(templates.get(tx, caller.reach, template_id))
+    return Template.of(templates.get(tx, caller.scope, template_id))
 
 
 def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChange, now: int) -> Template:
     """Change a template: missing fields stay, null clears"""
-    known = templates.get(tx, caller.reach, template_id)
+    known = templates.get(tx, caller.scope, template_id)
     old = known.content
     name = known.name if body.name is UNSET else body.name
     content = TemplateText(
@@ -159,17 +159,17 @@ def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChan
     changed = templates.put(tx, known, name, content, now)
     before, after = AuditedTemplate.of(known), AuditedTemplate.of(changed)
     audit.record_by(
-        tx, caller, "template.changed", known.id, now, within=known.reach, before=before, after=after
+        tx, caller, "template.changed", known.id, now, within=known.scope, before=before, after=after
     )
     return Template.of(changed)
 
 
 def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
     """Delete a template; drafts and mails written from it stay as they are"""
-    known = templates.get(tx, caller.reach, template_id)
+    known = templates.get(tx, caller.scope, template_id)
     templates.remove(tx, known)
     before = AuditedTemplate.of(known)
-    audit.record_by(tx, caller, "template.deleted", known.id, now, within=known.reach, before=before)
+    audit.record_by(tx, caller, "template.deleted", known.id, now, within=known.scope, before=before)
 
 
 def require_valid(name: str, content: TemplateText) -> None:

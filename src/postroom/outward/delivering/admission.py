@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.actors import THE_SERVER
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.outward.delivering.mail_job import Admission, MailJob, Receiver
@@ -88,5 +88,5 @@ def note_recovered(tx: Tx, job: MailJob, provider: str, now: int) -> None:
     audit.record(tx, THE_SERVER, "provider.recovered", provider, within(job), now)
 
 
-def within(job: MailJob) -> Reach:
-    return Reach(job.delivery.account_id, job.outgoing.pod_id)
+def within(job: MailJob) -> Scope:
+    return Scope(job.delivery.account_id, job.outgoing.pod_id)

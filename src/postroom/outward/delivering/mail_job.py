@@ -13,7 +13,7 @@ from postroom.mailbox.messages import Message
 from postroom.outward import simulator
 from postroom.outward.courier import domain_of
 from postroom.outward.holding import checks
-from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
+from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, SendCheck
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.queue.providers.paces import PaceRules
@@ -28,7 +28,7 @@ class Outgoing(Struct, frozen=True):
     sender: str
     inbox_address: str  # its address here, whatever it sends as
     pod_id: str
-    clearance: Clearance
+    clearance: SendCheck
     is_claimed: bool  # the claim is still ours: not cancelled, held or claimed again
     hold: Hold | None
     recipients: int
@@ -160,7 +160,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     )
 
 
-def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
+def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> SendCheck:
     """Judges this attempt by what the look-up found."""
     suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
     excused = "" if hold is None else hold.excused

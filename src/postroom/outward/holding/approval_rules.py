@@ -10,7 +10,7 @@ from postroom.accounts.rules import approval, pauses, policy
 from postroom.accounts.rules.approval import Conditions
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.storage.database import Tx, all_of
@@ -111,7 +111,7 @@ def _forwards_risk(tx: Tx, sending: Sending) -> bool:
 def _is_to_trusted(tx: Tx, sending: Sending) -> bool:
     row = tx.one("select account_id, pod_id from inboxes where id = :id", id=sending.inbox_id)
     assert row is not None
-    inbox = Reach(row["account_id"], row["pod_id"], sending.inbox_id)
+    inbox = Scope(row["account_id"], row["pod_id"], sending.inbox_id)
     return policy.are_trusted(tx, inbox, sending.addresses)
 
 

@@ -9,7 +9,7 @@ from postroom.accounts import permissions
 from postroom.accounts.rules import approval, pauses, policy
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY, PolicyRefusal
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import RecipientNotAllowed, RecipientSuppressed
 from postroom.mailbox.holds import KEY_REVOKED, PAUSED, Hold
 from postroom.queue import suppressions
@@ -28,10 +28,10 @@ SUPPRESSED_AS = (
 )
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class SendCheckInput(Struct, frozen=True, kw_only=True):
     """A mail that would leave, and the rules that apply now. No defaults, so that none is forgotten."""
 
-    within: Reach
+    within: Scope
     addresses: Sequence[str]
     has_policy: bool
     suppressed: Mapping[str, str]  # why, by address
@@ -52,7 +52,7 @@ class RecipientRefusal(Struct, frozen=True):
         return f"5.7.1 {self.error.code}: {self.error.message}"
 
 
-class Clearance(Struct, frozen=True):
+class SendCheck(Struct, frozen=True):
     """Recipients that are refused, and reasons to wait; without either the mail may leave."""
 
     refusals: tuple[RecipientRefusal, ...]
@@ -67,11 +67,11 @@ class Clearance(Struct, frozen=True):
         return any(reason != PAUSED for reason in self.waits)
 
 
-def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Clearance]:
+def judge_all(tx: Tx, asked: Sequence[SendCheckInput]) -> list[SendCheck]:
     """The only place that orders the checks: policy, suppression, key, pause."""
     by_policy = _find_policy_refusals(tx, asked)
     return [
-        Clearance(
+        SendCheck(
             refusals=(*_refused_by_policy(each, by_policy), *_refused_as_suppressed(each)),
             waits=(*((each.key,) if each.key else ()), *((PAUSED,) if each.is_paused else ())),
         )
@@ -79,21 +79,21 @@ def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Clearance]:
     ]
 
 
-def require_allowed(clearances: Iterable[Clearance]) -> None:
+def require_allowed(clearances: Iterable[SendCheck]) -> None:
     """Raises the first refusal."""
     for clearance in clearances:
         if clearance.refusals:
             raise clearance.refusals[0].error
 
 
-def _find_policy_refusals(tx: Tx, asked: Sequence[Standing]) -> dict[tuple[Reach, str], PolicyRefusal]:
+def _find_policy_refusals(tx: Tx, asked: Sequence[SendCheckInput]) -> dict[tuple[Scope, str], PolicyRefusal]:
     restricted = [(each.within, each.addresses) for each in asked if each.has_policy]
     found = policy.find_refusals(tx, policy.OUTBOUND, restricted) if restricted else []
     return {(refusal.within, refusal.address): refusal for refusal in found}
 
 
 def _refused_by_policy(
-    standing: Standing, found: Mapping[tuple[Reach, str], PolicyRefusal]
+    standing: SendCheckInput, found: Mapping[tuple[Scope, str], PolicyRefusal]
 ) -> Iterable[RecipientRefusal]:
     for address in standing.addresses:
         if (refusal := found.get((standing.within, address))) is not None:
@@ -108,7 +108,7 @@ def _refused_by_policy(
             )
 
 
-def _refused_as_suppressed(standing: Standing) -> Iterable[RecipientRefusal]:
+def _refused_as_suppressed(standing: SendCheckInput) -> Iterable[RecipientRefusal]:
     for address in standing.addresses:
         if (kind := standing.suppressed.get(address)) is not None:
             yield RecipientRefusal(
@@ -132,7 +132,7 @@ def cannot_be_shown(address: str, inbox_id: str, seal: str) -> RecipientRefusal:
     return RecipientRefusal(address, error)
 
 
-def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Clearance:
+def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> SendCheck:
     """Checks a mail that was accepted before.
 
     A pause found here cannot end before the transaction does: its end wakes what it held.
@@ -143,7 +143,7 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Cl
         id=message_id,
     )
     if row is None:
-        return Clearance(refusals=(), waits=())
+        return SendCheck(refusals=(), waits=())
     pairs = [(row["account_id"], address) for address in addresses]
     suppressed = {address: kind for (_, address), kind in suppressions.find_all(tx, pairs).items()}
     standing = to_standing(row, addresses, suppressed, excused)
@@ -152,10 +152,12 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Cl
     return judge_all(tx, [standing])[0]
 
 
-def to_standing(row: Row, addresses: Sequence[str], suppressed: Mapping[str, str], excused: str) -> Standing:
+def to_standing(
+    row: Row, addresses: Sequence[str], suppressed: Mapping[str, str], excused: str
+) -> SendCheckInput:
     """From a row with the columns of `STANDING`."""
-    return Standing(
-        within=Reach(row["account_id"], row["pod_id"], row["inbox_id"]),
+    return SendCheckInput(
+        within=Scope(row["account_id"], row["pod_id"], row["inbox_id"]),
         addresses=addresses,
         has_policy=bool(row["has_policy"]),
         suppressed=suppressed,

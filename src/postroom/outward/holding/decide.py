@@ -13,24 +13,24 @@ from postroom.accounts import audit
 from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import pauses, policy
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import ContentChanged, Forbidden, NotHeld
 from postroom.events import kinds
 from postroom.events.announce import announce
-from postroom.events.payload import Fate, News
+from postroom.events.payload import DeliveryFailure, NewEvent
 from postroom.mailbox import attachments, documents, holds, messages
 from postroom.mailbox.holds import GivenApproval, Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
 from postroom.outward.holding import approvers, checks, hold_back
-from postroom.outward.holding.checks import Clearance
+from postroom.outward.holding.checks import SendCheck
 from postroom.outward.states import Move, State
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
 
 
-class Ruling(Struct, frozen=True):
+class Decision(Struct, frozen=True):
     """Who decides, when, with which note, and from which network address."""
 
     actor: Actor
@@ -41,25 +41,25 @@ class Ruling(Struct, frozen=True):
     person: str = ""  # the same for all identities of one person
 
     @classmethod
-    def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Ruling":
+    def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Decision":
         return cls(caller.actor, base_url, now, note, caller.address, approvers.of_caller(caller))
 
-    def followed_by_the_server(self) -> "Ruling":
+    def followed_by_the_server(self) -> "Decision":
         """For consequences that nobody decides."""
-        return Ruling(THE_SERVER, self.base_url, self.now)
+        return Decision(THE_SERVER, self.base_url, self.now)
 
 
 def approve(
-    tx: Tx, reach: Reach, caller: Caller, message_id: str, content_hash: str, ruling: Ruling
+    tx: Tx, scope: Scope, caller: Caller, message_id: str, content_hash: str, ruling: Decision
 ) -> list[str]:
-    message, hold = lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, scope, message_id))
     approvers.require_still_may_approve(tx, caller)
     require_other(caller, hold)
     require_not_maker(caller, hold)
     return approve_as(tx, message, hold, content_hash, ruling)
 
 
-def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, ruling: Ruling) -> list[str]:
+def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, ruling: Decision) -> list[str]:
     states.require(Move.APPROVE, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
@@ -80,17 +80,17 @@ def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, r
     return bells + go_on(tx, message, approved, ruling)
 
 
-def _decided(hold: Hold, state: str, ruling: Ruling) -> Hold:
+def _decided(hold: Hold, state: str, ruling: Decision) -> Hold:
     return replace(hold, state=state, decided_at=ruling.now, actor=ruling.actor, note=ruling.note)
 
 
-def reject(tx: Tx, reach: Reach, caller: Caller, message_id: str, ruling: Ruling) -> list[str]:
-    message, hold = lock(tx, messages.get(tx, reach, message_id))
+def reject(tx: Tx, scope: Scope, caller: Caller, message_id: str, ruling: Decision) -> list[str]:
+    message, hold = lock(tx, messages.get(tx, scope, message_id))
     require_other(caller, hold)
     return reject_as(tx, message, hold, ruling)
 
 
-def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Ruling) -> list[str]:
+def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Decision) -> list[str]:
     states.require(Move.REJECT, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
@@ -118,8 +118,8 @@ def require_not_maker(caller: Caller, hold: Hold | None) -> None:
         )
 
 
-def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:
-    message, hold = lock(tx, messages.get(tx, reach, message_id))
+def cancel(tx: Tx, scope: Scope, message_id: str, ruling: Decision) -> list[str]:
+    message, hold = lock(tx, messages.get(tx, scope, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
     known = hold or never_held(tx, message, ruling.now)
     return _end(tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, ruling)
@@ -152,7 +152,7 @@ def never_held(tx: Tx, message: Message, now: int) -> Hold:
     )
 
 
-def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Ruling) -> list[str]:
+def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Decision) -> list[str]:
     """Cancels all that has not left, for good."""
     deliveries.cancel(tx, message.id, ruling.now)
     deliveries.settle(tx, message.id)
@@ -163,7 +163,7 @@ def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Ru
     return tell(tx, kind, message, ended, ruling)
 
 
-def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -> None:
+def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Decision) -> None:
     """Writes the decision to the audit log."""
     audit.record(
         tx,
@@ -178,12 +178,12 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -
     )
 
 
-def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
+def retry(tx: Tx, scope: Scope, message_id: str, now: int) -> list[str]:
     """Returns the addresses that are tried again. It ends no hold, and revives nothing that was ended.
 
     Raises if a recipient is refused by now; reasons to wait are found by the attempt.
     """
-    message, hold = lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, scope, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))
     addresses = deliveries.start_again(tx, message.id, now)
     checks.require_allowed([checks.judge(tx, message.id, addresses, excused_of(hold))])
@@ -195,15 +195,15 @@ def excused_of(hold: Hold | None) -> str:
     return "" if hold is None else hold.excused
 
 
-def reschedule(tx: Tx, reach: Reach, message_id: str, send_at: int, ruling: Ruling) -> list[str]:
-    message, hold = lock(tx, messages.get(tx, reach, message_id))
+def reschedule(tx: Tx, scope: Scope, message_id: str, send_at: int, ruling: Decision) -> list[str]:
+    message, hold = lock(tx, messages.get(tx, scope, message_id))
     states.require(Move.RESCHEDULE, states.state_of(message.status, hold))
     assert hold is not None
     moved = holds.put(tx, replace(hold, send_at=send_at, due_at=send_at))
     return tell(tx, kinds.MESSAGE_SCHEDULED, message, moved, ruling)
 
 
-def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
+def go_on(tx: Tx, message: Message, hold: Hold, ruling: Decision) -> list[str]:
     """For a mail that needs no approval any more: it is held, waits for its time, or is queued."""
     by_itself = ruling.followed_by_the_server()
     waiting = deliveries.list_unfinished(tx, message.id)
@@ -217,7 +217,7 @@ def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     return let_go(tx, message, hold, clearance, by_itself)
 
 
-def reasons_to_hold(hold: Hold, clearance: Clearance) -> tuple[str, ...]:
+def reasons_to_hold(hold: Hold, clearance: SendCheck) -> tuple[str, ...]:
     """Reasons for a person count only if the mail has a hash; else the next attempt makes one."""
     return tuple(reason for reason in clearance.waits if hold.content_hash or reason == holds.PAUSED)
 
@@ -238,7 +238,7 @@ def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
     return holds.put(tx, held)
 
 
-def let_go(tx: Tx, message: Message, hold: Hold, clearance: Clearance, ruling: Ruling) -> list[str]:
+def let_go(tx: Tx, message: Message, hold: Hold, clearance: SendCheck, ruling: Decision) -> list[str]:
     """Queues it, except for recipients that are no longer allowed."""
     now = ruling.now
     if hold.send_at is not None:
@@ -256,11 +256,11 @@ def let_go(tx: Tx, message: Message, hold: Hold, clearance: Clearance, ruling: R
 def refuse(
     tx: Tx,
     message: Message,
-    reach: Reach,
+    scope: Scope,
     hold: Hold | None,
     delivery: Delivery,
-    clearance: Clearance,
-    ruling: Ruling,
+    clearance: SendCheck,
+    ruling: Decision,
 ) -> list[str]:
     """A refused recipient fails with the first reason."""
     for refusal in clearance.refusals:
@@ -270,19 +270,19 @@ def refuse(
             return []
         if refusal.by_policy is not None:
             policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal.by_policy, ruling.now, message.id)
-        fate = Fate(delivery.target, refusal.reason)
-        news = _news(tx, kinds.MESSAGE_FAILED, message, reach, hold, ruling.now, fate=fate)
+        failure = DeliveryFailure(delivery.target, refusal.reason)
+        news = _news(tx, kinds.MESSAGE_FAILED, message, scope, hold, ruling.now, failure=failure)
         return announce(tx, news, ruling.base_url)
     return []
 
 
-def within(hold: Hold) -> Reach:
-    return Reach(hold.account_id, hold.pod_id, hold.inbox_id)
+def within(hold: Hold) -> Scope:
+    return Scope(hold.account_id, hold.pod_id, hold.inbox_id)
 
 
 def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
     """Handles a hold that is due: it expires, its time has come, or its pause has ended."""
-    by_itself = Ruling(THE_SERVER, base_url, now)
+    by_itself = Decision(THE_SERVER, base_url, now)
     message = messages.find(tx, message_id)
     if message is None:
         tx.run("delete from holds where message_id = :id", id=message_id)
@@ -301,7 +301,7 @@ def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
     return end_of_pause(tx, message, hold, by_itself)
 
 
-def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Ruling) -> list[str]:
+def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Decision) -> list[str]:
     if pauses.is_inbox_paused(tx, message.inbox_id):
         holds.put(tx, replace(hold, due_at=hold.expires_at))
         return []
@@ -328,7 +328,7 @@ def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
     return current, holds.find(tx, message.id)
 
 
-def tell(tx: Tx, kind: str, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
+def tell(tx: Tx, kind: str, message: Message, hold: Hold, ruling: Decision) -> list[str]:
     news = _news(tx, kind, message, within(hold), hold, ruling.now, actor=ruling.actor)
     return announce(tx, news, ruling.base_url)
 
@@ -337,21 +337,21 @@ def _news(
     tx: Tx,
     kind: str,
     message: Message,
-    reach: Reach,
+    scope: Scope,
     hold: Hold | None,
     now: int,
-    fate: Fate | None = None,
+    failure: DeliveryFailure | None = None,
     actor: Actor | None = None,
-) -> News:
+) -> NewEvent:
     files = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
-    return News(
-        account_id=reach.account_id,
-        pod_id=reach.pod_id or "",
+    return NewEvent(
+        account_id=scope.account_id,
+        pod_id=scope.pod_id or "",
         kind=kind,
         document=documents.decode(message.document),
         files=files.get(message.id, []),
         occurred_at=now,
-        fate=fate,
+        failure=failure,
         hold=hold,
         actor=actor,
     )

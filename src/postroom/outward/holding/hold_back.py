@@ -8,19 +8,19 @@ from msgspec import UNSET
 from postroom import ids
 from postroom.accounts import audit, keys
 from postroom.accounts.rules import approval
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import HOUR, SECOND
 from postroom.errors import Forbidden
 from postroom.events import kinds
 from postroom.events.announce import announce_all
-from postroom.events.payload import News
+from postroom.events.payload import NewEvent
 from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
 from postroom.outward.holding import approval_rules
 from postroom.outward.holding.approval_rules import InboxRules, Sending
-from postroom.outward.holding.checks import Clearance
+from postroom.outward.holding.checks import SendCheck
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
 from postroom.outward.send_stages import Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
@@ -30,7 +30,7 @@ from postroom_mail.mime.address import mailbox_of
 
 
 def find_holds(
-    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[Clearance]
+    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[SendCheck]
 ) -> dict[str, Hold]:
     """Holds of mails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
     found: dict[str, Hold] = {}
@@ -132,21 +132,21 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
     if not held:
         return ()
     for each, _ in held:
-        key, reach = each.submission.order.idempotency_key, each.submission.caller.reach
-        idempotency.set_answer(tx, reach, key, each.answer, answer_of(each, waiting))
+        key, scope = each.submission.order.idempotency_key, each.submission.caller.scope
+        idempotency.set_answer(tx, scope, key, each.answer, answer_of(each, waiting))
     for each, hold in held:
         if holds.CANARY in hold.reasons:
             note_canary(tx, each, hold)
     notices = [notice for each, hold in held for notice in to_notices(tx, each, hold)]
     deliveries.add_all(tx, notices)
-    told = announce_all(tx, [to_news(each, hold) for each, hold in held], held[0][0].submission.base_url)
+    told = announce_all(tx, [to_new_event(each, hold) for each, hold in held], held[0][0].submission.base_url)
     rung = [deliveries.HOLDS_BELL, *([deliveries.NOTICE_BELL] if notices else [])]
     return tuple(dict.fromkeys([*rung, *(bell for bells in told for bell in bells)]))
 
 
 def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
     """Writes to the audit log, which the sending key cannot change."""
-    where = ready.submission.around.inbox.reach
+    where = ready.submission.around.inbox.scope
     sent_to = {"inboxId": hold.inbox_id, "recipients": list(ready.addresses)}
     audit.record_by(
         tx,
@@ -166,7 +166,7 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
     caller = ready.submission.caller
     above = approval_rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
     reviewers = approval_rules.conditions(above, caller).reviewers
-    reads = None if caller.is_person else caller.reach
+    reads = None if caller.is_person else caller.scope
     return _to_notices(tx, hold, reviewers, reads, hold.created_at)
 
 
@@ -176,7 +176,7 @@ def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
     if above is None:
         return
     key = keys.find(tx, hold.account_id, hold.key_id)
-    reads = None if key is None else key.reach
+    reads = None if key is None else key.scope
     notices = _to_notices(tx, hold, approval.add_up(above.levels).reviewers, reads, now)
     if notices:
         deliveries.add_all(tx, notices)
@@ -184,7 +184,7 @@ def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
 
 
 def _to_notices(
-    tx: Tx, hold: Hold, reviewers: Sequence[str], reads: Reach | None, now: int
+    tx: Tx, hold: Hold, reviewers: Sequence[str], reads: Scope | None, now: int
 ) -> list[NewDelivery]:
     return [
         NewDelivery(
@@ -204,7 +204,7 @@ def _to_notices(
     ]
 
 
-def is_read_by_sender(tx: Tx, inbox_id: str, reads: Reach | None, reviewer: str) -> bool:
+def is_read_by_sender(tx: Tx, inbox_id: str, reads: Scope | None, reviewer: str) -> bool:
     """Anyone who reads a notice can decide: the sending key must not get it. `reads` is its reach."""
     inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
     if inbox is None:
@@ -212,10 +212,10 @@ def is_read_by_sender(tx: Tx, inbox_id: str, reads: Reach | None, reviewer: str)
     return inbox.id == inbox_id or (reads is not None and inboxes.is_within(inbox, reads))
 
 
-def to_news(ready: Ready, hold: Hold) -> News:
+def to_new_event(ready: Ready, hold: Hold) -> NewEvent:
     kind = kinds.MESSAGE_HELD if hold.state == holds.HELD else kinds.MESSAGE_SCHEDULED
     submission = ready.submission
-    return News(
+    return NewEvent(
         account_id=ready.account_id,
         pod_id=hold.pod_id,
         kind=kind,

@@ -7,7 +7,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
-from postroom.outward.send_stages import Context, Letter, Order, RuleFacts
+from postroom.outward.send_stages import ComposedMail, Context, Order, RuleFacts
 from postroom_mail.screening.canary import holds_token
 from postroom_mail.screening.mentions import (
     calendar_mentions_a_link,
@@ -28,7 +28,7 @@ class Unjudged(Exception):
     """A rule needs facts that only reading the whole mail gives. Nothing was changed."""
 
 
-def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
+def judge(order: Order, around: Context, letter: ComposedMail) -> RuleFacts:
     """Of a signed or encrypted email all is assumed that a rule could ask for: its parts are not all read."""
     own = bool(letter.seal) or has_links(order, letter)
     quoted = quoted_of_ours(around)
@@ -44,7 +44,7 @@ def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
     )
 
 
-def has_links(order: Order, letter: Letter) -> bool:
+def has_links(order: Order, letter: ComposedMail) -> bool:
     """In its texts, its appointment, and files that mail clients show with them."""
     if mentions_a_link(f"{letter.own_text}{words_of(order)}", letter.own_html):
         return True
@@ -56,7 +56,7 @@ def has_links(order: Order, letter: Letter) -> bool:
     return files_mention_a_link((file.content_type, file.filename, file.content) for file in order.files)
 
 
-def has_canary(around: Context, letter: Letter) -> bool:
+def has_canary(around: Context, letter: ComposedMail) -> bool:
     token = around.inbox.canary
     return token is not None and (letter.seal == ENCRYPTED or holds_token(letter.raw, token))
 

@@ -6,15 +6,15 @@ from msgspec.structs import replace
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.keys import Key
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import kinds
 from postroom.mailbox import holds, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
 from postroom.outward.holding import checks, decide
-from postroom.outward.holding.checks import Clearance
-from postroom.outward.holding.decide import Ruling
+from postroom.outward.holding.checks import SendCheck
+from postroom.outward.holding.decide import Decision
 from postroom.outward.states import Move
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -51,7 +51,7 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     if found is None:
         return []
     message, hold = decide.lock(tx, found)
-    ruling = Ruling(THE_SERVER, base_url, now)
+    ruling = Decision(THE_SERVER, base_url, now)
     known = hold or decide.never_held(tx, message, now)
     if not states.may(Move.DELIVER, states.state_of(message.status, hold)):
         deliveries.note_answer(tx, delivery, None, "", 0)  # it was decided meanwhile
@@ -61,7 +61,7 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     clearance = checks.judge(tx, message.id, [delivery.target], known.excused)
     if seen is not None and seen.seal and clearance.needs_a_person:
         refusal = checks.cannot_be_shown(delivery.target, message.inbox_id, seen.seal)
-        clearance = Clearance(refusals=(*clearance.refusals, refusal), waits=())
+        clearance = SendCheck(refusals=(*clearance.refusals, refusal), waits=())
     if reasons := decide.reasons_to_hold(known, clearance):
         deliveries.note_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
         return hold_again(tx, message, known, reasons, ruling)
@@ -75,7 +75,9 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     return bells
 
 
-def hold_again(tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], ruling: Ruling) -> list[str]:
+def hold_again(
+    tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], ruling: Decision
+) -> list[str]:
     deliveries.hold_back(tx, message.id)
     waiting = known if known.state == holds.HELD else replace(known, reasons=(), approvals=())
     held = decide.put_on_hold(tx, waiting, reasons, ruling.now)
@@ -93,30 +95,30 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
     if (hold is not None and hold.is_paused) or not pauses.is_inbox_paused(tx, message.inbox_id):
         return []
     known = hold or decide.never_held(tx, message, now)
-    return hold_again(tx, message, known, (holds.PAUSED,), Ruling(THE_SERVER, base_url, now))
+    return hold_again(tx, message, known, (holds.PAUSED,), Decision(THE_SERVER, base_url, now))
 
 
-def begin_pause(tx: Tx, reach: Reach, ruling: Ruling, reason: str | None = None) -> list[str]:
+def begin_pause(tx: Tx, scope: Scope, ruling: Decision, reason: str | None = None) -> list[str]:
     """Nothing leaves from now on. Waiting mail is held at once; beyond a limit, when it comes due."""
-    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now, reason)
-    waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
+    pauses.add(tx, scope.account_id, pauses.scope_of(scope), ruling.actor, ruling.now, reason)
+    waiting = deliveries.list_waiting(tx, scope, PAUSED_AT_ONCE)
     return [
         bell
-        for message_id in [*waiting, *holds.list_scheduled(tx, reach, PAUSED_AT_ONCE)]
+        for message_id in [*waiting, *holds.list_scheduled(tx, scope, PAUSED_AT_ONCE)]
         for bell in pause_message(tx, message_id, ruling.base_url, ruling.now)
     ]
 
 
-def end_pause(tx: Tx, reach: Reach, now: int) -> None:
+def end_pause(tx: Tx, scope: Scope, now: int) -> None:
     """The loop then releases what nothing else holds."""
-    if pauses.remove(tx, pauses.scope_of(reach)):
-        holds.wake_paused(tx, reach, now)
+    if pauses.remove(tx, pauses.scope_of(scope)):
+        holds.wake_paused(tx, scope, now)
         tx.ring(deliveries.HOLDS_BELL)
 
 
 def look_at_what_waits(tx: Tx, key: Key, now: int) -> None:
     """After a key was revoked or lost its permission: the loops judge its waiting mail at once."""
-    if deliveries.hasten(tx, key.reach, key.id, now):
+    if deliveries.hasten(tx, key.scope, key.id, now):
         tx.ring(deliveries.BELL)
     if holds.wake_scheduled(tx, key.account_id, key.id, now):
         tx.ring(deliveries.HOLDS_BELL)

@@ -13,10 +13,10 @@ AT_ONCE = 50
 
 async def watch_holds(resources: Resources) -> None:
     """Runs until cancelled. Each hold is read again and decided in its own transaction."""
-    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
+    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as subscription:
         while True:
             if await look_at_due(resources) < AT_ONCE:
-                await ear.wait(IDLE_SECONDS)
+                await subscription.wait(IDLE_SECONDS)
 
 
 async def look_at_due(resources: Resources) -> int:

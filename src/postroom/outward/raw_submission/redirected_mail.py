@@ -16,7 +16,7 @@ from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.outward.raw_submission import submitted_mail
 from postroom.outward.send import submit_letter
-from postroom.outward.send_stages import Context, Letter, Order, SendAnswer, is_steering, new_message_id
+from postroom.outward.send_stages import ComposedMail, Context, Order, SendAnswer, is_steering, new_message_id
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
@@ -60,14 +60,14 @@ async def redirect_mail(
 def look_up(
     tx: Tx, caller: Caller, message_id: str, key: str, request_hash: str, now: int
 ) -> Redirected | SendAnswer:
-    message = messages.get(tx, caller.reach, message_id)
-    inbox = inboxes.get(tx, caller.reach, message.inbox_id)
-    known = idempotency.find_answer(tx, caller.reach, inbox, key, request_hash, now)
+    message = messages.get(tx, caller.scope, message_id)
+    inbox = inboxes.get(tx, caller.scope, message.inbox_id)
+    known = idempotency.find_answer(tx, caller.scope, inbox, key, request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
     document = documents.decode(message.document)
     require_redirectable(message, document)
-    thread = threads.get(tx, caller.reach, message.thread_id)
+    thread = threads.get(tx, caller.scope, message.thread_id)
     return Redirected(message, document, inbox, thread)
 
 
@@ -89,7 +89,7 @@ def prepare(
     request_hash: str,
     allowed_headers: frozenset[str],
     now: int,
-) -> tuple[Order, Letter]:
+) -> tuple[Order, ComposedMail]:
     """The recipients are in none of the original fields, so they are stored and shown as Bcc."""
     inbox = found.inbox
     message_id = new_message_id(inbox.sender, now)

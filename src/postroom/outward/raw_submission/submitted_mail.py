@@ -21,8 +21,8 @@ from postroom.outward import invitations
 from postroom.outward.send import look_up, submit_letter, to_files
 from postroom.outward.send_stages import (
     RECIPIENTS_LIMIT,
+    ComposedMail,
     Context,
-    Letter,
     Order,
     SendReceipt,
     new_message_id,
@@ -86,7 +86,7 @@ def _look_up(
 
 def prepare(
     inbox: Inbox, mail: FinishedMail, allowed_headers: frozenset[str], now: int
-) -> tuple[Order, Letter, ParsedMail]:
+) -> tuple[Order, ComposedMail, ParsedMail]:
     block = headers.split(mail.raw, 0)
     parsed = parse_mail(mail.raw)
     require_own_sender(inbox, mail, block, parsed)
@@ -248,10 +248,10 @@ def to_order(
     )
 
 
-def to_letter(order: Order, draft: Draft, raw: bytes, seal: str = "") -> Letter:
+def to_letter(order: Order, draft: Draft, raw: bytes, seal: str = "") -> ComposedMail:
     """What is stored of it: files and appointment are those of the bytes that are sent."""
     appointment, files = invitations.read_written(raw)
-    return Letter(draft, order.cc, order.body, order.body_html, raw, files, appointment, seal)
+    return ComposedMail(draft, order.cc, order.body, order.body_html, raw, files, appointment, seal)
 
 
 def _encoded(recipients: tuple[str, ...]) -> list[bytes]:

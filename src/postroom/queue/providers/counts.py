@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR
 from postroom.storage.database import Row, Tx
 
@@ -75,21 +75,21 @@ def add_all(tx: Tx, found: Iterable[tuple[CountedHour, ProviderCount]]) -> None:
     )
 
 
-def list_within(tx: Tx, reach: Reach, since: int) -> list[ProviderFigures]:
+def list_within(tx: Tx, scope: Scope, since: int) -> list[ProviderFigures]:
     """Busiest first, for whole hours since a moment."""
-    return _list(tx, *_of_reach(reach), since)
+    return _list(tx, *_of_scope(scope), since)
 
 
-def _of_reach(reach: Reach) -> tuple[str, dict[str, str]]:
-    wanted, params = "account_id = :account_id", {"account_id": reach.account_id}
-    if reach.pod_id is not None:
-        wanted, params = f"{wanted} and pod_id = :pod_id", {**params, "pod_id": reach.pod_id}
+def _of_scope(scope: Scope) -> tuple[str, dict[str, str]]:
+    wanted, params = "account_id = :account_id", {"account_id": scope.account_id}
+    if scope.pod_id is not None:
+        wanted, params = f"{wanted} and pod_id = :pod_id", {**params, "pod_id": scope.pod_id}
     return wanted, params
 
 
-def milliseconds_to_accept(tx: Tx, reach: Reach, since: int, each: int) -> dict[int, int]:
+def milliseconds_to_accept(tx: Tx, scope: Scope, since: int, each: int) -> dict[int, int]:
     """Averages by period: its number since 1970, for periods of length `each` with accepted mail."""
-    wanted, params = _of_reach(reach)
+    wanted, params = _of_scope(scope)
     rows = tx.all(
         f"select hour_at / {each} as number, sum(milliseconds) / sum(accepted) as average from provider_hours"
         f" where {wanted} and hour_at >= :since and accepted > 0 group by hour_at / {each}",

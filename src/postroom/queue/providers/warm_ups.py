@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from postroom.accounts import domains
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.config import Config
 from postroom.storage.database import LOCK_ROWS, Tx, item_from_row
@@ -144,19 +144,19 @@ def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
     )
 
 
-def list_within(tx: Tx, reach: Reach, now: int) -> list[WarmUp]:
+def list_within(tx: Tx, scope: Scope, now: int) -> list[WarmUp]:
     """For domains within reach, and the server's own for a whole account, as of today."""
     wanted, params = "warm_ups.account_id in (:account_id, :service)", {"service": domains.SERVICE}
-    if reach.pod_id is not None:
+    if scope.pod_id is not None:
         wanted, params = (
             "domains.pod_id = :pod_id and domains.account_id = :account_id",
-            {"pod_id": reach.pod_id},
+            {"pod_id": scope.pod_id},
         )
     rows = tx.all(
         "select warm_ups.* from warm_ups left join domains on domains.name = warm_ups.domain"
         f" and domains.account_id = warm_ups.account_id where {wanted}"
         " order by warm_ups.domain, warm_ups.provider limit :limit",
-        account_id=reach.account_id,
+        account_id=scope.account_id,
         limit=LISTED,
         **params,
     )

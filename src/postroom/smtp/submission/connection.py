@@ -155,7 +155,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
             return MailAnswered(_accepted(await self._in_turn(content, send)), True)
         except REFUSALS as error:
             (caller, inbox), now = self._login, resources.now()
-            asked = (caller, inbox.reach, "submission", error, self._socket.peer)
+            asked = (caller, inbox.scope, "submission", error, self._socket.peer)
             await resources.db.write(note_refusal, *asked, now)
             return MailAnswered(_refusal(error), is_accepted=False)
         except Exception as error:

@@ -91,7 +91,7 @@ def about(
         return {"message": shown, "thread": thread_of(tx, message)}
     happened = msgspec.json.decode(event.payload, type=HappenedTo)
     to = [happened.recipient] if happened.recipient else shown.to
-    fate: dict[str, Any] = {
+    failure: dict[str, Any] = {
         "inbox_id": shown.inbox_id,
         "thread_id": message.thread_id,
         "message_id": shown.message_id,
@@ -99,19 +99,21 @@ def about(
         "recipients": to,
     }
     if kind == "message.bounced":
-        fate["recipients"] = [{"address": address, "status": happened.reason or "failed"} for address in to]
+        failure["recipients"] = [
+            {"address": address, "status": happened.reason or "failed"} for address in to
+        ]
     if kind in ("message.bounced", "message.complained"):
-        fate |= {"type": "Permanent" if kind == "message.bounced" else "abuse", "sub_type": "General"}
+        failure |= {"type": "Permanent" if kind == "message.bounced" else "abuse", "sub_type": "General"}
     if kind == "message.rejected":
-        fate["reason"] = happened.reason or event.kind.removeprefix("message.")
-    return {FIELDS[kind]: fate}
+        failure["reason"] = happened.reason or event.kind.removeprefix("message.")
+    return {FIELDS[kind]: failure}
 
 
 def thread_of(tx: Tx, message: messages.Message) -> shapes.Thread | None:
     """None for a mail that was not let in: it is in no thread."""
     inbox = inboxes.find(tx, message.inbox_id)
     try:
-        thread = None if inbox is None else threads.get(tx, inbox.reach, message.thread_id)
+        thread = None if inbox is None else threads.get(tx, inbox.scope, message.thread_id)
     except NotFound:
         return None
     return None if thread is None else showing.show_threads(tx, [thread])[0]

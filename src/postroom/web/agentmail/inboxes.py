@@ -8,7 +8,7 @@ from msgspec import UNSET
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import pauses
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest
@@ -24,7 +24,7 @@ SEARCHED = 1000  # inboxes that a search looks at
 
 
 def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
-    is_paused = pauses.find(tx, pauses.scope_of(inbox.reach)) is not None
+    is_paused = pauses.find(tx, pauses.scope_of(inbox.scope)) is not None
     return shapes.Inbox(
         pod_id=inbox.pod_id,
         inbox_id=inbox.address,
@@ -39,10 +39,10 @@ def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
 
 
 def create_inbox(
-    tx: Tx, caller: Caller, place: Reach, body: shapes.NewInbox, config: Config, now: int
+    tx: Tx, caller: Caller, place: Scope, body: shapes.NewInbox, config: Config, now: int
 ) -> shapes.Inbox:
     """The same client_id again returns the first one."""
-    pod_id = pods.choose(tx, caller.reach, place.pod_id)
+    pod_id = pods.choose(tx, caller.scope, place.pod_id)
     pods.lock(tx, pod_id)
     if body.client_id is not None:
         known = keyset_listing.find_inbox_by_client_id(tx, pod_id, body.client_id)
@@ -58,27 +58,27 @@ def create_inbox(
     made = verbs.create_inbox(tx, caller, new, config, now)
     if body.client_id is not None:
         inboxes.set_client_id(tx, made.id, body.client_id)
-    return set_status(tx, caller, inboxes.get(tx, caller.reach, made.id), body.status, config, now)
+    return set_status(tx, caller, inboxes.get(tx, caller.scope, made.id), body.status, config, now)
 
 
 def set_status(
     tx: Tx, caller: Caller, inbox: Inbox, status: str | None, config: Config, now: int
 ) -> shapes.Inbox:
     """A paused inbox holds what it sends, and still receives."""
-    is_paused = pauses.find(tx, pauses.scope_of(inbox.reach)) is not None
+    is_paused = pauses.find(tx, pauses.scope_of(inbox.scope)) is not None
     if status == PAUSED and not is_paused:
-        pausing.put_pause(tx, caller, inbox.reach, config, now)
+        pausing.put_pause(tx, caller, inbox.scope, config, now)
     if status == ACTIVE and is_paused:
-        pausing.delete_pause(tx, caller, inbox.reach, now)
+        pausing.delete_pause(tx, caller, inbox.scope, now)
     return show(tx, inbox)
 
 
-def list_inboxes(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
+def list_inboxes(tx: Tx, place: Scope, query: shapes.PageQuery) -> shapes.Page:
     found = keyset_listing.list_inboxes(tx, place, paging.span_of(query))
     return paging.page_of("inboxes", found, query, partial(show, tx))
 
 
-def search_inboxes(tx: Tx, place: Reach, query: shapes.SearchQuery) -> shapes.Page:
+def search_inboxes(tx: Tx, place: Scope, query: shapes.SearchQuery) -> shapes.Page:
     """Finds inboxes by the beginnings of words in address or name; a page looks at a fixed number of them."""
     looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
     found = keyset_listing.list_inboxes(tx, place, paging.span_of(looked_at))
@@ -106,4 +106,4 @@ def change_inbox(
     status = None if body.status is UNSET else body.status
     change = verbs.InboxChange(display_name=body.display_name, metadata=body.metadata)
     verbs.change_inbox(tx, caller, inbox, change, config, now)
-    return set_status(tx, caller, inboxes.get(tx, caller.reach, inbox.id), status, config, now)
+    return set_status(tx, caller, inboxes.get(tx, caller.scope, inbox.id), status, config, now)

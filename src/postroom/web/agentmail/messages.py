@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
-from postroom.fields import RowPlace, Span
+from postroom.fields import Cursor, Span
 from postroom.mailbox import attachments, keyset_listing, labels, messages, raw_mails
 from postroom.mailbox.documents import PAGE_BYTES
 from postroom.mailbox.folders import label_changes
@@ -63,7 +63,7 @@ def list_messages(tx: Tx, caller: Caller, inbox: Inbox, query: shapes.MessageQue
     span = replace(paging.span_of(query), limit=most + 1)
     places = keyset_listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
 
-    def show(some: Sequence[RowPlace], read: ReadBytes) -> list[shapes.Message]:
+    def show(some: Sequence[Cursor], read: ReadBytes) -> list[shapes.Message]:
         return showing.show_by_ids(tx, [place.id for place in some], read, with_origins=True)
 
     found, behind = look_through(places, most, show, keeps, query.limit, lambda place: place)
@@ -127,9 +127,9 @@ def look_through(
     show: Callable[[Sequence[Row], ReadBytes], list[Shown]],
     keeps: Callable[[Any], bool] | None,
     limit: int,
-    place: Callable[[Row], RowPlace],
+    place: Callable[[Row], Cursor],
     at_once: int = showing.AT_ONCE,
-) -> tuple[list[Shown], RowPlace | None]:
+) -> tuple[list[Shown], Cursor | None]:
     """As many as fit, and where the next page begins: an empty page need not be the last.
 
     Stops when it has read as much as a page may hold.
@@ -166,7 +166,7 @@ def show_found(tx: Tx, found: Sequence[FoundMessage]) -> list[shapes.Message]:
 
 async def find(
     call: Call, query: shapes.SearchQuery, inbox_id: str | None, pod_id: str | None
-) -> tuple[list[FoundMessage], RowPlace | None]:
+) -> tuple[list[FoundMessage], Cursor | None]:
     """Uses the search of /v1, newest first; also returns where the next page begins."""
     behind = paging.read_token(query.page_token)
     span = paging.span_of(query)
@@ -177,7 +177,7 @@ async def find(
         for each in page.data
     ]
     kept = [each for each in found if lies_within(from_iso(each.created_at), span)]
-    return kept, None if page.next is None else RowPlace(0, page.next)
+    return kept, None if page.next is None else Cursor(0, page.next)
 
 
 def lies_within(moment: int, span: Span) -> bool:
@@ -207,13 +207,13 @@ def read_fields(raw: bytes) -> dict[str, str]:
 
 
 def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
-    message = messages.get(tx, call.reach, message_id)
+    message = messages.get(tx, call.scope, message_id)
     return showing.show_messages(tx, [message], is_whole=True)
 
 
 def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
     """A link to the raw mail that needs no key."""
-    message = messages.get(tx, caller.reach, message_id)
+    message = messages.get(tx, caller.scope, message_id)
     (shown,) = showing.show_messages(tx, [message])
     secret = attachments.link_secret(tx)
     return {
@@ -227,7 +227,7 @@ def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Pag
 def get_message_file(
     tx: Tx, caller: Caller, message_id: str, attachment_id: str, links: Links
 ) -> shapes.ShownFile:
-    message = messages.get(tx, caller.reach, message_id)
+    message = messages.get(tx, caller.scope, message_id)
     for file in attachments.list_of_messages(tx, [message.id]).get(message.id, []):
         if attachment_id == showing.file_id(message.id, file.position):
             return showing.show_link(tx, message.id, file.position, file, links)
@@ -247,7 +247,7 @@ def find_all(tx: Tx, caller: Caller, inbox: Inbox, given: Sequence[str]) -> list
     for name in dict.fromkeys(given):
         with contextlib.suppress(NotFound):
             message_id = names.find_message(tx, inbox, name)
-            names.require_shown(tx, caller, messages.get_outline(tx, inbox.reach, message_id))
+            names.require_shown(tx, caller, messages.get_outline(tx, inbox.scope, message_id))
             found.append(message_id)
     return found
 

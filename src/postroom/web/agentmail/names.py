@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import domains, pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import ApiError, BadRequest, NotFound
 from postroom.mailbox import drafts, inboxes, keyset_listing, messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -68,13 +68,13 @@ async def resolve(call: Call, values: dict[str, str]) -> tuple[Call, dict[str, s
 
 def look_up(tx: Tx, caller: Caller, values: dict[str, str]) -> tuple[Inbox | None, dict[str, str]]:
     """Each is looked up within the one before it."""
-    named, within, inbox = dict(values), caller.reach, None
+    named, within, inbox = dict(values), caller.scope, None
     if "pod_id" in values:
         named["pod_id"] = pods.get(tx, within, values["pod_id"]).id
-        within = Reach(within.account_id, named["pod_id"], within.inbox_id)
+        within = Scope(within.account_id, named["pod_id"], within.inbox_id)
     if "inbox_id" in values:
         inbox = get_inbox(tx, within, values["inbox_id"])
-        named["inbox_id"], within = inbox.id, inbox.reach
+        named["inbox_id"], within = inbox.id, inbox.scope
     if inbox is not None and "message_id" in values:
         named["message_id"] = find_message(tx, inbox, values["message_id"])
         require_shown(tx, caller, messages.get_outline(tx, within, named["message_id"]))
@@ -100,7 +100,7 @@ def require_shown(tx: Tx, caller: Caller, found: Message | Thread) -> None:
             raise NotFound("No such thread." if isinstance(found, Thread) else "No such message.")
 
 
-def find_domain(tx: Tx, within: Reach, name: str) -> str:
+def find_domain(tx: Tx, within: Scope, name: str) -> str:
     """By id or domain name."""
     found = None if "\0" in name else domains.find_by_name(tx, within, name)
     domain_id = name if found is None else found.id
@@ -109,14 +109,14 @@ def find_domain(tx: Tx, within: Reach, name: str) -> str:
     return domain_id
 
 
-def get_inbox(tx: Tx, reach: Reach, name: str) -> Inbox:
-    inbox = find_inbox(tx, reach, name)
+def get_inbox(tx: Tx, scope: Scope, name: str) -> Inbox:
+    inbox = find_inbox(tx, scope, name)
     if inbox is None:
         raise NotFound("No such inbox.")
     return inbox
 
 
-def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:
+def find_inbox(tx: Tx, scope: Scope, name: str) -> Inbox | None:
     """By address or id."""
     if ids.is_id(ids.INBOX, name):
         inbox = inboxes.find(tx, name)
@@ -124,22 +124,22 @@ def find_inbox(tx: Tx, reach: Reach, name: str) -> Inbox | None:
         return None
     else:
         inbox = inboxes.find_by_address(tx, mailbox_of(unquote(name)))
-    return inbox if inbox is not None and inboxes.is_within(inbox, reach) else None
+    return inbox if inbox is not None and inboxes.is_within(inbox, scope) else None
 
 
 def find_message(tx: Tx, inbox: Inbox, name: str) -> str:
     """The id of a message of this inbox."""
     if ids.is_id(ids.MESSAGE, name):
-        return messages.get_outline(tx, inbox.reach, name).id
+        return messages.get_outline(tx, inbox.scope, name).id
     found = None if "\0" in name else keyset_listing.find_by_rfc_id(tx, inbox.id, name)
     if found is None:
         raise NotFound("No such message.")
     return found
 
 
-def inbox_ids_of(tx: Tx, reach: Reach, given: list[str], field: str) -> list[str]:
+def inbox_ids_of(tx: Tx, scope: Scope, given: list[str], field: str) -> list[str]:
     """For a body that names inboxes."""
-    found = [find_inbox(tx, reach, name) for name in given]
+    found = [find_inbox(tx, scope, name) for name in given]
     if None in found:
         raise BadRequest(f"{field} names an inbox that does not exist.", field=field)
     return [inbox.id for inbox in found if inbox is not None]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from postroom.errors import BadRequest
-from postroom.fields import RowPlace, Span, read_asked
+from postroom.fields import Cursor, Span, read_asked
 
 T = TypeVar("T")
 
@@ -49,14 +49,14 @@ def span_of(query: Any) -> Span:
     )
 
 
-def read_token(token: str | None) -> RowPlace | None:
+def read_token(token: str | None) -> Cursor | None:
     if token is None:
         return None
     try:
         if len(token) > TOKEN_CHARACTERS:
             raise ValueError
         place = msgspec.json.decode(
-            base64.b64decode(token.encode("ascii"), b"-_", validate=True), type=RowPlace
+            base64.b64decode(token.encode("ascii"), b"-_", validate=True), type=Cursor
         )
         if "\0" in place.id or not 0 <= place.at < 2**53:
             raise ValueError
@@ -65,26 +65,24 @@ def read_token(token: str | None) -> RowPlace | None:
         raise BadRequest("page_token is not the next_page_token of a page.", field="page_token") from None
 
 
-def write_token(place: RowPlace) -> str:
+def write_token(place: Cursor) -> str:
     return base64.b64encode(msgspec.json.encode(place), b"-_").decode()
 
 
-def page(name: str, items: Sequence[Any], limit: int, next_from: RowPlace | None) -> dict[str, Any]:
+def page(name: str, items: Sequence[Any], limit: int, next_from: Cursor | None) -> dict[str, Any]:
     token = {} if next_from is None else {"next_page_token": write_token(next_from)}
     return {"count": len(items), "limit": limit, name: items, **token}
 
 
-def cut(
-    found: Sequence[T], limit: int, place: Callable[[T], RowPlace]
-) -> tuple[Sequence[T], RowPlace | None]:
+def cut(found: Sequence[T], limit: int, place: Callable[[T], Cursor]) -> tuple[Sequence[T], Cursor | None]:
     """From a list read one row longer: the page, and the row after which the next one begins."""
     if len(found) <= limit:
         return found, None
     return found[:limit], place(found[limit - 1])
 
 
-def place_of(row: Any) -> RowPlace:
-    return RowPlace(row.created_at, row.id)
+def place_of(row: Any) -> Cursor:
+    return Cursor(row.created_at, row.id)
 
 
 def page_of(
@@ -92,14 +90,14 @@ def page_of(
     found: Sequence[T],
     query: Any,
     show: Callable[[T], Any],
-    place: Callable[[T], RowPlace] = place_of,
+    place: Callable[[T], Cursor] = place_of,
 ) -> dict[str, Any]:
     """Takes a list read one row longer."""
     some, behind = cut(found, query.limit, place)
     return page(name, [show(each) for each in some], query.limit, behind)
 
 
-def part_of(found: Sequence[T], query: Any, place: Callable[[T], RowPlace] = place_of) -> list[T]:
+def part_of(found: Sequence[T], query: Any, place: Callable[[T], Cursor] = place_of) -> list[T]:
     """Takes from a short, complete list what a query would have read."""
     span = span_of(query)
     keyed = sorted(((place(each).at, place(each).id, each) for each in found), key=lambda row: row[:2])

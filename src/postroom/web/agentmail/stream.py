@@ -9,7 +9,7 @@ from starlette.types import Receive
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import ApiError
 from postroom.events import event_log as log
 from postroom.events.event_log import Event
@@ -57,11 +57,11 @@ class Subscriber:
         self._hidden = showing.hidden_from(stream.caller)
 
     @property
-    def reach(self) -> Reach:
-        return self._stream.reach
+    def scope(self) -> Scope:
+        return self._stream.scope
 
     def wants(self, event: Event) -> bool:
-        is_within = self.reach.covers(event.account_id, event.pod_id, event.inbox_id)
+        is_within = self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
         return is_within and event.kind in self._kinds and self._wanted.wants(event)
 
     def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
@@ -130,7 +130,7 @@ def subscribe(tx: Tx, caller: Caller, asked: Subscribe) -> Listening:
     usual = [kind for kind in events.KINDS if kind != events.NOT_BY_DEFAULT]
     return Listening(
         kinds=frozenset(asked.event_types or usual),
-        inbox_ids=frozenset(names.inbox_ids_of(tx, caller.reach, asked.inbox_ids or [], "inbox_ids")),
-        pod_ids=frozenset(pods.get(tx, caller.reach, pod_id).id for pod_id in asked.pod_ids or ()),
+        inbox_ids=frozenset(names.inbox_ids_of(tx, caller.scope, asked.inbox_ids or [], "inbox_ids")),
+        pod_ids=frozenset(pods.get(tx, caller.scope, pod_id).id for pod_id in asked.pod_ids or ()),
         position=log.last_position(tx, caller.account_id),
     )

@@ -8,9 +8,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
-from postroom.fields import RowPlace
+from postroom.fields import Cursor
 from postroom.mailbox import inboxes, keyset_listing, labels, messages, threads
 from postroom.mailbox.message_json import Links
 from postroom.operations import messages as message_verbs
@@ -32,7 +32,7 @@ from postroom.web.call import Call
 LOOKED_THROUGH = 100
 
 
-def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery) -> shapes.Page:
+def list_threads(tx: Tx, caller: Caller, place: Scope, query: shapes.ThreadQuery) -> shapes.Page:
     asked = [labels.fold(label) for label in query.labels]
     keeps = filter_of(
         asked,
@@ -50,8 +50,8 @@ def list_threads(tx: Tx, caller: Caller, place: Reach, query: shapes.ThreadQuery
     return paging.page("threads", kept, query.limit, behind)
 
 
-def place_of(thread: threads.Thread) -> RowPlace:
-    return RowPlace(thread.last_message_at, thread.id)
+def place_of(thread: threads.Thread) -> Cursor:
+    return Cursor(thread.last_message_at, thread.id)
 
 
 async def search_threads(
@@ -66,14 +66,14 @@ async def search_threads(
 
 
 def show_by_ids(tx: Tx, call: Call, thread_ids: Sequence[str]) -> list[shapes.Thread]:
-    shown = showing.show_threads(tx, [threads.get(tx, call.reach, thread_id) for thread_id in thread_ids])
+    shown = showing.show_threads(tx, [threads.get(tx, call.scope, thread_id) for thread_id in thread_ids])
     hidden = showing.hidden_from(call.caller)
     return [thread for thread in shown if hidden.isdisjoint(thread.labels)]
 
 
 def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfThreadQuery) -> shapes.Page:
     """Its newest messages, oldest first; the next page has older ones."""
-    thread = threads.get(tx, caller.reach, thread_id)
+    thread = threads.get(tx, caller.scope, thread_id)
     span = replace(paging.span_of(query), is_ascending=False)
     listed = keyset_listing.list_of_thread(tx, thread, span)
     places, behind = paging.cut(listed, query.limit, lambda place: place)
@@ -88,8 +88,8 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str, query: shapes.MessagesOfT
 def get_thread_file(
     tx: Tx, caller: Caller, thread_id: str, attachment_id: str, links: Links
 ) -> shapes.ShownFile:
-    threads.get(tx, caller.reach, thread_id)
-    message = messages.get(tx, caller.reach, attachment_id.partition(".")[0])
+    threads.get(tx, caller.scope, thread_id)
+    message = messages.get(tx, caller.scope, attachment_id.partition(".")[0])
     if message.thread_id != thread_id:
         raise NotFound("No such attachment.")
     return get_message_file(tx, caller, message.id, attachment_id, links)
@@ -98,14 +98,14 @@ def get_thread_file(
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: shapes.LabelChange, now: int) -> shapes.Page:
     """Changes all its messages."""
     asked = read_change(body)
-    thread = threads.get(tx, caller.reach, thread_id)
+    thread = threads.get(tx, caller.scope, thread_id)
     if asked.is_trashed is not None:
         moved = message_verbs.LabelChange(is_trashed=asked.is_trashed)
-        inbox = inboxes.get(tx, caller.reach, thread.inbox_id)
+        inbox = inboxes.get(tx, caller.scope, thread.inbox_id)
         message_verbs.change_labels(tx, inbox, keyset_listing.ids_of_thread(tx, thread_id), moved, now)
     if asked.add_labels or asked.remove_labels or asked.is_read is not None:
         is_read = UNSET if asked.is_read is None else asked.is_read
         change = verbs.ThreadChange(is_read, add_labels=asked.add_labels, remove_labels=asked.remove_labels)
         verbs.change_thread(tx, caller, thread_id, change, now)
-    (shown,) = showing.show_threads(tx, [threads.get(tx, caller.reach, thread_id)])
+    (shown,) = showing.show_threads(tx, [threads.get(tx, caller.scope, thread_id)])
     return {"thread_id": shown.thread_id, "labels": shown.labels}

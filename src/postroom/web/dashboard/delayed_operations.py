@@ -56,11 +56,11 @@ BY_NAME = {route.name: route for route in ROUTES.values()}
 
 async def carry_out_delayed(resources: Resources, courier: WebhookCourier) -> None:
     """Runs until cancelled."""
-    with closing(resources.db.listen(delayed_actions.BELL)) as ear:
+    with closing(resources.db.listen(delayed_actions.BELL)) as subscription:
         while True:
             for action_id in await resources.db.read(delayed_actions.list_due, AT_ONCE, resources.now()):
                 await carry_out(resources, courier, action_id)
-            await ear.wait(IDLE_SECONDS)
+            await subscription.wait(IDLE_SECONDS)
 
 
 async def carry_out(resources: Resources, courier: WebhookCourier, action_id: str) -> None:

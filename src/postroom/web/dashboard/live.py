@@ -6,12 +6,13 @@ from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import HTTPConnection
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from postroom import ids
 from postroom.accounts import sessions
 from postroom.accounts.permissions import READING, require_any
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
 from postroom.events import event_log as events
@@ -45,9 +46,9 @@ class OpenPage:
 
     retell = None
 
-    def __init__(self, session: Session, reach: Reach) -> None:
+    def __init__(self, session: Session, scope: Scope) -> None:
         self.session = session
-        self.reach = reach
+        self.scope = scope
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
         self._last = ""
@@ -58,7 +59,7 @@ class OpenPage:
         self.ended: tuple[int, str] | None = None
 
     def wants(self, event: Event) -> bool:
-        return self.reach.covers(event.account_id, event.pod_id, event.inbox_id)
+        return self.scope.covers(event.account_id, event.pod_id, event.inbox_id)
 
     def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
         if event.position > self.cursor:
@@ -115,7 +116,7 @@ class Live:
         self._hubs = hubs
         self._pages: set[OpenPage] = set()
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         try:
             page, known = await self._admit(scope)
@@ -138,7 +139,7 @@ class Live:
             self._pages.discard(page)
             self._hubs.remove(hub, page)
 
-    async def _admit(self, scope: Scope) -> tuple[OpenPage, int | None]:
+    async def _admit(self, scope: AsgiScope) -> tuple[OpenPage, int | None]:
         request = HTTPConnection(scope)
         config = self._resources.config
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
@@ -210,10 +211,10 @@ def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, int | Non
         raise Unauthorized("Sign in first.")
     session, caller = found
     require_any(caller.permissions, READING)
-    page = OpenPage(session, caller.reach)
+    page = OpenPage(session, caller.scope)
     if not after:  # none had happened when the page was made
         return page, 0
     try:
-        return page, events.position_of(tx, caller.reach, after)
+        return page, events.position_of(tx, caller.scope, after)
     except NotFound:
         return page, None

@@ -15,7 +15,7 @@ from postroom.accounts.people import users
 from postroom.accounts.pods import Pod
 from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import Pause
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.accounts.sessions import Session
 from postroom.config import Endpoint
 from postroom.events import event_log as events
@@ -152,41 +152,41 @@ def read_undo(request: Request) -> str:
 
 
 def read_layout(tx: Tx, context: PageContext) -> Layout:
-    reach = context.call.reach
-    pod = pods.find(tx, reach, context.call.request.query_params.get("podId", ""))
-    within = Reach(reach.account_id, pod.id) if pod is not None else reach
+    scope = context.call.scope
+    pod = pods.find(tx, scope, context.call.request.query_params.get("podId", ""))
+    within = Scope(scope.account_id, pod.id) if pod is not None else scope
     shown, total = inboxes.list_within(tx, within, INBOXES_SHOWN, 0)
-    found = pods.list_within(tx, reach, PODS_SHOWN, 0)[0] if reach.is_account else []
+    found = pods.list_within(tx, scope, PODS_SHOWN, 0)[0] if scope.is_account else []
     return Layout(
         pods=found if len(found) > 1 else [],
         pod_id=pod.id if pod is not None else "",
-        own_pod=name_of_own_pod(tx, reach),
+        own_pod=name_of_own_pod(tx, scope),
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
-        held=holds.count_within(tx, reach, holds.HELD, choice=holds.FOR_A_PERSON),
-        pause=pauses.find(tx, pauses.scope_of(reach)),
-        last_event_id=events.last_id(tx, reach) or "",
+        held=holds.count_within(tx, scope, holds.HELD, choice=holds.FOR_A_PERSON),
+        pause=pauses.find(tx, pauses.scope_of(scope)),
+        last_event_id=events.last_id(tx, scope) or "",
         is_operator=operator.is_operator(tx, context.call.caller),
         own_pods=list_own_pods(tx, context),
         delayed=delayed_actions.list_of_session(tx, context.session.id),
     )
 
 
-def name_of_own_pod(tx: Tx, reach: Reach) -> str:
-    pod = pods.find(tx, reach, reach.pod_id) if reach.pod_id else None
+def name_of_own_pod(tx: Tx, scope: Scope) -> str:
+    pod = pods.find(tx, scope, scope.pod_id) if scope.pod_id else None
     return "" if pod is None else pod.name or pod.client_id or ("default" if pod.is_default else pod.id)
 
 
 def list_own_pods(tx: Tx, context: PageContext) -> list[Pod]:
     user = (
         users.find(tx, context.session.user_id)
-        if context.session.user_id and context.call.reach.pod_id
+        if context.session.user_id and context.call.scope.pod_id
         else None
     )
     if user is None or len(user.pod_ids) < 2:
         return []
-    found = [pods.find(tx, Reach(user.account_id), pod_id) for pod_id in user.pod_ids]
+    found = [pods.find(tx, Scope(user.account_id), pod_id) for pod_id in user.pod_ids]
     return [pod for pod in found if pod is not None]
 
 

@@ -61,21 +61,21 @@ def require_short_query(request: HTTPConnection) -> None:
         raise HeadersTooLarge(f"The query of this URL is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
 
 
-async def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
+async def require_scope_filters_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
     """For every route: a filter in the query that its type does not take is refused, never ignored."""
     raw: bytes = request.scope["query_string"]
     if len(raw) > UNQUOTE_IN_LOOP_BYTES:
-        await pools.COMPOSING.run(check_boundaries, raw, kind)
+        await pools.COMPOSING.run(check_scope_filters, raw, kind)
     elif raw:
-        (_recall_boundaries if len(raw) <= SHORT_QUERY_BYTES else check_boundaries)(raw, kind)
+        (_recall_boundaries if len(raw) <= SHORT_QUERY_BYTES else check_scope_filters)(raw, kind)
 
 
-def check_boundaries(raw: bytes, kind: type[Struct] | None) -> None:
+def check_scope_filters(raw: bytes, kind: type[Struct] | None) -> None:
     named = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
     scope_filters.require_taken((name for name, _ in named), kind)
 
 
-_recall_boundaries = functools.lru_cache(maxsize=1_000)(check_boundaries)
+_recall_boundaries = functools.lru_cache(maxsize=1_000)(check_scope_filters)
 
 
 async def read_query(request: Request, kind: type[Struct]) -> Any:

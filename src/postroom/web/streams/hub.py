@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from postroom import log
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice, EventSlice
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
@@ -39,7 +39,7 @@ class Listener(Protocol):
     replay: asyncio.Task[None] | None
 
     @property
-    def reach(self) -> Reach: ...
+    def scope(self) -> Scope: ...
     @property
     def retell(self) -> Callable[[Tx, Event], list[Retold]] | None:
         """Set for listeners of another interface: translates an event, once for all of them."""
@@ -86,13 +86,13 @@ class Hub:
             self._resources.loops.forget(name)
 
     async def _run(self) -> None:
-        with closing(self._resources.db.listen(event_log.bell(self.account_id))) as ear:
+        with closing(self._resources.db.listen(event_log.bell(self.account_id))) as subscription:
             await self._find_position()
             while True:
                 page = await self._read_page()
                 await self._hand_out_all(page.events)
                 if not page.has_more:
-                    await ear.wait(RETRY_SECONDS)
+                    await subscription.wait(RETRY_SECONDS)
 
     async def _find_position(self) -> None:
         while not self._ready.is_set():
@@ -104,7 +104,7 @@ class Hub:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _read_page(self) -> EventSlice:
-        wanted = EventChoice(Reach(self.account_id))
+        wanted = EventChoice(Scope(self.account_id))
         try:
             page = await self._resources.db.read(event_log.list_after, wanted, self.position, PAGE)
         except Exception as error:
@@ -170,7 +170,7 @@ class Hub:
 
     async def _tell_missed(self, listener: Listener) -> bool:
         """A cursor over the table: only one page is in memory, however much was missed."""
-        wanted = EventChoice(listener.reach)
+        wanted = EventChoice(listener.scope)
         while listener.cursor < self.position:
             announced = self.position
             page = await self._resources.db.read(event_log.list_after, wanted, listener.cursor, PAGE)

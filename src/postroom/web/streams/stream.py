@@ -8,13 +8,14 @@ from urllib.parse import parse_qs
 import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from postroom import ids, log
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import event_log, kinds
 from postroom.events.event_log import Event
@@ -22,7 +23,7 @@ from postroom.mailbox import inboxes
 from postroom.operations.audit_log import note_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
-from postroom.web.requests.request_body import check_boundaries, require_bounded, require_short_query
+from postroom.web.requests.request_body import check_scope_filters, require_bounded, require_short_query
 from postroom.web.streams.hub import Hub, Hubs, Retold
 from postroom.web.streams.websocket import (
     BROKEN,
@@ -72,21 +73,21 @@ class Stream:
 
     def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
         self.caller = caller
-        self._reaches_all = caller.reach.is_account
+        self._reaches_all = caller.scope.is_account
         self.subscriptions: list[Subscription] = []
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
         self._protocol = protocol
 
     @property
-    def reach(self) -> Reach:
-        return self.caller.reach
+    def scope(self) -> Scope:
+        return self.caller.scope
 
     def is_flooding(self) -> bool:
         return self._protocol.is_flooding()
 
     def wants(self, event: Event) -> bool:
-        if not self._reaches_all and not self.caller.reach.covers(
+        if not self._reaches_all and not self.caller.scope.covers(
             event.account_id, event.pod_id, event.inbox_id
         ):
             return False
@@ -138,7 +139,9 @@ class Streams:
         self._open: dict[str, set[Stream]] = {}  # by account
         self._is_emptying = False
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send, listen: Listen | None = None) -> None:
+    async def serve(
+        self, scope: AsgiScope, receive: Receive, send: Send, listen: Listen | None = None
+    ) -> None:
         await receive()  # websocket.connect
         request_id = f"req_{ids.trace()}"
         try:
@@ -176,7 +179,7 @@ class Streams:
         finally:
             self._leave(hub, stream)
 
-    async def _admit(self, scope: Scope, is_other: bool) -> Caller:
+    async def _admit(self, scope: AsgiScope, is_other: bool) -> Caller:
         if scope["path"] != PATH and not is_other:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
         request = HTTPConnection(scope)
@@ -189,10 +192,10 @@ class Streams:
             require_any(caller.permissions, READING)
             require_word(caller.words, "message_read")
         except Forbidden as error:
-            asked = (caller, caller.reach, f"GET {PATH}", error, client_address(request))
+            asked = (caller, caller.scope, f"GET {PATH}", error, client_address(request))
             await self._resources.db.write(note_refusal, *asked, self._resources.now())
             raise
-        check_boundaries(scope["query_string"], None)
+        check_scope_filters(scope["query_string"], None)
         return caller
 
     def _leave(self, hub: Hub, stream: Stream) -> None:
@@ -233,7 +236,7 @@ class Streams:
         await hub.wait_until_ready()  # before the echo: events after it are sent
         scope = stream.caller.inbox_id
         asked = frozenset(message.inbox_ids) or frozenset({scope} if scope else ())
-        if not await self._resources.db.read(are_reachable, stream.caller, asked):
+        if not await self._resources.db.read(are_in_scope, stream.caller, asked):
             await stream.say_error("An inbox id is unknown. Nothing was changed.")
             return
         try:
@@ -248,7 +251,7 @@ class Streams:
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
         position = hub.position
-        last = await self._resources.db.read(event_log.last_id, stream.caller.reach, position + 1)
+        last = await self._resources.db.read(event_log.last_id, stream.caller.scope, position + 1)
         await stream.say(
             {
                 "type": "subscribed",
@@ -269,7 +272,7 @@ class Streams:
             return
         caller = stream.caller
         try:
-            position = await self._resources.db.read(event_log.position_of, caller.reach, last_event_id)
+            position = await self._resources.db.read(event_log.position_of, caller.scope, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None, told)
@@ -326,8 +329,8 @@ class Streams:
         self.hubs.close()
 
 
-def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:
-    return inboxes.are_within(tx, caller.reach, inbox_ids)
+def are_in_scope(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:
+    return inboxes.are_within(tx, caller.scope, inbox_ids)
 
 
 def shown_inboxes(stream: Stream) -> list[str]:

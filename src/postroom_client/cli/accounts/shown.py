@@ -39,7 +39,7 @@ KEEP_TOKEN = "The token is shown only once: save it."  # noqa: S105 (a sentence)
 KEEP_SECRET = "The secret is shown only once: save it."  # noqa: S105 (a sentence)
 
 
-def key_reach(key: "ApiKey") -> str:
+def key_scope_name(key: "ApiKey") -> str:
     return key.inbox_id or key.pod_id or "the account"
 
 

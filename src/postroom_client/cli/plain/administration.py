@@ -153,7 +153,7 @@ TENANTS = (
         columns=(
             "id",
             "name",
-            ("scope", shown.key_reach),
+            ("scope", shown.key_scope_name),
             ("key", shown.key_shown),
             "permissions",
             ("last used", shown.last_used),

@@ -5,7 +5,7 @@ from typing import Any
 
 from postroom.accounts import accounts, domains
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.config import Config
 from postroom.deliverability.findings import zone_line
 from postroom.errors import BadRequest
@@ -58,7 +58,7 @@ async def make_dkim_key(resources: Resources, body: setup_shapes.NewDomain) -> d
 def create_domain(
     tx: Tx,
     caller: Caller,
-    place: Reach,
+    place: Scope,
     body: setup_shapes.NewDomain,
     private_key: bytes,
     config: Config,
@@ -76,7 +76,7 @@ def create_domain(
     return get_domain(tx, caller, made.id, config, now)
 
 
-def list_domains(tx: Tx, place: Reach, query: shapes.PageQuery, config: Config, now: int) -> shapes.Page:
+def list_domains(tx: Tx, place: Scope, query: shapes.PageQuery, config: Config, now: int) -> shapes.Page:
     found, _ = domains.list_within(tx, place, MOST, 0)
     item = partial(show, tx, config=config, now=now, is_item=True)
     return paging.page_of("domains", paging.part_of(found, query), query, item)

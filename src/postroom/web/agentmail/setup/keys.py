@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.errors import BadRequest, Forbidden
@@ -59,7 +59,7 @@ def show(tx: Tx, key: Key) -> shapes.Page:
 
 
 def create_key(
-    tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewKey, config: Config, now: int
+    tx: Tx, caller: Caller, place: Scope, body: setup_shapes.NewKey, config: Config, now: int
 ) -> shapes.Page:
     if body.public_key is not None:
         raise BadRequest("Keys here are bearer keys: public_key is not supported.", field="public_key")
@@ -92,24 +92,24 @@ def ours(words: Iterable[str], possible: Collection[str]) -> list[str]:
     return found
 
 
-def list_keys(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
+def list_keys(tx: Tx, place: Scope, query: shapes.PageQuery) -> shapes.Page:
     found, _ = keys.list_of(tx, place, MOST, 0)
     return paging.page_of("api_keys", paging.part_of(found, query), query, partial(show, tx))
 
 
-def get_of(tx: Tx, place: Reach, key_id: str) -> Key:
+def get_of(tx: Tx, place: Scope, key_id: str) -> Key:
     """A key of any reach if the account is asked, else of exactly this place."""
     return keys.get(tx, place.account_id, key_id) if place.is_account else keys.get_of(tx, place, key_id)
 
 
-def get_key(tx: Tx, place: Reach, key_id: str) -> shapes.Page:
+def get_key(tx: Tx, place: Scope, key_id: str) -> shapes.Page:
     return show(tx, get_of(tx, place, key_id))
 
 
 def change_key(
     tx: Tx,
     caller: Caller,
-    place: Reach,
+    place: Scope,
     key_id: str,
     body: setup_shapes.KeyChange,
     config: Config,
@@ -129,5 +129,5 @@ def change_key(
     return show(tx, keys.get(tx, caller.account_id, key.id))
 
 
-def delete_key(tx: Tx, caller: Caller, place: Reach, key_id: str, now: int) -> None:
+def delete_key(tx: Tx, caller: Caller, place: Scope, key_id: str, now: int) -> None:
     verbs.delete_api_key(tx, caller, get_of(tx, place, key_id).id, now)

@@ -5,7 +5,7 @@ from functools import partial
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import PolicyRule
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.mailbox import inboxes
@@ -26,7 +26,7 @@ def read_list(direction: str, type: str) -> tuple[str, str]:
     return DIRECTIONS[direction], type
 
 
-def show(tx: Tx, place: Reach, direction: str, type: str, rule: PolicyRule) -> shapes.Page:
+def show(tx: Tx, place: Scope, direction: str, type: str, rule: PolicyRule) -> shapes.Page:
     inbox = None if place.inbox_id is None else inboxes.find(tx, place.inbox_id)
     return {
         "entry": rule.value,
@@ -41,7 +41,7 @@ def show(tx: Tx, place: Reach, direction: str, type: str, rule: PolicyRule) -> s
     }
 
 
-def find_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> PolicyRule:
+def find_entry(tx: Tx, place: Scope, direction: str, type: str, entry: str) -> PolicyRule:
     ours, kind = read_list(direction, type)
     wanted = entry.strip().lower().removeprefix("@")
     for rule in policy.get(tx, place, ours).rules:
@@ -50,7 +50,7 @@ def find_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> P
     raise NotFound("No such entry.")
 
 
-def list_entries(tx: Tx, place: Reach, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:
+def list_entries(tx: Tx, place: Scope, direction: str, type: str, query: shapes.PageQuery) -> shapes.Page:
     ours, kind = read_list(direction, type)
     found = [rule for rule in policy.get(tx, place, ours).rules if rule.type == kind]
     shown = partial(show, tx, place, direction, type)
@@ -60,7 +60,7 @@ def list_entries(tx: Tx, place: Reach, direction: str, type: str, query: shapes.
 def add_entry(
     tx: Tx,
     caller: Caller,
-    place: Reach,
+    place: Scope,
     direction: str,
     type: str,
     body: setup_shapes.NewEntry,
@@ -77,12 +77,12 @@ def add_entry(
     return get_entry(tx, place, direction, type, made.value)
 
 
-def get_entry(tx: Tx, place: Reach, direction: str, type: str, entry: str) -> shapes.Page:
+def get_entry(tx: Tx, place: Scope, direction: str, type: str, entry: str) -> shapes.Page:
     return show(tx, place, direction, type, find_entry(tx, place, direction, type, entry))
 
 
 def delete_entry(
-    tx: Tx, caller: Caller, place: Reach, direction: str, type: str, entry: str, now: int
+    tx: Tx, caller: Caller, place: Scope, direction: str, type: str, entry: str, now: int
 ) -> None:
     """Without entries an allow list allows everybody again, as far as the levels above do."""
     rule = find_entry(tx, place, direction, type, entry)

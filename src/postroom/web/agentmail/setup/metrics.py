@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, to_iso
 from postroom.errors import BadRequest
 from postroom.fields import read_asked
@@ -26,7 +26,7 @@ RATES = {"bounce": "bounced", "complaint": "complained"}
 STORED = "storage_bytes"
 
 
-def get_events(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+def get_events(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
     days = read_days(tx, place, query, now)
     return {
         kind: [{"timestamp": moment(day), "count": day.counts[COUNTED[kind]]} for day in days]
@@ -34,7 +34,7 @@ def get_events(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int)
     }
 
 
-def get_usage(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+def get_usage(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
     """Stored bytes by day; all other totals as of now."""
     totals = keyset_listing.totals(tx, place)
     points = {kind: [{"timestamp": to_iso(now), "value": total}] for kind, total in totals.items()}
@@ -45,7 +45,7 @@ def get_usage(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) 
     return {kind: points[kind] for kind in known_of(query.usage_types, points, "usage_types")}
 
 
-def get_rates(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
+def get_rates(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> shapes.Page:
     days = read_days(tx, place, query, now)
     return {
         kind: [rate(day, RATES[kind]) for day in days]
@@ -66,7 +66,7 @@ def known_of(asked: Sequence[str], known: Iterable[str], field: str) -> list[str
     return [kind for kind in known if not asked or kind in asked]
 
 
-def read_days(tx: Tx, place: Reach, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
+def read_days(tx: Tx, place: Scope, query: setup_shapes.MetricsQuery, now: int) -> list[GroupUse]:
     """Whole days in UTC for any period: nothing is counted in smaller steps."""
     end = read_asked(query.end, "end") or now
     start = read_asked(query.start, "start")

@@ -3,7 +3,7 @@
 from postroom.accounts import accounts, domains, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.pods import Pod
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.mailbox import inboxes
 from postroom.operations import pods as verbs
@@ -27,26 +27,26 @@ def show_pod(pod: Pod) -> shapes.Page:
 def create_pod(tx: Tx, caller: Caller, body: setup_shapes.NewPod, now: int) -> shapes.Page:
     """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
-    known = None if body.client_id is None else pods.find(tx, caller.reach, body.client_id)
+    known = None if body.client_id is None else pods.find(tx, caller.scope, body.client_id)
     if known is not None:
         return show_pod(known)
     made = verbs.create_pod(tx, caller, verbs.NewPod(client_id=body.client_id, name=body.name), now)
-    return show_pod(pods.get(tx, caller.reach, made.id))
+    return show_pod(pods.get(tx, caller.scope, made.id))
 
 
 def list_pods(tx: Tx, caller: Caller, query: shapes.PageQuery) -> shapes.Page:
-    found = pods.list_span(tx, caller.reach, paging.span_of(query))
+    found = pods.list_span(tx, caller.scope, paging.span_of(query))
     return paging.page_of("pods", found, query, show_pod)
 
 
 def get_pod(tx: Tx, caller: Caller, pod_id: str) -> shapes.Page:
-    return show_pod(pods.get(tx, caller.reach, pod_id))
+    return show_pod(pods.get(tx, caller.scope, pod_id))
 
 
 def get_organization(tx: Tx, caller: Caller) -> shapes.Page:
     account = accounts.get(tx, caller.account_id)
-    _, inbox_count = inboxes.list_within(tx, Reach(account.id), 1, 0)
-    _, domain_count = domains.list_within(tx, Reach(account.id), 1, 0)
+    _, inbox_count = inboxes.list_within(tx, Scope(account.id), 1, 0)
+    _, domain_count = domains.list_within(tx, Scope(account.id), 1, 0)
     moment = to_iso(account.created_at)
     return {
         "organization_id": account.id,
@@ -60,7 +60,7 @@ def get_organization(tx: Tx, caller: Caller) -> shapes.Page:
 def get_identity(tx: Tx, caller: Caller) -> shapes.Page:
     inbox = None if caller.inbox_id is None else inboxes.find(tx, caller.inbox_id)
     address = None if inbox is None else inbox.address
-    pod_id = caller.reach.pod_id
+    pod_id = caller.scope.pod_id
     scope = "inbox" if address else "pod" if pod_id else "organization"
     return {
         "scope_type": scope,

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.events import webhook_list
 from postroom.events.webhooks import Webhook
-from postroom.fields import RowPlace
+from postroom.fields import Cursor
 from postroom.mailbox import inboxes
 from postroom.operations.delivery import webhook_list as verbs
 from postroom.resources import Tx
@@ -41,7 +41,7 @@ def show(tx: Tx, webhook: Webhook) -> shapes.Page:
 
 
 def create_webhook(
-    tx: Tx, caller: Caller, place: Reach, body: setup_shapes.NewWebhook, now: int
+    tx: Tx, caller: Caller, place: Scope, body: setup_shapes.NewWebhook, now: int
 ) -> shapes.Page:
     """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
@@ -71,7 +71,7 @@ def put_words(tx: Tx, caller: Caller, webhook_id: str, types: list[str]) -> shap
     return show(tx, webhook)
 
 
-def list_webhooks(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
+def list_webhooks(tx: Tx, place: Scope, query: shapes.PageQuery) -> shapes.Page:
     found = webhook_list.list_of_account(tx, place.account_id)
     there = [webhook for webhook in found if verbs.belongs(tx, webhook, place)]
     return paging.page_of(
@@ -79,16 +79,16 @@ def list_webhooks(tx: Tx, place: Reach, query: shapes.PageQuery) -> shapes.Page:
     )
 
 
-def place_of(webhook: Webhook) -> RowPlace:
-    return RowPlace(webhook.created_at, webhook.owner)
+def place_of(webhook: Webhook) -> Cursor:
+    return Cursor(webhook.created_at, webhook.owner)
 
 
-def get_webhook(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
+def get_webhook(tx: Tx, place: Scope, webhook_id: str) -> shapes.Page:
     return show(tx, verbs.get_of(tx, place, webhook_id))
 
 
 def change_webhook(
-    tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.WebhookChange, now: int
+    tx: Tx, caller: Caller, place: Scope, webhook_id: str, body: setup_shapes.WebhookChange, now: int
 ) -> shapes.Page:
     """An empty list of types changes nothing. Below an inbox or a pod, a webhook stays there."""
     webhook = verbs.get_of(tx, place, webhook_id)
@@ -106,7 +106,7 @@ def change_webhook(
     return put_words(tx, caller, webhook.owner, types)
 
 
-def changed_inboxes(tx: Tx, place: Reach, webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str]:
+def changed_inboxes(tx: Tx, place: Scope, webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str]:
     if place.inbox_id is not None:
         return [place.inbox_id]
     added = names.inbox_ids_of(tx, place, body.add_inbox_ids or [], "add_inbox_ids")
@@ -119,16 +119,16 @@ def changed_pods(webhook: Webhook, body: setup_shapes.WebhookChange) -> list[str
     return list(dict.fromkeys([*kept, *(body.add_pod_ids or ())]))
 
 
-def delete_webhook(tx: Tx, caller: Caller, place: Reach, webhook_id: str, now: int) -> None:
+def delete_webhook(tx: Tx, caller: Caller, place: Scope, webhook_id: str, now: int) -> None:
     verbs.delete_listed_webhook(tx, caller, verbs.get_of(tx, place, webhook_id).owner, now)
 
 
-def get_headers(tx: Tx, place: Reach, webhook_id: str) -> shapes.Page:
+def get_headers(tx: Tx, place: Scope, webhook_id: str) -> shapes.Page:
     return {"header_names": sorted(verbs.get_of(tx, place, webhook_id).headers)}
 
 
 def change_headers(
-    tx: Tx, caller: Caller, place: Reach, webhook_id: str, body: setup_shapes.HeadersChange, now: int
+    tx: Tx, caller: Caller, place: Scope, webhook_id: str, body: setup_shapes.HeadersChange, now: int
 ) -> None:
     webhook = verbs.get_of(tx, place, webhook_id)
     gone = {name.lower() for name in body.remove_headers or ()}

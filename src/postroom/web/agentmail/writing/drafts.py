@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, structs
 from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import iso
@@ -120,13 +120,13 @@ async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDra
 
 
 def find_document(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> Document:
-    return documents.decode(messages.get(tx, caller.reach, find_shown(tx, caller, inbox, name)).document)
+    return documents.decode(messages.get(tx, caller.scope, find_shown(tx, caller, inbox, name)).document)
 
 
 def find_shown(tx: Tx, caller: Caller, inbox: Inbox, name: str) -> str:
     """The id of a message that the key may see: a draft tells who wrote it, and quotes it when sent."""
     message_id = names.find_message(tx, inbox, name)
-    names.require_shown(tx, caller, messages.get_outline(tx, inbox.reach, message_id))
+    names.require_shown(tx, caller, messages.get_outline(tx, inbox.scope, message_id))
     return message_id
 
 
@@ -175,7 +175,7 @@ def one_address(given: Addresses | None) -> str | None:
     return found[0] if found else None
 
 
-def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
+def list_drafts(tx: Tx, place: Scope, query: shapes.DraftQuery) -> shapes.Page:
     found = drafts.list_span(tx, place, paging.span_of(query))
     some, behind = paging.cut(found.items, query.limit, paging.place_of)
     if found.is_cut and behind is None:
@@ -186,7 +186,7 @@ def list_drafts(tx: Tx, place: Reach, query: shapes.DraftQuery) -> shapes.Page:
 
 
 def get_draft(tx: Tx, caller: Caller, draft_id: str) -> shapes.Page:
-    return show(tx, [drafts.get(tx, caller.reach, draft_id)])[0]
+    return show(tx, [drafts.get(tx, caller.scope, draft_id)])[0]
 
 
 async def change_draft(call: Call, draft_id: str, body: shapes.DraftChange) -> shapes.Page:

@@ -20,13 +20,13 @@ AT_ONCE = 50
 
 async def send_due_drafts(resources: Resources) -> None:
     """Runs until cancelled."""
-    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as ear:
+    with closing(resources.db.listen(deliveries.HOLDS_BELL)) as subscription:
         while True:
             due = await resources.db.read(drafts.list_due, AT_ONCE, resources.now())
             for draft in due:
                 await send_or_note(resources, draft)
             if len(due) < AT_ONCE:
-                await ear.wait(IDLE_SECONDS)
+                await subscription.wait(IDLE_SECONDS)
 
 
 async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
@@ -59,5 +59,5 @@ def read_whole(tx: Tx, draft: KeptDraft, now: int) -> tuple[Caller, list[KeptFil
     caller = keys.find_caller_by_id(tx, draft.due_for or "", now)
     if caller is None:
         raise Unauthorized("The key that scheduled this draft was revoked.")
-    drafts.get(tx, caller.reach, draft.id)
+    drafts.get(tx, caller.scope, draft.id)
     return caller, drafts.read_files(tx, draft.id)

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from postroom.accounts.domains import DnsRecord
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.deliverability import check_domain
 from postroom.deliverability.switch_keys import switch_keys
 from postroom.deliverability.zone_checks import public_key
@@ -38,7 +38,7 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
             notifications.note, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
         )
     if domain.verified_at is not None:
-        where = call.reach if domain.pod_id is None else Reach(domain.account_id, domain.pod_id)
+        where = call.scope if domain.pod_id is None else Scope(domain.account_id, domain.pod_id)
         await switch_keys(call.resources, domain, call.caller.actor, where)
         _, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config, call.now())
     keys, is_warming = await db.read(domains.keys_of, domain), await db.read(domains.is_warming_up, domain)

@@ -68,7 +68,7 @@ async def require_target(resources: Resources, url: str, field: str) -> None:
 
 async def test_connection(call: Call, connection_id: str) -> ConnectionTest:
     """Try a connection now"""
-    connection = await call.resources.db.read(connections.get, call.reach, connection_id)
+    connection = await call.resources.db.read(connections.get, call.scope, connection_id)
     if connection.kind == connections.IMAP:
         return await try_mailbox(call, connection)
     if connection.last_error is not None:

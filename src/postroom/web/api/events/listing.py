@@ -6,7 +6,7 @@ from contextlib import closing
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice, EventSlice
 from postroom.mailbox import inboxes
@@ -19,10 +19,10 @@ NOTHING = EventSlice([], has_more=False)
 
 async def list_events(call: Call, query: EventQuery) -> answer_shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, wait until there is one"""
-    wanted = query.wanted(call.reach)
+    wanted = query.wanted(call.scope)
     if query.order == "desc":
-        return show(await call.resources.db.read(newest_first, call.reach, wanted, query), None)
-    position = await call.resources.db.read(position_after, call.reach, query.after)
+        return show(await call.resources.db.read(newest_first, call.scope, wanted, query), None)
+    position = await call.resources.db.read(position_after, call.scope, query.after)
     return show(await wait_for_events(call, wanted, position, query), query.after)
 
 
@@ -33,8 +33,8 @@ def show(found: EventSlice, otherwise: str | None) -> answer_shapes.EventPage:
     )
 
 
-def newest_first(tx: Tx, reach: Reach, wanted: EventChoice | None, query: EventQuery) -> EventSlice:
-    position = None if query.after is None else event_log.position_of(tx, reach, query.after)
+def newest_first(tx: Tx, scope: Scope, wanted: EventChoice | None, query: EventQuery) -> EventSlice:
+    position = None if query.after is None else event_log.position_of(tx, scope, query.after)
     chosen = narrow(tx, wanted, query.pod_id)
     return NOTHING if chosen is None else event_log.list_before(tx, chosen, position, query.limit)
 
@@ -48,12 +48,12 @@ def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoic
     """None if nothing can be found, as in an unknown pod."""
     if wanted is None or pod_id is None:
         return wanted
-    reach = inboxes.narrow(tx, wanted.reach, None, pod_id)
-    return None if reach is None else replace(wanted, reach=reach)
+    scope = inboxes.narrow(tx, wanted.scope, None, pod_id)
+    return None if scope is None else replace(wanted, scope=scope)
 
 
-def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
-    return 0 if event_id is None else event_log.position_of(tx, reach, event_id)
+def position_after(tx: Tx, scope: Scope, event_id: str | None) -> int:
+    return 0 if event_id is None else event_log.position_of(tx, scope, event_id)
 
 
 async def wait_for_events(
@@ -62,10 +62,10 @@ async def wait_for_events(
     """Listens before it reads, so that no event is missed in between."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
-    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
+    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as subscription:
         while True:
             found = await call.resources.db.read(next_after, wanted, position, query)
             left = ends - loop.time()
             if found.events or left <= 0 or await call.is_over():
                 return found
-            await ear.wait(min(left, 1.0))
+            await subscription.wait(min(left, 1.0))

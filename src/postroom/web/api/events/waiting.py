@@ -40,14 +40,14 @@ async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> answe
 
 
 def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
-    inboxes.get(tx, call.reach, inbox_id)
+    inboxes.get(tx, call.scope, inbox_id)
     if after is None:
         return event_log.last_position(tx, call.account_id)
     if after == WHOLE_LOG:
         return 0
     if after.startswith("msg_"):
         return event_log.position_of_message(tx, call.account_id, inbox_id, after)
-    return event_log.position_of(tx, call.reach, after)
+    return event_log.position_of(tx, call.scope, after)
 
 
 async def first_match(
@@ -56,11 +56,11 @@ async def first_match(
     """Listens before it reads, so that no message is missed in between."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
-    wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
+    wanted = EventChoice(call.scope, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
     read_aside = partial(read_long, call.resources)
     # A hundred whole events may take long to read, so a log is passed over beside the loop.
     read: Callable[..., Awaitable[Any]] = call.resources.db.read if query.after is None else read_aside
-    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as ear:
+    with closing(call.resources.db.listen(event_log.bell(call.account_id))) as subscription:
         while True:
             page: LookedThrough = await read(list_matching, wanted, position, query)
             for event in page.matching:
@@ -73,7 +73,7 @@ async def first_match(
             read = call.resources.db.read  # from here on there is little
             if left <= 0 or await call.is_over():
                 return None
-            await ear.wait(min(left, 1.0))
+            await subscription.wait(min(left, 1.0))
 
 
 async def read_long(resources: Resources, fn: Callable[..., T], *given: Any) -> T:
@@ -109,5 +109,5 @@ def answers(tx: Tx, asked: Query, message_id: str) -> bool:
 
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:
-    message = messages.get(tx, call.reach, message_id)
+    message = messages.get(tx, call.scope, message_id)
     return message_json.to_json(tx, [message], call.links())[0]

@@ -60,13 +60,13 @@ async def test_webhook(call: Call) -> WebhookTest:
 
 async def test_inbox_webhook(call: Call, inbox_id: str) -> WebhookTest:
     """Post a signed test event to an inbox's own webhook now"""
-    inbox = await call.resources.db.read(inboxes.get, call.reach, inbox_id)
+    inbox = await call.resources.db.read(inboxes.get, call.scope, inbox_id)
     return await post_test(call, await call.resources.db.read(stored.find, inbox.id))
 
 
 async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
     """Post a signed test event to a webhook of the list now"""
-    return await post_test(call, await call.resources.db.read(listed.get_of, call.reach, webhook_id))
+    return await post_test(call, await call.resources.db.read(listed.get_of, call.scope, webhook_id))
 
 
 async def post_test(call: Call, webhook: stored.Webhook | None) -> WebhookTest:

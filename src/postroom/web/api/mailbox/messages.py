@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom import ids
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NoPreview
 from postroom.mailbox import attachments, drafts, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -43,7 +43,7 @@ async def delete_thread(call: Call, thread_id: str) -> None:
 
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
-    await call.resources.db.read(messages.get, call.reach, message_id)
+    await call.resources.db.read(messages.get, call.scope, message_id)
     return await send_raw(call.resources, message_id)
 
 
@@ -58,18 +58,18 @@ async def send_raw(resources: Resources, message_id: str) -> Response:
 async def get_attachment(call: Call, message_id: str, filename: str) -> Response:
     """Download an attachment; its signed link works without a key"""
 
-    file = await call.resources.db.read(find_file, call.reach, message_id, filename)
+    file = await call.resources.db.read(find_file, call.scope, message_id, filename)
     return await send_file(call.resources, message_id, file)
 
 
-def find_file(tx: Tx, reach: Reach, message_id: str, filename: str) -> Attachment:
-    message = messages.get(tx, reach, message_id)
+def find_file(tx: Tx, scope: Scope, message_id: str, filename: str) -> Attachment:
+    message = messages.get(tx, scope, message_id)
     return attachments.get(tx, message.id, filename)
 
 
 async def get_attachment_preview(call: Call, message_id: str, filename: str) -> Response:
     """Get a preview image of an attachment: PNG, at most 800 pixels wide and high"""
-    file = await call.resources.db.read(find_file, call.reach, message_id, filename)
+    file = await call.resources.db.read(find_file, call.scope, message_id, filename)
     raw = await raw_mails.read(call.resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
     make = call.resources.previews.make

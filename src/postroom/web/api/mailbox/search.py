@@ -34,10 +34,10 @@ async def search_messages(call: Call, query: SearchQuery) -> answer_shapes.Searc
 
 
 def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float) -> ResultPage:
-    reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
-    if reach is None:
+    scope = inboxes.narrow(tx, call.scope, query.inbox_id, query.pod_id)
+    if scope is None:
         return ResultPage([], None)
-    question = message_search.ask(tx, reach, asked, call.resources.config.domain, query.include is not None)
+    question = message_search.ask(tx, scope, asked, call.resources.config.domain, query.include is not None)
     return message_search.find(
         tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends
     )

@@ -167,14 +167,14 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
 
     A known key is answered even if its draft is gone.
     """
-    draft = drafts.find(tx, call.reach, draft_id)
+    draft = drafts.find(tx, call.scope, draft_id)
     if draft is None and "idempotency-key" not in call.request.headers:
         raise NotFound("No such draft.")
     key = require_idempotency_key(call.request)
     inbox = None if draft is None else inboxes.find(tx, draft.inbox_id)
-    known = idempotency.find_answer(tx, call.reach, inbox, key, hash_of(draft_id), call.now())
+    known = idempotency.find_answer(tx, call.scope, inbox, key, hash_of(draft_id), call.now())
     if known is not None:
-        inboxes.get(tx, call.reach, msgspec.json.decode(known, type=SendReceipt).inbox_id)
+        inboxes.get(tx, call.scope, msgspec.json.decode(known, type=SendReceipt).inbox_id)
         return SendAnswer(known, is_replay=True)
     if draft is None:
         raise NotFound("No such draft.")

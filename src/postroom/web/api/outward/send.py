@@ -26,7 +26,7 @@ async def respond_to_invitation(
 ) -> answer_shapes.RawReceipt:
     """Accept or decline a message's invitation; the organizer gets the answer by mail"""
     key = require_idempotency_key(call.request)
-    order = await to_answer(call.resources, call.reach, message_id, body.status, body.comment, key)
+    order = await to_answer(call.resources, call.scope, message_id, body.status, body.comment, key)
     return to_response(await accept_order(call, order))
 
 

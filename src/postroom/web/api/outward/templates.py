@@ -43,8 +43,8 @@ def look_up(
     """A cached caller is checked again."""
     if call.is_remembered and call.inbox is not None:
         inboxes.require_unchanged(tx, [(call.caller, call.inbox)], call.now())
-    inbox = inboxes.get(tx, call.reach, inbox_id)
-    known = idempotency.find_answer(tx, call.reach, inbox, key, request_hash, call.now())
+    inbox = inboxes.get(tx, call.scope, inbox_id)
+    known = idempotency.find_answer(tx, call.scope, inbox, key, request_hash, call.now())
     if known is not None:
         return SendAnswer(known, is_replay=True)
     return templates.get_of_inbox(tx, inbox, wanted)
@@ -66,11 +66,11 @@ async def fill_changed_draft(call: Call, draft_id: str, body: D) -> D:
 
 
 def find_of_inbox(tx: Tx, call: Call, inbox_id: str, wanted: str) -> Template:
-    return templates.get_of_inbox(tx, inboxes.get(tx, call.reach, inbox_id), wanted)
+    return templates.get_of_inbox(tx, inboxes.get(tx, call.scope, inbox_id), wanted)
 
 
 def find_of_draft(tx: Tx, call: Call, draft_id: str, wanted: str) -> Template:
-    return find_of_inbox(tx, call, drafts.get(tx, call.reach, draft_id).inbox_id, wanted)
+    return find_of_inbox(tx, call, drafts.get(tx, call.scope, draft_id).inbox_id, wanted)
 
 
 def without_template(body: D) -> D:

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY, HOUR, to_iso
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.usage import HourCount
@@ -113,22 +113,22 @@ async def read(context: PageContext, query: ActivityQuery) -> Activity:
 
 
 def read_days(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
-    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
+    scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     last = context.call.now() // DAY
     first = last - DAYS[query.span] + 1
-    days = usage.list_groups(tx, reach, "day", first, last)
-    of_inboxes = usage.list_groups(tx, reach, "inbox", first, last)
+    days = usage.list_groups(tx, scope, "day", first, last)
+    of_inboxes = usage.list_groups(tx, scope, "inbox", first, last)
     return Activity(
         COLUMNS,
         [ActivityRow(to_iso(int(each.group) * DAY)[:10], chosen(each.counts)) for each in days],
         named(tx, {str(each.group): chosen(each.counts) for each in of_inboxes}),
-        latencies(tx, reach, range(first, last + 1), DAY),
+        latencies(tx, scope, range(first, last + 1), DAY),
     )
 
 
-def latencies(tx: Tx, reach: Reach, times: range, each: int) -> list[int]:
+def latencies(tx: Tx, scope: Scope, times: range, each: int) -> list[int]:
     """For the whole account or pod, not by inbox."""
-    found = counts.milliseconds_to_accept(tx, reach, times[0] * each, each)
+    found = counts.milliseconds_to_accept(tx, scope, times[0] * each, each)
     return [found.get(number, 0) for number in times]
 
 
@@ -138,9 +138,9 @@ def chosen(counts: dict[str, int]) -> dict[str, int]:
 
 def read_hours(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
     """Counted from the mails, since only days are stored. Inboxes used since yesterday."""
-    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
+    scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     now = context.call.now()
-    used = usage.list_groups(tx, reach, "inbox", now // DAY - 1, now // DAY)
+    used = usage.list_groups(tx, scope, "inbox", now // DAY - 1, now // DAY)
     busiest = sorted(used, key=lambda each: -each.counts[usage.RECEIVED] - each.counts[usage.SENT])
     first = now // HOUR - HOURS + 1
     found = usage.count_by_hour(tx, [str(each.group) for each in busiest[:MOST_INBOXES]], first * HOUR)
@@ -154,7 +154,7 @@ def read_hours(tx: Tx, context: PageContext, query: ActivityQuery) -> Activity:
         OF_AN_HOUR,
         [ActivityRow(label, of_hour) for label, of_hour in zip(labels, by_hour, strict=True)],
         named(tx, by_inbox),
-        latencies(tx, reach, range(first, first + HOURS), HOUR),
+        latencies(tx, scope, range(first, first + HOURS), HOUR),
     )
 
 

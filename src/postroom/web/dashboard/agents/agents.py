@@ -10,8 +10,8 @@ from postroom.accounts import keys, pods
 from postroom.accounts.keys import OAUTH, Key
 from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.pauses import Pause
-from postroom.accounts.scope import Reach
-from postroom.fields import Boundary
+from postroom.accounts.scope import Scope
+from postroom.fields import ScopeFilter
 from postroom.mailbox import holds, inboxes
 from postroom.operations import holds as operations
 from postroom.outward import key_activity
@@ -65,9 +65,9 @@ def to_agent(tx: Tx, context: PageContext, key: Key) -> Agent:
         today=key_activity.count_today(tx, key, context.call.now()),
         per_day=limits.decode(key.limits).per_day,
         held=holds.count_within(
-            tx, context.call.reach, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)
+            tx, context.call.scope, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)
         ),
-        pause=pauses.find(tx, pauses.scope_of(key.reach)),
+        pause=pauses.find(tx, pauses.scope_of(key.scope)),
     )
 
 
@@ -75,7 +75,7 @@ def scope_of(tx: Tx, context: PageContext, key: Key) -> tuple[str, str]:
     if key.inbox_id is not None:
         address = inboxes.addresses_of(tx, [key.inbox_id]).get(key.inbox_id, "an inbox that is gone")
         return address, f"/app/inboxes/{key.inbox_id}"
-    pod = pods.find(tx, Reach(key.account_id), key.pod_id) if key.pod_id else None
+    pod = pods.find(tx, Scope(key.account_id), key.pod_id) if key.pod_id else None
     if pod is None:
         return "the whole account", "/app/settings"
     return f"pod {pod.name or pod.client_id or 'default'}", f"/app/settings/pods/{pod.id}"
@@ -96,7 +96,7 @@ def read_agent(tx: Tx, context: PageContext, key_id: str) -> tuple[Agent, list[t
 async def pause(context: PageContext, key_id: str, body: AgentPauseForm) -> Response:
     """Pauses or resumes the inbox or pod of the key; for an account's key the whole account."""
     key = await context.read(keys.get, context.call.account_id, key_id)
-    where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
+    where = ScopeFilter(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":
         await context.run(operations.put_pause, query=where)
         return go(f"{PATH}/{key_id}", "Paused. Nothing is sent from there until you resume.")

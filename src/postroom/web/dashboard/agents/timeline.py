@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Key
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import from_iso
 from postroom.events import tool_calls
 from postroom.events.tool_calls import DONE
@@ -89,7 +89,7 @@ def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
 def called(tx: Tx, key: Key) -> Iterator[Step]:
     """MCP calls. Repeated calls share one row per minute."""
     found = tool_calls.list_last(tx, key.id, EACH)
-    of_account = Reach(key.account_id)
+    of_account = Scope(key.account_id)
     named = [inbox for each in {call.inbox_id for call in found} if (inbox := inboxes.find(tx, each))]
     addresses = {inbox.id: inbox.address for inbox in named if inboxes.is_within(inbox, of_account)}
     for call in found:
@@ -109,10 +109,10 @@ def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
 
 def changes(tx: Tx, context: PageContext, key: Key) -> Iterator[Step]:
     """Its entries in the audit log, including refused attempts."""
-    reach = Reach(key.account_id)
-    found, _ = audit.list_within(tx, reach, None, None, key.id, None, EACH, 0)
+    scope = Scope(key.account_id)
+    found, _ = audit.list_within(tx, scope, None, None, key.id, None, EACH, 0)
     shown = plain([AuditEntry.of(entry) for entry in found])
-    targets = audit_targets.describe(tx, reach, shown)
+    targets = audit_targets.describe(tx, scope, shown)
     for entry, target in zip(found, targets, strict=True):
         state = "refused" if entry.action == audit.REFUSED else ""
         action = entry.action.replace(".", " ").replace("_", " ")

@@ -15,7 +15,7 @@ from postroom.mailbox.search.indexing import Progress
 from postroom.operations.operator import require_operator
 from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, leader_leases, statistics
-from postroom.queue.leader_leases import Duty
+from postroom.queue.leader_leases import LeaderLease
 from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep_loop import DUTY_HELD
 from postroom.web.call import Tx
@@ -34,7 +34,7 @@ class Overview(Struct, frozen=True):
     pauses: list[PausedScope]
     oldest_seconds: float
     search: Progress
-    duties: list[Duty]
+    duties: list[LeaderLease]
 
 
 class CertificateState(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Node(Struct, frozen=True):
     duties: list[str]  # what it does for all nodes
 
 
-def to_nodes(held: list[Duty]) -> list[Node]:
+def to_nodes(held: list[LeaderLease]) -> list[Node]:
     """From the duties held now: a node's presence is stored as a duty too."""
     return [
         Node(
@@ -64,7 +64,7 @@ def to_nodes(held: list[Duty]) -> list[Node]:
     ]
 
 
-def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
+def list_others(held: list[LeaderLease], nodes: list[Node]) -> list[LeaderLease]:
     """Duties held by none of the nodes: some loops use their own id."""
     named = {name for node in nodes for name in node.duties}
     return [each for each in held if not each.name.startswith(leader_leases.NODE) and each.name not in named]

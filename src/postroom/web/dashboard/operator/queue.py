@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.accounts import accounts
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
@@ -55,8 +55,8 @@ async def show_queue(context: PageContext) -> Response:
 def read_queue(tx: Tx, context: PageContext) -> tuple[list[WaitingLane], int]:
     """Also returns how many sends of all accounts wait for a person."""
     waiting = read_waiting(tx, context)
-    reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
-    return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
+    reaches = [Scope(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
+    return waiting, sum(holds.count_within(tx, scope, holds.HELD) for scope in reaches)
 
 
 def read_waiting(tx: Tx, context: PageContext) -> list[WaitingLane]:

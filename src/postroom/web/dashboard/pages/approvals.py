@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from postroom.accounts import keys
-from postroom.accounts.scope import Reach
-from postroom.fields import Boundary, Offset
+from postroom.accounts.scope import Scope
+from postroom.fields import Offset, ScopeFilter
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
@@ -48,7 +48,7 @@ WORDS = {
 }
 
 
-class Decision(Struct, rename="camel", frozen=True):
+class DecisionForm(Struct, rename="camel", frozen=True):
     decision: Literal["approve", "reject"]
     content_hash: str
     note: str = ""
@@ -132,12 +132,12 @@ async def show_approvals(context: PageContext, query: StateQuery) -> Response:
 
 def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
     """Mail held only by a pause is on the page of drafts: it needs no decision."""
-    reach = inboxes.narrow(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
-    if reach is None:
+    scope = inboxes.narrow(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
+    if scope is None:
         return HeldList([], 0, {})
     usual = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.ALL
     choice = replace(usual, key_id=query.key, recipient=normalize(query.to))
-    found, total = stored_holds.list_within(tx, reach, query.state, ROWS, query.offset, choice)
+    found, total = stored_holds.list_within(tx, scope, query.state, ROWS, query.offset, choice)
     if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(hold.message_id in leaving for hold in found)
         found = [hold for hold in found if hold.message_id not in leaving]
@@ -151,8 +151,8 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
     ]
     asked = keys.find(tx, context.call.account_id, query.key) if query.key else None
     named = {hold.key_id for hold in found}
-    if asked is not None and context.call.reach.includes(
-        Reach(asked.account_id, asked.pod_id, asked.inbox_id)
+    if asked is not None and context.call.scope.includes(
+        Scope(asked.account_id, asked.pod_id, asked.inbox_id)
     ):
         named.add(asked.id)  # any other name would be told across pods
     return HeldList(rows, total, names_of_keys(tx, context, named))
@@ -165,7 +165,7 @@ def names_of_keys(tx: Tx, context: PageContext, key_ids: set[str]) -> dict[str, 
 
 def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] | None:
     """The details of one that waits or was decided; None if it was never held."""
-    message = messages.get(tx, context.call.reach, message_id)
+    message = messages.get(tx, context.call.scope, message_id)
     hold = stored_holds.find(tx, message.id)
     if hold is None:
         return None
@@ -176,10 +176,10 @@ def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] |
 
 def count_alike(tx: Tx, context: PageContext, hold: Hold, addresses: list[str]) -> dict[str, Any]:
     """How many others wait from the same agent, or to the same person."""
-    reach, first = context.call.reach, addresses[0] if addresses else ""
+    scope, first = context.call.scope, addresses[0] if addresses else ""
     is_waiting = int(hold.state == stored_holds.HELD)
     by_agent, to_person = (
-        stored_holds.count_within(tx, reach, stored_holds.HELD, choice=choice) - is_waiting if given else 0
+        stored_holds.count_within(tx, scope, stored_holds.HELD, choice=choice) - is_waiting if given else 0
         for given, choice in (
             (hold.key_id, replace(stored_holds.FOR_A_PERSON, key_id=hold.key_id)),
             (first, replace(stored_holds.FOR_A_PERSON, recipient=first)),
@@ -230,7 +230,7 @@ def decode(tx: Tx, context: PageContext, found: Sequence[Told]) -> list[dict[str
     return [msgspec.json.decode(each) for each in shown]
 
 
-async def decide(context: PageContext, message_id: str, body: Decision) -> Response:
+async def decide(context: PageContext, message_id: str, body: DecisionForm) -> Response:
     note = body.note.strip()[:1000] or None
     if body.decision == "reject":
         said = f"Rejected in {undo.SECONDS} seconds. It will not be sent."
@@ -267,9 +267,9 @@ async def reject_several(context: PageContext, body: Rejections) -> Response:
 
 async def trust(context: PageContext, message_id: str, body: TrustForm) -> Response:
     """Adds a rule for future mail. Held mail goes on waiting."""
-    message = await context.read(messages.get, context.call.reach, message_id)
+    message = await context.read(messages.get, context.call.scope, message_id)
     rule = policies.NewRule(type="trust", value=body.address, direction="outbound")
-    await context.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
+    await context.run(policies.add_policy_rule, query=ScopeFilter(inbox_id=message.inbox_id), body=rule)
     said = f"Mail from this inbox to {body.address} alone is no longer held. This one still needs a decision."
     return go(on_to(body.back, message_id), said)
 

@@ -149,7 +149,7 @@ async def undo(context: PageContext, message_id: str) -> Response:
 
 async def copy_as_draft(context: PageContext, message_id: str) -> str:
     """A draft with the text, recipients and files of a mail."""
-    message = await context.read(messages.get, context.call.reach, message_id)
+    message = await context.read(messages.get, context.call.scope, message_id)
     written = documents.decode(message.document)
     raw = await raw_mails.read(context.call.resources, message.id, with_trace=False)
     files = (await pools.READING.run(parse_mail, raw)).attachments
@@ -208,7 +208,7 @@ def require_text(body: SendBody) -> None:
 
 
 async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Response:
-    thread = await context.read(threads.get, context.call.reach, thread_id)
+    thread = await context.read(threads.get, context.call.scope, thread_id)
     forwarded = body.message if body.how == "forward" else None
     wanted = SendBody(
         body=body.body,

@@ -41,7 +41,7 @@ class NewMoment(Struct, rename="camel", frozen=True):
 
 
 async def show_drafts(context: PageContext) -> Response:
-    found, _ = await context.read(inboxes.list_within, context.call.reach, INBOXES_SHOWN, 0)
+    found, _ = await context.read(inboxes.list_within, context.call.scope, INBOXES_SHOWN, 0)
     shown: list[dict[str, Any]] = []
     for inbox in found:
         if sum(len(each.get("body") or "") + len(each.get("bodyHtml") or "") for each in shown) > PAGE_BYTES:
@@ -60,7 +60,7 @@ async def show_drafts(context: PageContext) -> Response:
 def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
     """Mail held only by a pause: it needs no decision, and is sent when its pause ends."""
     found, _ = stored_holds.list_within(
-        tx, context.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
+        tx, context.call.scope, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
     )
     return holds.show(tx, holds.those_that_fit(tx, found), context.call.links())
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from postroom import ids
 from postroom.accounts.permissions import MANAGE
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.events import event_log as events
 from postroom.events import kinds, webhooks
@@ -104,13 +104,13 @@ def read_event(tx: Tx, context: PageContext, event_id: str) -> tuple[Event, list
 
 def read_targets(tx: Tx, context: PageContext) -> list[Webhook]:
     """Webhooks to which an event can be posted again."""
-    may_replay = context.call.reach.is_account and context.may(MANAGE)
+    may_replay = context.call.scope.is_account and context.may(MANAGE)
     return webhooks.list_of_account(tx, context.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
 
 
 def get_event(tx: Tx, context: PageContext, event_id: str) -> Event:
     event = events.find(tx, event_id) if ids.is_id(ids.EVENT, event_id) else None
-    if event is None or not context.call.reach.covers(event.account_id, event.pod_id, event.inbox_id):
+    if event is None or not context.call.scope.covers(event.account_id, event.pod_id, event.inbox_id):
         raise NotFound("No such event. It may be older than 30 days.")
     return event
 
@@ -119,20 +119,20 @@ def list_events(tx: Tx, context: PageContext, query: EventFilter) -> list[Event]
     if query.request:
         return list_of_request(tx, context, query.request)
     if query.message:
-        return events.list_of_message(tx, messages.get(tx, context.call.reach, query.message).id, SHOWN)
-    reach: Reach | None = inboxes.narrow(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
-    if reach is None:
+        return events.list_of_message(tx, messages.get(tx, context.call.scope, query.message).id, SHOWN)
+    scope: Scope | None = inboxes.narrow(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
+    if scope is None:
         return []
-    wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
+    wanted = EventChoice(scope, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
     return events.list_before(tx, wanted, query.before or None, SHOWN).events
 
 
 def list_of_request(tx: Tx, context: PageContext, key: str) -> list[Event]:
     """Events of the mail that a request with this key made; none if it is not within reach."""
-    answer = idempotency.find_any_answer(tx, context.call.reach, key, context.call.now())
+    answer = idempotency.find_any_answer(tx, context.call.scope, key, context.call.now())
     named = msgspec.json.decode(answer) if answer is not None else {}
     try:
-        message = messages.get(tx, context.call.reach, named.get("id", ""))
+        message = messages.get(tx, context.call.scope, named.get("id", ""))
     except NotFound:
         return []
     return events.list_of_message(tx, message.id, SHOWN)

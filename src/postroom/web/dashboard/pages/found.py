@@ -107,7 +107,7 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
 
 async def saved_searches(context: PageContext) -> list[SavedSearch]:
     """Those of the account, for persons who reach all of it."""
-    return (await context.run(get_account)).saved_searches if context.call.reach.is_account else []
+    return (await context.run(get_account)).saved_searches if context.call.scope.is_account else []
 
 
 async def save_search(context: PageContext, body: SavingForm) -> Response:

@@ -107,11 +107,11 @@ async def show_mail(context: PageContext, query: MailQuery) -> Response:
 def read_rows(
     tx: Tx, context: PageContext, query: MailQuery, limit: int
 ) -> tuple[list[ThreadRow], int, Inbox | None]:
-    reach = required(tx, context.call.reach, query.inbox_id or None, query.pod_id or None)
-    inbox = inboxes.get(tx, reach, query.inbox_id) if query.inbox_id else None
+    scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
+    inbox = inboxes.get(tx, scope, query.inbox_id) if query.inbox_id else None
     found, total = threads.list_within(
         tx,
-        reach,
+        scope,
         False if query.unread else None,
         labels.fold(query.label) if query.label else None,
         limit,

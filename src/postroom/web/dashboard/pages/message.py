@@ -4,7 +4,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.fields import Boundary
+from postroom.fields import ScopeFilter
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
 from postroom.operations import messages as message_operations
@@ -50,14 +50,14 @@ async def respond(context: PageContext, message_id: str, body: CalendarAnswerBod
     """Answers once, however often the button is pressed."""
     key = f"page-{message_id}-{body.status}"
     order = await to_answer(
-        context.call.resources, context.call.reach, message_id, body.status, body.comment, key
+        context.call.resources, context.call.scope, message_id, body.status, body.comment, key
     )
     await accept_order(context.call, order)
     return await back_to(context, message_id, "The organizer gets your reply once nothing holds it.")
 
 
 async def suppress_sender(context: PageContext, message_id: str) -> Response:
-    message = await context.read(messages.get, context.call.reach, message_id)
+    message = await context.read(messages.get, context.call.scope, message_id)
     address = require_sender(message)
     await context.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
     return await back_to(context, message_id, f"Nothing is sent to {address} any more.")
@@ -65,10 +65,10 @@ async def suppress_sender(context: PageContext, message_id: str) -> Response:
 
 async def block_sender(context: PageContext, message_id: str) -> Response:
     """At the inbox that it came to. The mail itself stays."""
-    message = await context.read(messages.get, context.call.reach, message_id)
+    message = await context.read(messages.get, context.call.scope, message_id)
     value = require_sender(message)
     rule = policies.NewRule(type="block", value=value, direction="inbound")
-    await context.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
+    await context.run(policies.add_policy_rule, query=ScopeFilter(inbox_id=message.inbox_id), body=rule)
     return await back_to(context, message_id, f"Mail from {value} to this inbox is blocked from now on.")
 
 
@@ -106,12 +106,12 @@ async def back_to(context: PageContext, message_id: str, notice: str) -> Respons
 
 
 async def page_of(context: PageContext, message_id: str) -> str:
-    message: Message = await context.read(messages.get, context.call.reach, message_id)
+    message: Message = await context.read(messages.get, context.call.scope, message_id)
     return f"/app/mail/{message.thread_id}?message={message.id}"
 
 
 async def show_html(context: PageContext, message_id: str, query: PictureQuery) -> Response:
-    message: Message = await context.read(messages.get, context.call.reach, message_id)
+    message: Message = await context.read(messages.get, context.call.scope, message_id)
     html = documents.decode(message.document).body_html
     raw = (
         await raw_mails.read(context.call.resources, message_id, with_trace=False) if "cid:" in html else b""

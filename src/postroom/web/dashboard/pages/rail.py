@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.fields import Boundary
+from postroom.fields import ScopeFilter
 from postroom.operations import holds
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
@@ -28,7 +28,7 @@ async def show_rail(context: PageContext, query: RailQuery) -> Response:
 async def change_pause(context: PageContext, body: PauseForm) -> Response:
     """Pauses or resumes everything within the person's reach."""
     if body.action == "pause":
-        await context.run(holds.put_pause, query=Boundary())
+        await context.run(holds.put_pause, query=ScopeFilter())
         return go(own_path(body.back), "Paused. Nothing is sent until you resume.")
-    await context.run(holds.delete_pause, query=Boundary())
+    await context.run(holds.delete_pause, query=ScopeFilter())
     return go(own_path(body.back), "Resumed. Mail that nothing else holds is sent now.")

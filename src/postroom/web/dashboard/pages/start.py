@@ -70,15 +70,15 @@ async def show_steps(context: PageContext, steps: FirstSteps, token: str = "") -
 
 
 def read_steps(tx: Tx, context: PageContext) -> FirstSteps:
-    reach = context.call.reach
-    found, _ = inboxes.list_within(tx, reach, 1, 0)
-    named, _ = domains.list_within(tx, reach, 1, 0)
+    scope = context.call.scope
+    found, _ = inboxes.list_within(tx, scope, 1, 0)
+    named, _ = domains.list_within(tx, scope, 1, 0)
     return FirstSteps(
         inbox=found[0] if found else None,
         has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
-        has_agent=keys.is_any_used(tx, reach.account_id),
-        has_webhook=webhooks.find(tx, reach.account_id) is not None,
-        has_posted=webhook_log.find_last(tx, reach.account_id, "delivered") is not None,
+        has_agent=keys.is_any_used(tx, scope.account_id),
+        has_webhook=webhooks.find(tx, scope.account_id) is not None,
+        has_posted=webhook_log.find_last(tx, scope.account_id, "delivered") is not None,
         has_domain=bool(named),
         is_domain_verified=any(domain.verified_at is not None for domain in named),
     )
@@ -92,7 +92,7 @@ async def create_inbox(context: PageContext, body: NewInbox) -> Response:
 async def send_test_mail(context: PageContext, body: InboxChoice) -> Response:
     """Uses the same path as any received mail."""
     resources = context.call.resources
-    inbox = await context.read(inboxes.get, context.call.reach, body.inbox_id)
+    inbox = await context.read(inboxes.get, context.call.scope, body.inbox_id)
     arrival = test_mail(inbox, resources.config.domain, context.call.now())
     await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
     return go("/app/mail", f"A mail to {inbox.address} is on its way.")

@@ -120,7 +120,7 @@ async def show_thread(
 
 
 def read_conversation(tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery) -> Conversation:
-    thread = threads.get(tx, context.call.reach, thread_id)
+    thread = threads.get(tx, context.call.scope, thread_id)
     found, offset = read_part(tx, thread, query.until)
     shown = [
         MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, context.call.links())
@@ -169,7 +169,7 @@ def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], 
 
 def read_related(tx: Tx, context: PageContext, thread: Thread) -> list[Thread]:
     named = related.list_of_thread(tx, thread.id)
-    return [threads.get(tx, context.call.reach, each) for each in named[:RELATED]]
+    return [threads.get(tx, context.call.scope, each) for each in named[:RELATED]]
 
 
 def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
@@ -180,7 +180,7 @@ def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
 
 
 async def read_raw(context: PageContext, message_id: str) -> str:
-    await context.read(messages.get, context.call.reach, message_id)
+    await context.read(messages.get, context.call.scope, message_id)
     raw = await raw_mails.read(context.call.resources, message_id, with_trace=True)
     return raw[:RAW_CHARACTERS].decode("utf-8", "replace").replace("\r\n", "\n")
 

@@ -38,7 +38,7 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
 
 async def show_audit(context: PageContext, query: AuditLogQuery) -> Response:
     page = await context.ask(audit_log.list_audit, query=asked(query, SHOWN, query.offset))
-    targets = await context.read(audit_targets.describe, context.call.reach, page["data"])
+    targets = await context.read(audit_targets.describe, context.call.scope, page["data"])
     return await context.show(
         "audit.html",
         "settings",

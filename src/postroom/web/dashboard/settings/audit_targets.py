@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from postroom.accounts import domains, keys, pods
 from postroom.accounts.people import users
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import ApiError
 from postroom.events import webhooks
 from postroom.external_mailboxes import connections
@@ -44,15 +44,15 @@ class AuditTarget(Struct, frozen=True):
     id: str = ""  # to copy; empty if the target is a plain word, such as an address
 
 
-def describe(tx: Tx, reach: Reach, entries: list[dict[str, Any]]) -> list[AuditTarget]:
+def describe(tx: Tx, scope: Scope, entries: list[dict[str, Any]]) -> list[AuditTarget]:
     """One for each entry; a deleted target is described from the entry itself."""
     known: dict[str, AuditTarget | None] = {}
     for each in entries:
         target = each["target"]
         if target not in known:
-            known[target] = find(tx, reach, target)
+            known[target] = find(tx, scope, target)
     found = [known[each["target"]] or remembered(each) for each in entries]
-    return found if reach.is_account else [within_pod(target) for target in found]
+    return found if scope.is_account else [within_pod(target) for target in found]
 
 
 def within_pod(target: AuditTarget) -> AuditTarget:
@@ -60,12 +60,12 @@ def within_pod(target: AuditTarget) -> AuditTarget:
     return structs.replace(target, path="") if target.path.startswith(OF_THE_ACCOUNT) else target
 
 
-def find(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
+def find(tx: Tx, scope: Scope, target: str) -> AuditTarget | None:
     look_up = LOOK_UPS.get(target[:3]) if target[3:4] == "_" else None
     if look_up is None:
         return None
     try:
-        return look_up(tx, reach, target)
+        return look_up(tx, scope, target)
     except ApiError:
         return None
 
@@ -82,61 +82,61 @@ def remembered(entry: dict[str, Any]) -> AuditTarget:
     return AuditTarget(kind, id=target)
 
 
-def of_account(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
-    return AuditTarget("the account", "/app/settings", target) if target == reach.account_id else None
+def of_account(tx: Tx, scope: Scope, target: str) -> AuditTarget | None:
+    return AuditTarget("the account", "/app/settings", target) if target == scope.account_id else None
 
 
-def of_key(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    key = keys.get(tx, reach.account_id, target)
+def of_key(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    key = keys.get(tx, scope.account_id, target)
     return AuditTarget(key.name or "a key without a name", f"/app/settings/keys/{target}", target)
 
 
-def of_inbox(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    return AuditTarget(inboxes.get(tx, reach, target).address, f"/app/inboxes/{target}", target)
+def of_inbox(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    return AuditTarget(inboxes.get(tx, scope, target).address, f"/app/inboxes/{target}", target)
 
 
-def of_pod(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    pod = pods.get(tx, reach, target)
+def of_pod(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    pod = pods.get(tx, scope, target)
     name = pod.name or pod.client_id or ("the default pod" if pod.is_default else "a pod")
     return AuditTarget(name, f"/app/settings/pods/{target}", target)
 
 
-def of_message(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    written = documents.decode(messages.get_outline(tx, reach, target).document)
+def of_message(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    written = documents.decode(messages.get_outline(tx, scope, target).document)
     return AuditTarget((written.subject or "(no subject)")[:WORDS], f"/app/messages/{target}", target)
 
 
-def of_thread(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    thread = threads.get(tx, reach, target)
+def of_thread(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    thread = threads.get(tx, scope, target)
     return AuditTarget((thread.subject or "(no subject)")[:WORDS], f"/app/mail/{target}", target)
 
 
-def of_domain(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    return AuditTarget(domains.get(tx, reach, target).name, "/app/settings/domains", target)
+def of_domain(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    return AuditTarget(domains.get(tx, scope, target).name, "/app/settings/domains", target)
 
 
-def of_user(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    user = users.get(tx, reach.account_id, target)
+def of_user(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    user = users.get(tx, scope.account_id, target)
     return AuditTarget(user.name or user.email, f"/app/settings/people/{target}", target)
 
 
-def of_webhook(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
+def of_webhook(tx: Tx, scope: Scope, target: str) -> AuditTarget | None:
     webhook = webhooks.find(tx, target)
-    if webhook is None or webhook.account_id != reach.account_id:
+    if webhook is None or webhook.account_id != scope.account_id:
         return None
     return AuditTarget(webhook.url[:WORDS], "/app/webhooks", target)
 
 
-def of_connection(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    connection = connections.get(tx, reach, target)
+def of_connection(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    connection = connections.get(tx, scope, target)
     return AuditTarget(connection.kind, "", target)
 
 
-def of_template(tx: Tx, reach: Reach, target: str) -> AuditTarget:
-    return AuditTarget(templates.get(tx, reach, target).name, f"/app/settings/templates/{target}", target)
+def of_template(tx: Tx, scope: Scope, target: str) -> AuditTarget:
+    return AuditTarget(templates.get(tx, scope, target).name, f"/app/settings/templates/{target}", target)
 
 
-LOOK_UPS: dict[str, Callable[[Tx, Reach, str], AuditTarget | None]] = {
+LOOK_UPS: dict[str, Callable[[Tx, Scope, str], AuditTarget | None]] = {
     "acc": of_account,
     "key": of_key,
     "inb": of_inbox,

@@ -24,7 +24,7 @@ SENTENCES = {
 
 class ConsentForm(Asked, frozen=True):
     level: str = ""
-    reach: str = ""
+    scope: str = ""
     decision: str = ""
 
     @property
@@ -38,7 +38,7 @@ class DeviceQuery(Struct, frozen=True):
 
 class DeviceForm(DeviceQuery, frozen=True):
     level: str = ""
-    reach: str = ""
+    scope: str = ""
     decision: str = ""
 
 
@@ -79,7 +79,7 @@ async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
     if body.decision != "allow":
         return back_to(asked, config, error="access_denied", error_description="The person refused.")
     try:
-        code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.reach), config)
+        code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.scope), config)
     except OauthError as error:
         return back_to(asked, config, error=error.oauth, error_description=error.message)
     return back_to(asked, config, code=code)
@@ -107,5 +107,5 @@ async def decide_device(context: PageContext, body: DeviceForm) -> Response:
     if body.decision != "allow":
         await context.decide(oauth_programs.refuse_device, body.code)
         return go("/app", "The program was refused.")
-    await context.decide(oauth_programs.allow_device, body.code, Choice(body.level, body.reach))
+    await context.decide(oauth_programs.allow_device, body.code, Choice(body.level, body.scope))
     return go("/app", "The program is allowed. Its key is listed under Keys, where you can revoke it.")

@@ -70,7 +70,7 @@ async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> R
     meters = await context.ask(holds.get_inbox_limits, inbox_id=inbox_id)
     own_keys = (
         (await context.ask(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
-        if context.call.reach.is_account
+        if context.call.scope.is_account
         else {"data": []}
     )
     return await context.show(
@@ -138,12 +138,12 @@ async def test_webhook(context: PageContext, inbox_id: str) -> Response:
 
 
 async def pause(context: PageContext, inbox_id: str) -> Response:
-    await context.run(holds.put_pause, query=fields.Boundary(inbox_id))
+    await context.run(holds.put_pause, query=fields.ScopeFilter(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Paused. Nothing is sent from this inbox until you resume.")
 
 
 async def resume(context: PageContext, inbox_id: str) -> Response:
-    await context.run(holds.delete_pause, query=fields.Boundary(inbox_id))
+    await context.run(holds.delete_pause, query=fields.ScopeFilter(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Resumed. Mail that nothing else holds is sent now.")
 
 

@@ -34,7 +34,7 @@ class KeyForm(Struct, rename="camel", frozen=True):
 
     name: str = ""
     permissions: list[str] = []
-    reach: str = ""
+    scope: str = ""
     days: str = ""
 
 
@@ -72,10 +72,10 @@ def read_keys(tx: Tx, context: PageContext, offset: int) -> tuple[list[Key], dic
 
 async def create_key(context: PageContext, body: KeyForm) -> Response:
     wanted = operations.NewKey(body.name, body.permissions or None, read_end(context, body.days))
-    if body.reach.startswith("pod_"):
-        made = await context.ask(operations.create_pod_key, pod_id=body.reach, body=wanted)
-    elif body.reach:
-        made = await context.ask(operations.create_inbox_key, inbox_id=body.reach, body=wanted)
+    if body.scope.startswith("pod_"):
+        made = await context.ask(operations.create_pod_key, pod_id=body.scope, body=wanted)
+    elif body.scope:
+        made = await context.ask(operations.create_inbox_key, inbox_id=body.scope, body=wanted)
     else:
         made = await context.ask(operations.create_api_key, body=wanted)
     return await show_keys(context, OffsetQuery(), token=made["token"])

@@ -80,7 +80,7 @@ def read_budget(per_minute: str, per_day: str, cold_per_day: str) -> Budget:
 
 
 async def show_rules(context: PageContext) -> Response:
-    account = (await context.ask(pods.get_account)) if context.call.reach.is_account else None
+    account = (await context.ask(pods.get_account)) if context.call.scope.is_account else None
     return await context.show(
         "rules.html",
         "settings",
@@ -110,8 +110,8 @@ def read_days(value: str) -> int | None:
     return days
 
 
-def boundary(query: PolicyQuery) -> fields.Boundary:
-    return fields.Boundary(query.inbox_id or None, query.pod_id or None)
+def boundary(query: PolicyQuery) -> fields.ScopeFilter:
+    return fields.ScopeFilter(query.inbox_id or None, query.pod_id or None)
 
 
 async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
@@ -133,14 +133,17 @@ async def show_policy(context: PageContext, query: PolicyQuery) -> Response:
     )
 
 
-async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[str, fields.Boundary]]:
+async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[str, fields.ScopeFilter]]:
     """All that the person reaches, and the pod of an inbox."""
     if not query.inbox_id and not query.pod_id:
         return []
-    if not query.inbox_id or not context.call.reach.is_account:
-        return [("at the level above", fields.Boundary())]
+    if not query.inbox_id or not context.call.scope.is_account:
+        return [("at the level above", fields.ScopeFilter())]
     inbox = await context.run(inboxes.get_inbox, inbox_id=query.inbox_id)
-    return [("for the account", fields.Boundary()), ("for its pod", fields.Boundary(None, inbox.pod_id))]
+    return [
+        ("for the account", fields.ScopeFilter()),
+        ("for its pod", fields.ScopeFilter(None, inbox.pod_id)),
+    ]
 
 
 async def set_mode(context: PageContext, body: ModeForm) -> Response:

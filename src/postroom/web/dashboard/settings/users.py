@@ -6,7 +6,7 @@ from starlette.responses import Response
 from postroom.accounts import pods, sessions
 from postroom.accounts.people import users as nouns
 from postroom.accounts.pods import Pod
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.operations.people import sign_in, users
 from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
@@ -67,7 +67,7 @@ def read_beside(tx: Tx, context: PageContext) -> tuple[list[ServerLetter], list[
         for letter in kept
         if (user := found[letter.user_id]) is not None and (may_all or user.role != nouns.OWNER)
     ]
-    return shown, pods.list_within(tx, Reach(account_id), PODS_SHOWN, 0)[0]
+    return shown, pods.list_within(tx, Scope(account_id), PODS_SHOWN, 0)[0]
 
 
 async def invite(context: PageContext, body: InvitationForm) -> Response:
@@ -120,7 +120,7 @@ async def choose_pod(context: PageContext, body: PodChoiceForm) -> Response:
 
 
 async def list_sessions(context: PageContext) -> Response:
-    found = await context.read(sessions.list_within, context.call.reach, context.call.now())
+    found = await context.read(sessions.list_within, context.call.scope, context.call.now())
     return await context.show("people.html", "settings", title="Sessions", sessions=found)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from postroom.accounts.scope import Reach
+from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.events import kinds
 from postroom.events.event_log import EventChoice
@@ -56,15 +56,15 @@ class EventQuery(Struct, frozen=True):
         ),
     ] = ""
 
-    def wanted(self, reach: Reach) -> EventChoice | None:
+    def wanted(self, scope: Scope) -> EventChoice | None:
         """None if its filters exclude everything."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
         named = self._named_inboxes()
         if self.inbox_id is not None:
             named = frozenset({self.inbox_id}) & (named or {self.inbox_id})
-            return EventChoice(reach, named, types) if named else None
-        return EventChoice(reach, named, types)
+            return EventChoice(scope, named, types) if named else None
+        return EventChoice(scope, named, types)
 
     def _named_inboxes(self) -> frozenset[str]:
         """Refuses an empty list: it would mean all inboxes."""
