@@ -196,7 +196,7 @@ def start_examination_and_upkeep(
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
     resources.previews.make = extractor.preview
-    resources.event_translation.tell = agentmail_events.tell_webhook
+    resources.event_translation.render = agentmail_events.render_for_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(run_queue, resources, EXAMINATIONS, look_at))
     if resources.config.judge_url:
@@ -241,10 +241,10 @@ def start_deliveries(
     run(stack, resources, "mail", partial(deliver, deliveries.MAIL, send))
     run(stack, resources, "holds", partial(watch_holds, resources))
     run(stack, resources, "drafts", partial(send_due_drafts, resources))
-    tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
+    notice_courier = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
     if resources.config.tls_reports:
         run(stack, resources, "TLS reports", partial(tls_reports.write_reports, resources))
-    run(stack, resources, "notices", partial(deliver, deliveries.NOTICE, tell))
+    run(stack, resources, "notices", partial(deliver, deliveries.NOTICE, notice_courier))
 
 
 def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:

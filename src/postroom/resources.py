@@ -39,7 +39,7 @@ class OpenPorts(Struct):
 class EventTranslation(Struct):
     """Translates an event for another interface into pairs of id and body. Set when the server starts."""
 
-    tell: Callable[[Tx, Any, tuple[str, ...], str, int], list[tuple[str, bytes]]] | None = None
+    render: Callable[[Tx, Any, tuple[str, ...], str, int], list[tuple[str, bytes]]] | None = None
 
 
 class Damage(Struct):

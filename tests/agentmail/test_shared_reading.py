@@ -9,7 +9,7 @@ from agentmail import AsyncAgentMail
 from websockets.asyncio.client import connect
 
 from postroom.events import event_log
-from postroom.web.agentmail.events import tell
+from postroom.web.agentmail.events import render
 from postroom.web.streams import websocket
 from tests.agentmail.test_mail import api as api  # the fixture
 from tests.agentmail.test_mail import mail, new, received
@@ -38,7 +38,7 @@ def reads(server: Server, monkeypatch: pytest.MonkeyPatch) -> Reads:
         found = await read(fn, *args)
         if fn is event_log.list_after:
             noted.of_log += [event.id for event in found.events]
-        elif fn is tell:
+        elif fn is render:
             noted.retold.append(args[0].id)
         return found
 

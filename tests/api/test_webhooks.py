@@ -118,10 +118,10 @@ async def test_a_failure_that_was_under_way_does_not_undo_a_success(server: Serv
     await set_webhook(server, "http://127.0.0.1:9/hook")
     db, now = server.resources.db, server.clock.now()
     before = await db.read(webhooks.get, account_id)
-    await db.write(webhooks.note_failure, before, False, now)
+    await db.write(webhooks.record_failure, before, False, now)
     failing = await db.read(webhooks.get, account_id)
-    await db.write(webhooks.note_success, before)
-    await db.write(webhooks.note_failure, failing, False, now + 5 * DAY)
+    await db.write(webhooks.record_success, before)
+    await db.write(webhooks.record_failure, failing, False, now + 5 * DAY)
     after = await db.read(webhooks.get, account_id)
     assert (after.enabled, after.failing_since) == (True, now + 5 * DAY)
 

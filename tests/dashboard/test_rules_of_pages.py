@@ -109,24 +109,24 @@ def test_a_refused_form_shows_no_secret_again() -> None:
 def test_who_guesses_waits_twice_as_long_each_time_and_nobody_else_does() -> None:
     known = Attempts()
     for _ in range(attempts.FREE_ATTEMPTS - 1):
-        known.note_failure("192.0.2.1", "pr_guess", START)
+        known.record_failure("192.0.2.1", "pr_guess", START)
         known.require("192.0.2.1", "pr_guess", START)
-    known.note_failure("192.0.2.1", "pr_guess", START)
+    known.record_failure("192.0.2.1", "pr_guess", START)
     for place in (("192.0.2.1", "pr_guess"), ("192.0.2.1", "pr_guesses more")):
         with pytest.raises(RateLimitExceeded):
             known.require(*place, START + 1)
     for place in (("192.0.2.2", "pr_guess"), ("192.0.2.1", "pr_another")):
         known.require(*place, START + 1)
     for _ in range(30):
-        known.note_failure("192.0.2.1", "pr_guess", START)
+        known.record_failure("192.0.2.1", "pr_guess", START)
     with pytest.raises(RateLimitExceeded):
         known.require("192.0.2.1", "pr_guess", START + attempts.LONGEST_WAIT - 1)
     known.require("192.0.2.1", "pr_guess", START + attempts.LONGEST_WAIT)
     later = START + attempts.FORGOTTEN_AFTER + 1
-    known.note_failure("192.0.2.1", "pr_guess", later)
+    known.record_failure("192.0.2.1", "pr_guess", later)
     known.require("192.0.2.1", "pr_guess", later)  # counted anew
     for _ in range(attempts.FREE_ATTEMPTS):
-        known.note_failure("192.0.2.1", "pr_guess", later)
+        known.record_failure("192.0.2.1", "pr_guess", later)
     known.forget("192.0.2.1", "pr_guess")
     known.require("192.0.2.1", "pr_guess", later)
 

@@ -58,13 +58,13 @@ class Author:
     answers: int = 0
     number: int = 0
 
-    async def write_until_the_end(self, api: httpx2.AsyncClient, note_answer: Callable[[], None]) -> None:
+    async def write_until_the_end(self, api: httpx2.AsyncClient, record_answer: Callable[[], None]) -> None:
         try:
             while True:
                 await self._write_one(api)
                 self.boxes = self.hoped
                 self.answers += 1
-                note_answer()
+                record_answer()
         except httpx2.TransportError:
             return
 
@@ -162,11 +162,11 @@ def killer(server: Running, dice: random.Random) -> Callable[[], None]:
     left = itertools.count(dice.randrange(LONGEST_LIFE_ANSWERS), -1)
     agony_seconds = dice.uniform(0, LONGEST_AGONY_SECONDS)
 
-    def note_answer() -> None:
+    def record_answer() -> None:
         if next(left) == 0:
             asyncio.get_running_loop().call_later(agony_seconds, server.kill)
 
-    return note_answer
+    return record_answer
 
 
 def find_boxes(connection: sqlite3.Connection, account_id: str) -> dict[str, tuple[str, Box]]:
@@ -212,13 +212,13 @@ async def live_and_die(folder: Path, authors: list[Author], dice: random.Random)
     """Begins with what the life before has left."""
     with running_server(folder) as server:
         await require_all_that_was_answered(folder, server, authors)
-        note_answer = killer(server, dice)
+        record_answer = killer(server, dice)
         async with (
             http_client(server.base_url) as api,
             asyncio.TaskGroup() as tasks,
         ):
             for author in authors:
-                tasks.create_task(author.write_until_the_end(api, note_answer))
+                tasks.create_task(author.write_until_the_end(api, record_answer))
 
 
 async def require_all_that_was_answered(folder: Path, server: Running, authors: list[Author]) -> None:

@@ -89,26 +89,26 @@ async def test_an_event_is_queued_only_for_an_enabled_webhook_that_wants_it(
     )
     unwanted = replace_struct(stored, kind=kinds.MESSAGE_FAILED)
     assert await db.write(webhooks.enqueue_all, [unwanted]) == set()
-    await db.write(webhooks.note_failure, webhook, True, START)
+    await db.write(webhooks.record_failure, webhook, True, START)
     assert await db.write(webhooks.enqueue_all, [stored]) == set()
 
 
 @pytest.mark.sqlite_alone
 async def test_five_days_without_success_or_a_410_disable_an_endpoint(db: Database, inbox: Inbox) -> None:
     webhook = await put(db, inbox)
-    await db.write(webhooks.note_failure, webhook, False, START)
-    await db.write(webhooks.note_failure, webhook, False, START + 5 * DAY - 1)
+    await db.write(webhooks.record_failure, webhook, False, START)
+    await db.write(webhooks.record_failure, webhook, False, START + 5 * DAY - 1)
     found = await db.read(webhooks.get, inbox.account_id)
     assert (found.enabled, found.failing_since) == (True, START)
-    await db.write(webhooks.note_success, webhook)
-    await db.write(webhooks.note_failure, webhook, False, START + 5 * DAY)
+    await db.write(webhooks.record_success, webhook)
+    await db.write(webhooks.record_failure, webhook, False, START + 5 * DAY)
     assert (await db.read(webhooks.get, inbox.account_id)).enabled
-    await db.write(webhooks.note_failure, webhook, False, START + 10 * DAY)
+    await db.write(webhooks.record_failure, webhook, False, START + 10 * DAY)
     disabled = await db.read(webhooks.get, inbox.account_id)
     assert (disabled.enabled, disabled.disabled_reason) == (False, "The endpoint has failed for five days.")
     again = await put(db, inbox)
     assert (again.enabled, again.failing_since) == (True, None)
-    await db.write(webhooks.note_failure, again, True, START)
+    await db.write(webhooks.record_failure, again, True, START)
     assert (
         await db.read(webhooks.get, inbox.account_id)
     ).disabled_reason == "The endpoint answered 410 Gone."
@@ -118,7 +118,7 @@ async def test_five_days_without_success_or_a_410_disable_an_endpoint(db: Databa
 async def test_a_failure_at_an_old_url_does_not_count_against_the_new(db: Database, inbox: Inbox) -> None:
     old = await put(db, inbox)
     await put(db, inbox, url="https://new.example/")
-    await db.write(webhooks.note_failure, old, True, START)
+    await db.write(webhooks.record_failure, old, True, START)
     found = await db.read(webhooks.get, inbox.account_id)
     assert (found.enabled, found.failing_since) == (True, None)
 
@@ -131,7 +131,7 @@ async def test_the_log_is_of_one_account_and_sends_again_by_hand(db: Database, i
     assert newer.created_at > older.created_at
     assert await db.read(webhook_log.list_of_account, "acc_other", None, 10, 0) == ([], 0)
     (first, second) = await db.write(Claims(deliveries.WEBHOOK).claim, [], 10, START + 1)
-    await db.write(deliveries.note_answer, first, 500, "oops", 7)
+    await db.write(deliveries.record_answer, first, 500, "oops", 7)
     await db.write(deliveries.finish, first, deliveries.FAILED, 500, "oops", START)
     (attempt,) = await db.read(webhook_log.list_attempts, first.id)
     assert (attempt.number, attempt.code, attempt.answer, attempt.milliseconds) == (1, 500, "oops", 7)

@@ -163,7 +163,7 @@ async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_asid
     with monkeypatch.context() as patch:
         patch.setattr(depositing, "deposit", full)
         depositor = Depositor(server.resources, folder, SegmentPlace())
-        depositor.tell = told.append
+        depositor.report = told.append
         task = asyncio.create_task(depositor.run())
         reader = segments.SegmentReader(folder, SegmentPlace())
         found = reader.next(SegmentPlace(1, 1 << 20))
@@ -252,7 +252,7 @@ async def test_a_mail_at_which_readers_die_is_delivered_unread(server: Server) -
     put(folder, [arrival(inbox_id, "deadly"), arrival(inbox_id, "fine")])
     depositor = Depositor(server.resources, folder, SegmentPlace())
     journal = MailJournal(folder, SegmentPlace(), READER, depositor.add, deaths=journaling.DEADLY)
-    depositor.tell = journal.note
+    depositor.report = journal.note
     tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
     assert await journal.wait_until_deposited(120)
     for task in tasks:

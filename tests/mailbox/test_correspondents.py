@@ -59,7 +59,7 @@ async def test_namesakes_are_those_who_bear_the_name_and_no_others(db: Database,
     def know(tx: Tx) -> None:
         for address, name in (("ann@x.example", "ann"), ("ann@y.example", "ann"), ("ben@x.example", "ben")):
             correspondents.add(tx, [(inbox.id, address, True)], START)
-            correspondents.note_name(tx, inbox.id, address, name, is_proven=True)
+            correspondents.record_name(tx, inbox.id, address, name, is_proven=True)
 
     await db.write(know)
     namesakes = await db.read(correspondents.find_namesakes, inbox.id, "ann")
@@ -74,7 +74,7 @@ async def test_since_when_somebody_writes_and_is_proven_is_kept_from_the_first_t
         for moment in (START, START + 1):
             correspondents.add(tx, [(inbox.id, "ann@x.example", True)], moment)
         for moment in (START + 2, START + 3):
-            correspondents.note_verified(tx, inbox.id, "ann@x.example", moment)
+            correspondents.mark_verified(tx, inbox.id, "ann@x.example", moment)
         correspondents.add(tx, [(inbox.id, "ben@x.example", False)], START + 4)
 
     await db.write(know)
@@ -110,9 +110,9 @@ async def test_a_name_belongs_to_the_first_and_to_whoever_is_proven(db: Database
         people = [("ann@x.example", True), ("imitator@y.example", True), ("forger@z.example", False)]
         correspondents.add(tx, [(inbox.id, *each) for each in people], START)
         for address, _ in people:
-            correspondents.note_name(tx, inbox.id, address, "ann", is_proven=False)
+            correspondents.record_name(tx, inbox.id, address, "ann", is_proven=False)
         assert correspondents.find_namesakes(tx, inbox.id, "ann") == ["ann@x.example"]
-        correspondents.note_name(tx, inbox.id, "imitator@y.example", "ann", is_proven=True)
+        correspondents.record_name(tx, inbox.id, "imitator@y.example", "ann", is_proven=True)
         assert len(correspondents.find_namesakes(tx, inbox.id, "ann")) == 2
         correspondents.add(tx, [(inbox.id, "forger@z.example", True)], START)
         assert len(correspondents.find_namesakes(tx, inbox.id, "ann")) == 2

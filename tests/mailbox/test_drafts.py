@@ -84,9 +84,9 @@ async def test_a_draft_is_due_at_its_moment_until_it_fails_or_is_taken_off(
         [due] = drafts.list_due(tx, 10, START + 5)
         assert (due.id, due.due_for) == (draft.id, "key_1")
         changed = drafts.get_for_change(tx, inbox.scope, draft.id, START + 5)
-        drafts.note_failure(tx, due, "of a version that is no more")
+        drafts.record_failure(tx, due, "of a version that is no more")
         assert drafts.list_due(tx, 10, START + 5) == [changed]
-        drafts.note_failure(tx, changed, "no")
+        drafts.record_failure(tx, changed, "no")
         assert drafts.list_due(tx, 10, START + 5) == []
         drafts.put_on_clock(tx, draft.id, START + 6, "key_2")
         assert [each.failure for each in drafts.list_due(tx, 10, START + 6)] == [None]

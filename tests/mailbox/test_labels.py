@@ -81,7 +81,7 @@ async def test_what_was_set_and_removed_is_told_once_and_only_where_it_changed_s
     ):
         await db.write(labels.change, thread, added, removed, START + moment)
     for is_read in (True, True, False):
-        await db.write(labels.note_read, thread, is_read, START + 9)
+        await db.write(labels.record_read, thread, is_read, START + 9)
         await db.write(threads.mark_read, thread, is_read)
 
     def listed(tx: Tx) -> list[tuple[str, bool]]:

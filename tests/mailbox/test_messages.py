@@ -22,9 +22,9 @@ async def inbox(db: Database) -> Inbox:
 
 async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> None:
     handed = [("inb_1", "hash", START), ("inb_2", "hash", START), ("inb_1", "hash", START)]
-    assert await db.write(idempotency.note_handovers, handed) == [True, True, False]
+    assert await db.write(idempotency.record_handovers, handed) == [True, True, False]
     assert await db.write(
-        idempotency.note_handovers, [("inb_1", "hash", START), ("inb_1", "new", START)]
+        idempotency.record_handovers, [("inb_1", "hash", START), ("inb_1", "new", START)]
     ) == [
         False,
         True,

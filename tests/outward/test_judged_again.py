@@ -229,7 +229,7 @@ async def test_what_is_put_right_before_it_is_stopped_leaves(house: House, inbox
     await suppress(house, "")
     job = await house.resources.db.read(mail_job.look_up, delivery, "postroom.localhost")
     assert job is not None
-    assert [refusal.address for refusal in job.outgoing.clearance.refusals] == [CAROL]
+    assert [refusal.address for refusal in job.outgoing.send_check.refusals] == [CAROL]
     await house.api.delete(f"/v1/suppressions/{CAROL}")
     await house.resources.db.write(stop.stop_attempt, delivery, None, "", house.clock.now())
     assert house.sink.mails == []
@@ -246,7 +246,7 @@ async def test_the_policy_is_asked_before_the_suppressions_and_the_key_before_th
             "insert into policies (scope_id, direction, account_id, mode, rule_count)"
             " values ('inb_1', 'outbound', 'acc_1', 'allowlist', 0)"
         )
-        standing = SendCheckInput(
+        check_input = SendCheckInput(
             within=Scope("acc_1", "pod_1", "inb_1"),
             addresses=[CAROL, DAN],
             has_policy=True,
@@ -254,8 +254,8 @@ async def test_the_policy_is_asked_before_the_suppressions_and_the_key_before_th
             key="key_revoked",
             is_paused=True,
         )
-        [clearance] = judge_all(tx, [standing])
-        return [refusal.error.code for refusal in clearance.refusals], clearance.waits
+        [send_check] = judge_all(tx, [check_input])
+        return [refusal.error.code for refusal in send_check.refusals], send_check.waits
 
     codes, waits = await db.write(look)
     assert codes == ["recipient_not_allowed", "recipient_not_allowed", "recipient_suppressed"]

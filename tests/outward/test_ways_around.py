@@ -113,7 +113,7 @@ async def test_a_pause_that_has_ended_when_it_is_noticed_holds_nothing(
     inbox_id = await db.write(pause, message_id, sender.clock.now())
     job = await db.read(mail_job.look_up, delivery, "postroom.localhost")
     assert job is not None
-    assert job.outgoing.clearance.waits == ("paused",)
+    assert job.outgoing.send_check.waits == ("paused",)
     await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")
     await db.write(stop.stop_attempt, delivery, None, sender.base_url, sender.clock.now())
     turn(sender, MINUTE)

@@ -35,7 +35,7 @@ def read_log(path: Path) -> Iterator[Change]:
         at += length
 
 
-def note_answer(log: Path, what: str) -> None:
+def record_answer(log: Path, what: str) -> None:
     """By the program itself: from here on this must never be lost."""
     with log.open("ab") as file:
         file.write(HEAD.pack(ord(ANSWERED), len(what.encode()), 0, 0) + what.encode())

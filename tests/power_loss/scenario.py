@@ -32,14 +32,14 @@ from postroom.upkeep import shared_blob_store
 from postroom_mail.mime.address import Address
 from tests.doubles import START, FakeClock
 from tests.letters import letter
-from tests.power_loss.disk import note_answer
+from tests.power_loss.disk import record_answer
 
 LARGE = 300_000
 TOKEN = "pr_power"
 
 
 async def main(folder: Path, log: Path) -> None:
-    told = partial(note_answer, log)
+    told = partial(record_answer, log)
     data = folder / "data"
     config = configuration.load({"POSTROOM_DATA_DIR": str(data)})
     db = await open_database(config, START)

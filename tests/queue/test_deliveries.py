@@ -52,7 +52,7 @@ async def test_a_lease_is_renewed_only_while_its_attempt_has_no_answer(
     (running,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
     await db.write(deliveries.renew, [running], START + 10)
     assert (await db.read(find_delivery, running.id)).due_at == START + 10 + LEASE
-    await db.write(deliveries.note_answer, running, 451, "later", 3)
+    await db.write(deliveries.record_answer, running, 451, "later", 3)
     await db.write(deliveries.try_again_at, running, START + HOUR, 451, "later")
     await db.write(deliveries.renew, [running], START + 20)
     waiting = await db.read(find_delivery, running.id)
@@ -99,9 +99,9 @@ async def test_starting_again_takes_all_but_what_is_delivered_or_under_way(
     for number, name in enumerate(("done", "failed", "running")):
         await db.write(put_delivery, message, f"{name}@x.example", position=number)
     done, failed, running = await db.write(Claims(deliveries.MAIL).claim, [], 3, START)
-    await db.write(deliveries.note_answer, done, 250, "ok", 1)
+    await db.write(deliveries.record_answer, done, 250, "ok", 1)
     await db.write(deliveries.finish, done, deliveries.DONE, 250, "ok", START)
-    await db.write(deliveries.note_answer, failed, 550, "no", 1)
+    await db.write(deliveries.record_answer, failed, 550, "no", 1)
     await db.write(deliveries.finish, failed, deliveries.FAILED, 550, "no", START)
     assert await db.write(deliveries.start_again, message.id, START + 1) == ["failed@x.example"]
     again = await db.read(find_delivery, failed.id)

@@ -21,7 +21,7 @@ async def broken(cluster: Cluster, clients: Clients) -> list[str]:
         *events_are_numbered_without_gaps(tx),
         *journals_are_empty(cluster),
     ]
-    verified = await verify.verify(cluster.nodes[0].resources, repairs=False, tell=lambda by: None)
+    verified = await verify.verify(cluster.nodes[0].resources, repairs=False, report=lambda by: None)
     return found + [f"{each.part}: {each.id} {each.what}" for each in verified.findings]
 
 

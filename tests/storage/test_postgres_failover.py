@@ -132,4 +132,4 @@ async def test_what_was_answered_is_on_the_new_primary_after_a_failover(tmp_path
             assert len(before) >= BEFORE
             assert sorted(stored) == sorted(answered)
             assert len(answered) == SENDERS * (BEFORE + AFTER)
-            assert (await verify.verify(resources, repairs=False, tell=lambda by: None)).findings == []
+            assert (await verify.verify(resources, repairs=False, report=lambda by: None)).findings == []

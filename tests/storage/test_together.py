@@ -115,7 +115,7 @@ async def test_an_event_counts_once_it_is_committed_however_often_its_function_r
     def add_even(tx: Tx, numbers: list[int]) -> list[int]:
         for number in numbers:
             noted.append(number)
-            process_metrics.note_event(KIND)
+            process_metrics.record_event(KIND)
         if any(number % 2 for number in numbers):
             raise Spoiled("odd")
         return numbers

@@ -56,8 +56,8 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
             database, resources.blobs, folder / "tls", is_named_now, folder / positions.FOLDER
         )
         try:
-            with progress("files", None) as tell:
-                return backup_file.write(source, path, __version__, created_at, tell)
+            with progress("files", None) as report:
+                return backup_file.write(source, path, __version__, created_at, report)
         finally:
             database.close()
 
@@ -112,8 +112,8 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
                 raise StorageError(
                     "The database has tables already, of another version. Restore into an empty one."
                 )
-        with progress("files", sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes)) as tell:
-            backup_file.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
+        with progress("files", sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes)) as report:
+            backup_file.restore(file, database, open_blobs(config), config.data_dir / "tls", report)
     finally:
         database.close()
 

@@ -39,7 +39,7 @@ def move(
         faults = _look_at_files_and_index(config, to)
     finally:
         lock.release()
-    _tell(config, moved, faults)
+    _report(config, moved, faults)
 
 
 def _move_rows(config: Config, to: str) -> "Moved":
@@ -49,8 +49,8 @@ def _move_rows(config: Config, to: str) -> "Moved":
 
     path = config.data_dir / DATABASE_NAME
     print("postroom: copying and comparing rows", file=sys.stderr)
-    with progress("rows copied and compared", 2 * count_rows(path)) as tell:
-        return move_rows(path, to, SystemClock().now(), tell)
+    with progress("rows copied and compared", 2 * count_rows(path)) as report:
+        return move_rows(path, to, SystemClock().now(), report)
 
 
 def _look_at_files_and_index(config: Config, to: str) -> list[str]:
@@ -67,23 +67,23 @@ async def _finish(resources: "Resources") -> list[str]:
 
     faults: list[str] = []
     after: str | None = ""
-    with progress("large mails", await resources.db.read(large_mails.count)) as tell:
+    with progress("large mails", await resources.db.read(large_mails.count)) as report:
         while after is not None:
             page = await large_mails.look(resources, after)
             faults += [f"the large mail {each.id}: {each.what}" for each in page.findings]
-            tell(page.looked_at)
+            report(page.looked_at)
             after = page.after
     holder = index_upkeep.holder_of(resources.config.data_dir)
-    with progress("percent of the search index", 100) as tell:
+    with progress("percent of the search index", 100) as report:
         done = 0
         while await indexing.step(resources.db, holder, resources.now()):
             now_done = (await resources.db.read(indexing.progress)).earlier_percent
-            tell(now_done - done)
+            report(now_done - done)
             done = now_done
     return faults
 
 
-def _tell(config: Config, moved: "Moved", faults: list[str]) -> None:
+def _report(config: Config, moved: "Moved", faults: list[str]) -> None:
     print(f"{moved.rows} rows of {moved.tables} tables are in PostgreSQL, with the same hashes as here.")
     if moved.without_nul:
         print(f"{moved.without_nul} texts contained NUL, which PostgreSQL cannot store: it is U+FFFD there.")

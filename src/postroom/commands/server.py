@@ -43,7 +43,7 @@ async def _serve(config: Config) -> None:
         if not sys.stdin.isatty():  # else the signal says that the terminal was closed
             loop.add_signal_handler(signal.SIGHUP, postroom.reload_certificate)
         print(welcome(postroom), flush=True)
-        await _note_key(postroom)
+        await _record_key(postroom)
         loading.finish()
         await stopping.wait()
         await _drain_unless_told_twice(postroom, hurry)
@@ -57,7 +57,7 @@ async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _note_key(postroom: "Postroom") -> None:
+async def _record_key(postroom: "Postroom") -> None:
     """Saves the first key as a profile, so that the next command here works without settings."""
     from postroom_client import profiles
 

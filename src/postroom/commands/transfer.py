@@ -120,8 +120,8 @@ def import_agentmail(
     from postroom.transfer.fetch_agentmail import fetch_mails
 
     with TemporaryDirectory() as folder:
-        with progress("mails", None) as tell:
-            mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), tell)
+        with progress("mails", None) as report:
+            mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), report)
         _import([(_of_files(lambda now: mails), inbox)])
 
 
@@ -139,8 +139,8 @@ def export_account(
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(require_account, account)
-        with progress("messages", None) as tell:
-            count = await export_account(resources, found, folder, tell)
+        with progress("messages", None) as report:
+            count = await export_account(resources, found, folder, report)
         left = await resources.db.read(positions.survey, resources.config.data_dir)
         return count, sum(each.mails for each in left)
 
@@ -195,9 +195,9 @@ async def _import_into(
     async def find_known(message_ids: "Sequence[str]") -> set[str]:
         return await resources.db.read(known_ids, inbox, message_ids)
 
-    with progress("messages", total) as tell:
-        batches = read(find_known, tell)
-        return total, await import_all(resources, readers, extractor, inbox, batches, tell)
+    with progress("messages", total) as report:
+        batches = read(find_known, report)
+        return total, await import_all(resources, readers, extractor, inbox, batches, report)
 
 
 def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":

@@ -59,8 +59,8 @@ async def _verify(resources: "Resources", repairs: bool) -> "Verified":
         total = await verify.count_all(resources)
     except Unavailable:  # a damaged file cannot be counted, and is reported below
         total = None
-    with progress("rows and files", total) as tell:
-        return await verify.verify(resources, repairs, tell)
+    with progress("rows and files", total) as report:
+        return await verify.verify(resources, repairs, report)
 
 
 def _say_what_to_do(verified: "Verified", is_quiet: bool) -> None:

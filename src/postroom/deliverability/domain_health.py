@@ -69,10 +69,10 @@ def note(
     )
     was_broken = last is not None and bool(last.problems)
     if bool(problems) != was_broken:
-        _tell(tx, domain, problems, base_url, now)
+        _emit(tx, domain, problems, base_url, now)
 
 
-def _tell(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now: int) -> None:
+def _emit(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now: int) -> None:
     kind = kinds.DOMAIN_BROKEN if problems else kinds.DOMAIN_MENDED
     pod_id = domain.pod_id or default_pod(domain.account_id)
     found = EventDomain(domain.id, domain.name, list(problems))

@@ -123,7 +123,7 @@ def _reactivated_at(tx: Tx, inbox_id: str) -> int:
 def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
     stop.begin_pause(tx, inbox.scope, Decision(THE_SERVER, base_url, now), reason)
     audit.record(tx, THE_SERVER, kinds.INBOX_SUSPENDED, inbox.id, inbox.scope, now, after={"reason": reason})
-    _tell(tx, inbox.scope, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
+    _emit(tx, inbox.scope, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
     link = f"{base_url}/app/inboxes/{inbox.id}"
     subject = f"{inbox.address} is suspended: {reason}"
     notifications.note(tx, inbox.account_id, notifications.PAUSED, subject, link, now)
@@ -133,10 +133,10 @@ def reactivate(tx: Tx, within: Scope, reason: str, actor: Actor, now: int) -> No
     """A person has ended the pause that the server began: counting starts again."""
     assert within.inbox_id is not None
     tx.run("update inboxes set reactivated_at = :now where id = :id", now=now, id=within.inbox_id)
-    _tell(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)
+    _emit(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)
 
 
-def _tell(tx: Tx, within: Scope, kind: str, reason: str, actor: Actor, now: int) -> None:
+def _emit(tx: Tx, within: Scope, kind: str, reason: str, actor: Actor, now: int) -> None:
     assert within.inbox_id is not None
     announce_notice(
         tx,

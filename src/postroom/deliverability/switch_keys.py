@@ -20,10 +20,10 @@ async def switch_keys(resources: Resources, domain: Domain, actor: Actor, where:
     waiting = await resources.db.read(dkim_keys.list_waiting, domain.account_id, domain.name)
     found = [key.selector for key in waiting if await is_published(resources.resolver, domain.name, key)]
     if found:
-        await resources.db.write(note_switch, domain, found, actor, where, resources.now())
+        await resources.db.write(record_switch, domain, found, actor, where, resources.now())
 
 
-def note_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Scope, now: int) -> None:
+def record_switch(tx: Tx, domain: Domain, selectors: list[str], actor: Actor, where: Scope, now: int) -> None:
     switched = dkim_keys.activate(tx, domain.account_id, domain.name, selectors, now)
     if switched:
         told = {"domain": domain.name, "selectors": switched}

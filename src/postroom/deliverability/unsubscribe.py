@@ -34,10 +34,10 @@ def unsubscribe(tx: Tx, token: str, base_url: str, now: int) -> None:
         return
     kind = suppressions.UNSUBSCRIBED
     suppressions.add(tx, wish.account_id, wish.address, kind, now, wish.message_id, REASON)
-    tell(tx, wish, base_url, now)
+    emit(tx, wish, base_url, now)
 
 
-def tell(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
+def emit(tx: Tx, wish: Unsubscription, base_url: str, now: int) -> None:
     """Announces it as an event, if the mail still exists."""
     message = messages.find(tx, wish.message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)

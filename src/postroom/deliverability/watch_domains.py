@@ -46,7 +46,7 @@ async def look_at(resources: Resources, domain: Domain) -> None:
     found = await check_domain.check(resources, wanted)
     problems, unanswered = check_domain.problems(found), check_domain.unanswered(found)
     base_url, now = resources.config.base_url, resources.now()
-    await resources.db.write(note_if_there, domain, problems, unanswered, base_url, now)
+    await resources.db.write(record_if_there, domain, problems, unanswered, base_url, now)
 
 
 def owned(domain: Domain) -> Domain:
@@ -56,7 +56,7 @@ def owned(domain: Domain) -> Domain:
     return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)
 
 
-def note_if_there(
+def record_if_there(
     tx: Tx, domain: Domain, problems: tuple[str, ...], unanswered: tuple[str, ...], base_url: str, now: int
 ) -> None:
     """It may have been deleted while DNS was queried."""

@@ -32,9 +32,9 @@ def announce_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[list[s
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
     for news in told:
-        process_metrics.note_event(news.kind)
+        process_metrics.record_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
-    notifications.note_events(tx, told, base_url)
+    notifications.record_events(tx, told, base_url)
     tx.ring(*dict.fromkeys(event_log.bell(event.account_id) for event in recorded))
     if queued:
         tx.ring(deliveries.WEBHOOK_BELL)
@@ -49,7 +49,7 @@ def announce_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[list[s
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:
     """An event that is about no message."""
     recorded = event_log.record_notice(tx, notice)
-    process_metrics.note_event(notice.kind)
+    process_metrics.record_event(notice.kind)
     tx.ring(event_log.bell(notice.account_id))
     if webhooks.enqueue_all(tx, [recorded]):
         tx.ring(deliveries.WEBHOOK_BELL)

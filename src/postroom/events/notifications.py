@@ -82,7 +82,7 @@ def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) 
         )
 
 
-def note_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
+def record_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
     """Notifies about held mail and suspicious mail; other events are ignored."""
     for news in told:
         document = news.document
@@ -91,7 +91,7 @@ def note_events(tx: Tx, told: Sequence[NewEvent], base_url: str) -> None:
             decision = f"{base_url}/app/approvals?message={document.id}"
             note(tx, news.account_id, HELD, document.subject, decision, news.occurred_at)
             for device in push_subscriptions.list_ringing(tx, news.account_id, news.pod_id):
-                _tell(tx, device, device.endpoint, HELD, document.subject, decision, news.occurred_at)
+                _emit(tx, device, device.endpoint, HELD, document.subject, decision, news.occurred_at)
         elif news.kind == "message.received" and document.verdict in FLAGGED:
             note(tx, news.account_id, SUSPICIOUS, document.subject, link, news.occurred_at)
 
@@ -100,10 +100,10 @@ def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: i
     """Notifies each target that wants it, or adds to the notification that already waits."""
     for target in list_targets(tx, account_id):
         if occasion in target.wanted:
-            _tell(tx, target, target.target, occasion, subject, link, now)
+            _emit(tx, target, target.target, occasion, subject, link, now)
 
 
-def _tell(tx: Tx, told: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
+def _emit(tx: Tx, told: Told, address: str, occasion: str, subject: str, link: str, now: int) -> None:
     if not _join(tx, told, occasion, now):
         _add(tx, told, address, occasion, subject[:SUBJECT_CHARACTERS], link, now)
 
@@ -170,7 +170,7 @@ def _find_told(tx: Tx, target_id: str) -> Told | None:
     return None if row is None else NotificationTarget.from_row(row)
 
 
-def note_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:
+def record_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:
     """A failure is shown beside its target until a notification succeeds."""
     tx.run(
         "update notification_targets set last_error = :error, failed_at = :failed_at,"

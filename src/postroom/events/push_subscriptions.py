@@ -89,7 +89,7 @@ def remove(tx: Tx, user_id: str, subscription_id: str) -> None:
         raise NotFound("No such device.")
 
 
-def note_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:
+def record_outcome(tx: Tx, subscription_id: str, error: str | None, is_ended: bool, now: int) -> None:
     """A failure is shown beside its device until a push succeeds."""
     tx.run(
         "update push_subscriptions set last_error = :error, failed_at = :failed_at,"

@@ -227,14 +227,14 @@ def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
     return new.id
 
 
-def note_success(tx: Tx, webhook: Webhook) -> None:
+def record_success(tx: Tx, webhook: Webhook) -> None:
     tx.run(
         "update webhooks set failing_since = null where owner = :owner and failing_since is not null",
         owner=webhook.owner,
     )
 
 
-def note_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
+def record_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
     """After a 410, or five days without a success, the webhook is disabled, with a reason that is shown.
 
     `webhook` is from before the attempt; results of other attempts since then count.

@@ -28,7 +28,7 @@ def note(tx: Tx, account_id: str, owner_id: str, addresses: Iterable[str]) -> No
         insert_new(tx, "address_uses", address=address, owner_id=owner_id, account_id=account_id)
 
 
-def note_reviewers(tx: Tx, account_id: str, owner_id: str, stored: str | None) -> None:
+def record_reviewers(tx: Tx, account_id: str, owner_id: str, stored: str | None) -> None:
     """Raise AddressIsAnInbox if an approval rule of account, pod, inbox or key names an inbox as reviewer."""
     named = approval.add_up([stored]).reviewers
     for address in sorted(named):
@@ -36,7 +36,7 @@ def note_reviewers(tx: Tx, account_id: str, owner_id: str, stored: str | None) -
     note(tx, account_id, owner_id, [*named, *_targets(tx, owner_id)])
 
 
-def note_targets(tx: Tx, account_id: str) -> None:
+def record_targets(tx: Tx, account_id: str) -> None:
     """Call after the notification targets of an account were stored."""
     note(tx, account_id, account_id, _addresses_of(tx, account_id))
 

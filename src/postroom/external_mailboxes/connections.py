@@ -231,7 +231,7 @@ def lock(tx: Tx, connection_id: str) -> Connection | None:
     return None if row is None else Connection.from_row(row)
 
 
-def note_state(tx: Tx, connection: Connection, state: str, error: str | None) -> Connection:
+def record_state(tx: Tx, connection: Connection, state: str, error: str | None) -> Connection:
     shown = None if error is None else error[:ERROR_CHARACTERS]
     tx.run(
         "update connections set state = :state, last_error = :error where id = :id",
@@ -242,7 +242,7 @@ def note_state(tx: Tx, connection: Connection, state: str, error: str | None) ->
     return replace(connection, state=state, last_error=shown)
 
 
-def note_mail(tx: Tx, connection_id: str, now: int) -> None:
+def record_mail(tx: Tx, connection_id: str, now: int) -> None:
     """After a mail was received: clears earlier errors."""
     tx.run(
         "update connections set state = :live, last_error = null, last_mail_at = :now where id = :id",

@@ -71,6 +71,6 @@ async def keep_following(follower: Follower, connection: Connection) -> None:
             log.get().exception("following a mailbox failed", connection=connection.id)
         if asyncio.get_running_loop().time() - started > STEADY_SECONDS:
             failures = 0
-        await resources.db.write(connections.note_state, found, connections.FAILING, reason)
+        await resources.db.write(connections.record_state, found, connections.FAILING, reason)
         await asyncio.sleep(pause_seconds(failures, is_refused))
         failures += 1

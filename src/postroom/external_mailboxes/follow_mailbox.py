@@ -61,7 +61,7 @@ async def follow_once(follower: Follower, connection: Connection) -> None:
         after = str(connection.settings.get("after", "leave"))
         folder = await client.select(connection.settings.get("folder", "INBOX"), after != "leave")
         connection = await find_start(resources, client, folder, connection)
-        await resources.db.write(connections.note_state, connection, connections.LIVE, None)
+        await resources.db.write(connections.record_state, connection, connections.LIVE, None)
         while True:
             connection = await take_new(follower, client, connection)
             await wait_for_more(client)
@@ -136,7 +136,7 @@ async def take_batch(
         async with follower.room:
             taken = await take_mails(follower, client, connection, wanted)
         if taken:
-            await db.write(connections.note_mail, connection.id, follower.resources.now())
+            await db.write(connections.record_mail, connection.id, follower.resources.now())
             await finish(client, str(connection.settings.get("after", "leave")), taken)
     return await db.write(connections.set_position, connection, connection.uid_validity or 0, batch[-1].uid)
 

@@ -242,10 +242,10 @@ class ImapClient:
         if self._heard > RESPONSES:
             raise ImapError("The server's answer does not end.")
         found = await self._wire.read(seconds, literal_bytes)
-        self._note_size(found.text)
+        self._record_size(found.text)
         return found
 
-    def _note_size(self, text: bytes) -> None:
+    def _record_size(self, text: bytes) -> None:
         """Some servers repeat the size needlessly: only a change counts."""
         if (match := _FOLDER_SIZE.fullmatch(text)) is None:
             return

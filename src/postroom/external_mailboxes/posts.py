@@ -60,13 +60,13 @@ class PostIntake:
         except ForgedPost as error:
             raise InvalidSignature(str(error)) from None
         except BrokenPost as error:
-            await self._note_failure(connection, str(error))
+            await self._record_failure(connection, str(error))
             raise BadRequest(str(error)) from None
         content_hash = await pools.READING.run(post.content_hash)
         if await self._is_known(connection, posted, content_hash):
             return
         await self._follow(connection, posted)
-        await self._resources.db.write(note_post, connection, posted.post_id, content_hash, post.now)
+        await self._resources.db.write(record_post, connection, posted.post_id, content_hash, post.now)
 
     async def _read(self, connection: Connection, post: Post) -> Posted:
         key = str(connection.hidden.get("signingKey", ""))
@@ -146,10 +146,10 @@ class PostIntake:
         except TooManyHops:
             raise BadRequest("The mail has passed too many servers: it loops.") from None
         log.get().info("mail received", connection=connection.id, size=len(mail.raw), inboxes=len(found))
-        await resources.db.write(connections.note_mail, connection.id, resources.now())
+        await resources.db.write(connections.record_mail, connection.id, resources.now())
 
-    async def _note_failure(self, connection: Connection, reason: str) -> None:
-        await self._resources.db.write(connections.note_state, connection, connections.FAILING, reason)
+    async def _record_failure(self, connection: Connection, reason: str) -> None:
+        await self._resources.db.write(connections.record_state, connection, connections.FAILING, reason)
 
 
 def header_recipients(raw: bytes) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def find_post(tx: Tx, connection_id: str, post_id: str) -> str | None:
     return str(row["content_hash"]) if row else None
 
 
-def note_post(tx: Tx, connection: Connection, post_id: str, content_hash: str, now: int) -> None:
+def record_post(tx: Tx, connection: Connection, post_id: str, content_hash: str, now: int) -> None:
     if post_id:
         tx.run(
             "insert into posts (connection_id, post_id, content_hash, received_at)"

@@ -45,7 +45,7 @@ async def append(client: ImapState, request: AppendMail) -> bytes:
         uid = await _import(client, folder, request, raw) if found is None else found
     validity = await db.read(uid_map.find_validity, inbox_id)
     if client.view is not None:
-        await listing.tell_changes(client)
+        await listing.write_changes(client)
     return b"OK [APPENDUID %d %d] Done." % (validity or 0, uid)
 
 

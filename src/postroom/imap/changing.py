@@ -80,10 +80,10 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
         refused += stored.refused
         for mail in stored.mails:
             if not request.is_silent or client.wants_modseq:
-                listing.tell_flags(client, mail.uid, mail.flags, mail.modseq, request.by_uid)
+                listing.write_flags(client, mail.uid, mail.flags, mail.modseq, request.by_uid)
         await client.output.drain()
     known = frozenset(uids) - frozenset(refused)
-    await listing.tell_changes(client, may_expunge=request.by_uid, untold=known, by_uid=request.by_uid)
+    await listing.write_changes(client, may_expunge=request.by_uid, untold=known, by_uid=request.by_uid)
     if refused:
         shown = refused if request.by_uid else [view.number_of(uid) or 0 for uid in refused]
         return b"OK [MODIFIED " + imap_values.numbers(shown) + b"] Some had changed meanwhile."
@@ -115,13 +115,13 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     if request.moves:  # RFC 6851 section 4.3: before the numbers of the others change
         client.output.write(b"* OK %sMoved.\r\n" % code)
         code = b""
-    await listing.tell_changes(client, by_uid=request.by_uid)
+    await listing.write_changes(client, by_uid=request.by_uid)
     return b"OK " + code + b"Done."
 
 
 async def _expunge(client: ImapState, request: ExpungeMails) -> bytes:
     await _expunge_marked(client, client.selected.select(request.uids or ALL, by_uid=True))
-    await listing.tell_changes(client)
+    await listing.write_changes(client)
     return b"OK Done."
 
 

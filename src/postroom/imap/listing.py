@@ -36,7 +36,7 @@ async def list_folders(client: ImapState, request: ListFolders) -> bytes:
             shown = _shown(client, name)
             client.output.write(f'* {request.command} ({attributes}) "/" '.encode() + shown + b"\r\n")
             if request.status:
-                await _tell_status(client, folder, name, request.status)
+                await _write_status(client, folder, name, request.status)
     return b"OK Done."
 
 
@@ -69,11 +69,11 @@ def _utf8(name: str) -> bytes:
 async def ask_status(client: ImapState, request: AskStatus) -> bytes:
     _, inbox_id = client.who
     folder = await client.resources.db.read(names.require_folder, inbox_id, request.folder)
-    await _tell_status(client, folder, request.folder, request.items)
+    await _write_status(client, folder, request.folder, request.items)
     return b"OK Done."
 
 
-async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[str, ...]) -> None:
+async def _write_status(client: ImapState, folder: str, name: str, items: tuple[str, ...]) -> None:
     _, inbox_id = client.who
     want_modseq(client, "HIGHESTMODSEQ" in items)
     state = await client.resources.db.read(views.state, inbox_id, folder, "SIZE" in items)
@@ -136,7 +136,7 @@ async def _take_recent(client: ImapState) -> None:
     view.add_recent(first, behind)
 
 
-async def tell_changes(
+async def write_changes(
     client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
 ) -> None:
     """Reports all changes since the last time, except flags of `untold`, which the client knows already."""
@@ -160,7 +160,7 @@ async def tell_changes(
     told = frozenset(new) | untold
     for uid, flags, modseq in seen.changed:
         if uid not in told:
-            tell_flags(client, uid, flags, modseq, by_uid)
+            write_flags(client, uid, flags, modseq, by_uid)
 
 
 def want_modseq(client: ImapState, is_wanted: bool) -> None:
@@ -181,7 +181,7 @@ def name_keywords(client: ImapState, flags: frozenset[str]) -> None:
         client.output.write(f"* FLAGS ({named})\r\n".encode())
 
 
-def tell_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, with_uid: bool) -> None:
+def write_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, with_uid: bool) -> None:
     number = client.selected.number_of(uid)
     if number is None:
         return

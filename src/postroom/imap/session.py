@@ -78,7 +78,7 @@ class ImapSession:
             case PlainCommand("IDLE"):
                 return await watching.idle(self.state)
         if self.state.view is not None:
-            await listing.tell_changes(self.state)
+            await listing.write_changes(self.state)
         return b"OK Done."
 
     async def _log_in(self, request: LogIn) -> bytes:

@@ -19,7 +19,7 @@ async def idle(client: ImapState) -> bytes:
     while not client.idle_ended.is_set():
         client.wake.clear()
         if client.view is not None:
-            await listing.tell_changes(client)
+            await listing.write_changes(client)
         await client.output.drain()
         await _either(client.wake, client.idle_ended)
     return b"OK Done."

@@ -54,7 +54,7 @@ def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url:
     inboxes.count(tx, inbox.id, blocked=1)
     uid_map.move(tx, inbox.id, message.id, uid_map.JUNK)
     policy.record_stop(tx, policy.BLOCKED, INBOUND, refusal, now, message.id)
-    return tell(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
+    return emit(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
 
 
 def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> list[str]:
@@ -78,7 +78,7 @@ def let_in(
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
     correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))], came_at)
-    screening.note_name(tx, names.from_address, document)
+    screening.record_name(tx, names.from_address, document)
     threaded = msgspec.structs.replace(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant
     )
@@ -86,8 +86,8 @@ def let_in(
     messages.let_in(tx, threaded, came_at)
     uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
-    into_thread.note_stored(tx, [(place, threaded)])
-    return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
+    into_thread.record_stored(tx, [(place, threaded)])
+    return emit(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
 
 
 def get_names(tx: Tx, message_id: str) -> Names:
@@ -96,6 +96,6 @@ def get_names(tx: Tx, message_id: str) -> Names:
     return msgspec.json.decode(row["names"], type=Names)
 
 
-def tell(tx: Tx, inbox: Inbox, kind: str, document: Document, base_url: str, now: int) -> list[str]:
+def emit(tx: Tx, inbox: Inbox, kind: str, document: Document, base_url: str, now: int) -> list[str]:
     files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
     return announce(tx, NewEvent(inbox.account_id, inbox.pod_id, kind, document, files, now), base_url)

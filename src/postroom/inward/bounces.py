@@ -107,7 +107,7 @@ def apply_complaint(
 ) -> list[str]:
     account_id, kind = sent.inbox.account_id, suppressions.COMPLAINT
     suppressions.add(tx, account_id, delivery.target, kind, now, sent.message.id, reason)
-    rung = _tell(tx, sent, kinds.MESSAGE_COMPLAINED, DeliveryFailure(delivery.target, reason), base_url, now)
+    rung = _emit(tx, sent, kinds.MESSAGE_COMPLAINED, DeliveryFailure(delivery.target, reason), base_url, now)
     _count(tx, sent, delivery, ProviderCount(complained=1), now)
     return rung
 
@@ -118,13 +118,13 @@ def apply_to_recipient(
     """A failure is a bounce, whatever status code it has; a delay is only recorded."""
     if not reported.is_failed:
         if reported.action == "delayed":
-            deliveries.note_last_word(tx, delivery, reported.last_word)
+            deliveries.record_last_word(tx, delivery, reported.last_word)
         return []
     if not deliveries.mark_bounced(tx, delivery, reported.last_word, now):
         return []
     suppressions.add_after_failure(tx, delivery, reported.fault, reported.last_word, now)
     deliveries.settle(tx, sent.message.id)
-    rung = _tell(
+    rung = _emit(
         tx, sent, kinds.MESSAGE_BOUNCED, DeliveryFailure(delivery.target, reported.last_word), base_url, now
     )
     _count(tx, sent, delivery, ProviderCount(bounced=1), now)
@@ -138,7 +138,7 @@ def _count(tx: Tx, sent: SentMail, delivery: Delivery, counted: ProviderCount, n
         counts.add_all(tx, [(place, counted)])
 
 
-def _tell(tx: Tx, sent: SentMail, kind: str, failure: DeliveryFailure, base_url: str, now: int) -> list[str]:
+def _emit(tx: Tx, sent: SentMail, kind: str, failure: DeliveryFailure, base_url: str, now: int) -> list[str]:
     message, inbox = sent.message, sent.inbox
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = documents.decode(message.document)

@@ -46,7 +46,7 @@ def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     owners = count_mails(tx, new, under_policy)
     for part in in_parts(new):
         copies = store(tx, part, owners, under_policy)
-        for number, rung in tell(tx, copies):
+        for number, rung in emit(tx, copies):
             bells[number] += rung
     return bells
 
@@ -66,7 +66,7 @@ def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
     A mail without a hash is always new: devices repeat mails without a Message-ID on purpose.
     """
     hashed = [each for each in addressed if each.read.content_hash]
-    are_new = idempotency.note_handovers(
+    are_new = idempotency.record_handovers(
         tx, [(each.inbox_id, each.read.content_hash, each.mail.now) for each in hashed]
     )
     known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}
@@ -76,7 +76,7 @@ def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
 def without_taken(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
     """Leaves out mails fetched from their mailbox before, however long ago and under whichever number."""
     taken = [(each, source) for each in addressed if (source := each.read.origin.taken) is not None]
-    are_new = idempotency.note_taken(
+    are_new = idempotency.record_taken(
         tx,
         [
             (source.connection_id, each.read.content_hash, source.uid_validity, source.uid, each.mail.now)
@@ -226,7 +226,7 @@ def store(
     into_thread.store_new_threads(tx, [copy.place for copy in copies if copy.place is not None])
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
-    into_thread.note_stored(tx, [(copy.place, copy.document) for copy in copies if copy.place is not None])
+    into_thread.record_stored(tx, [(copy.place, copy.document) for copy in copies if copy.place is not None])
     blocked = [copy for copy in copies if copy.is_blocked]
     admit.keep(tx, [(copy.document.id, into_thread.names_of(copy.read.mail)) for copy in blocked])
     usage.count_all(tx, [copy.inbox.stores(copy.read.size_bytes, copy.mail.now) for copy in copies])
@@ -276,7 +276,7 @@ def with_sender(tx: Tx, copy: StoredCopy, before: Screening) -> StoredCopy:
     dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else screening.INSIDE
     found = Analysis().run("sender", before, lambda: screening.with_sender(before, mail, dmarc, known))
     if not copy.mail.is_filed:
-        correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
+        correspondents.record_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=screening.judged(copy.document, found))
 
 
@@ -291,7 +291,7 @@ def count_late_starts(tx: Tx, copies: list[StoredCopy]) -> None:
         inboxes.count(tx, inbox_id, new_threads=count, unread=count)
 
 
-def tell(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
+def emit(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     """Records the events, or the examinations that will do so. Yields numbers of mails with bells to ring."""
     waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])

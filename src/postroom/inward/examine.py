@@ -302,8 +302,8 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
     if document.auth is not None and admit.is_genuine(document):
         correspondents.add(tx, [(inbox.id, sender_of(document), True)], now)
         if document.auth.dmarc == "pass":
-            correspondents.note_verified(tx, inbox.id, sender_of(document), now)
-        screening.note_name(tx, sender_of(document), document)
+            correspondents.mark_verified(tx, inbox.id, sender_of(document), now)
+        screening.record_name(tx, sender_of(document), document)
     news = NewEvent(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)
 
@@ -317,5 +317,5 @@ def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
     )
     judged = screening.judged(proven, found.findings)
     messages.set_document(tx, judged)
-    threads.note_verdict(tx, message.thread_id, judged.verdict)
+    threads.record_verdict(tx, message.thread_id, judged.verdict)
     return judged

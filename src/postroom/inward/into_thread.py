@@ -73,9 +73,9 @@ def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
     )
 
 
-def note_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
+def record_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
     """Updates the threads of mails just stored, and those of mails they name."""
-    related.note_all(
+    related.record_all(
         tx,
         [
             related.Placed(
@@ -88,4 +88,4 @@ def note_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
         ],
     )
     for place, document in stored:
-        threads.note_verdict(tx, place.thread.id, document.verdict)
+        threads.record_verdict(tx, place.thread.id, document.verdict)

@@ -148,9 +148,9 @@ def name_of(from_addr: str) -> str:
     return Analysis().run("sender", "", lambda: senders.name_of(from_addr))
 
 
-def note_name(tx: Tx, address: str, document: Document) -> None:
+def record_name(tx: Tx, address: str, document: Document) -> None:
     is_proven = document.auth is not None and document.auth.dmarc == "pass"
-    correspondents.note_name(tx, document.inbox_id, address, name_of(document.from_addr), is_proven)
+    correspondents.record_name(tx, document.inbox_id, address, name_of(document.from_addr), is_proven)
 
 
 def of_mail(

@@ -98,7 +98,7 @@ class Judge(Struct):
         opinion = await self._ask(documents.decode(message.document))
         if opinion is not None:
             base_url, now = self.resources.config.base_url, self.resources.now()
-            bells = await self.resources.db.write(note_opinion, message_id, opinion, base_url, now)
+            bells = await self.resources.db.write(record_opinion, message_id, opinion, base_url, now)
             self.resources.db.ring(*bells)
 
     async def _ask(self, document: documents.Document) -> Opinion | None:
@@ -110,15 +110,15 @@ class Judge(Struct):
         try:
             answer = await self.fetcher.fetch("POST", config.judge_url, headers, question, ANSWER_BYTES)
         except FetchError as error:
-            self._note_failure(str(error))
+            self._record_failure(str(error))
             return None
         if answer.status != 200:
-            self._note_failure(f"It answered {answer.status}.")
+            self._record_failure(f"It answered {answer.status}.")
             return None
         self.failures = 0
         return read_opinion(answer.body, config.judge_url)
 
-    def _note_failure(self, reason: str) -> None:
+    def _record_failure(self, reason: str) -> None:
         self.failures += 1
         log.get().error("the judge gave no answer", reason=reason, failures=self.failures)
         if self.failures >= FAILURES_IN_A_ROW:
@@ -126,7 +126,7 @@ class Judge(Struct):
             self.rests_until = asyncio.get_running_loop().time() + REST_SECONDS
 
 
-def note_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: int) -> list[str]:
+def record_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: int) -> list[str]:
     """Once per mail. The verdict gets worse or stays; nothing found before is removed."""
     message = messages.find(tx, message_id)
     inbox = None if message is None else inboxes.find(tx, message.inbox_id)
@@ -136,7 +136,7 @@ def note_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now: 
     if document is None:
         return []
     messages.set_document(tx, document)
-    threads.note_verdict(tx, message.thread_id, document.verdict)
+    threads.record_verdict(tx, message.thread_id, document.verdict)
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     news = NewEvent(inbox.account_id, inbox.pod_id, kinds.MESSAGE_JUDGED, document, files, now)
     return announce.announce(tx, news, base_url)

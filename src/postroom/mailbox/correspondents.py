@@ -47,7 +47,7 @@ def list_known(tx: Tx, inbox_id: str, addresses: Sequence[str]) -> dict[str, Kno
     return {row["address"]: KnownSince(row["first_at"], row["verified_at"]) for row in rows}
 
 
-def note_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
+def mark_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
     """A mail of this address has passed DMARC."""
     tx.run(
         "update correspondents set verified_at = :now"
@@ -58,7 +58,7 @@ def note_verified(tx: Tx, inbox_id: str, address: str, now: int) -> None:
     )
 
 
-def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
+def record_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
     """The first correspondent with a name keeps it; another gets it only if proven.
 
     Names are folded; '' means none, or taken by another.

@@ -192,7 +192,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[KeptDraft]:
     return [KeptDraft.from_row(row) for row in rows]
 
 
-def note_failure(tx: Tx, draft: KeptDraft, reason: str) -> None:
+def record_failure(tx: Tx, draft: KeptDraft, reason: str) -> None:
     """Does nothing if the draft was changed meanwhile: then it is tried again."""
     tx.run(
         "update drafts set failure = :reason where id = :id and version = :version",

@@ -166,7 +166,7 @@ def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool,
     unread = find_unread(tx, came_in)
     changed = [each for each in came_in if (each in unread) == is_seen]
     label_changes.note(tx, thread.inbox_id, UNREAD, changed, now, is_added=not is_seen)
-    flags.note_seen(tx, came_in, is_seen)
+    flags.record_seen(tx, came_in, is_seen)
     if not is_seen:
         _keep_seen(tx, "messages.created_at <= threads.read_through or is_read = 1", thread.id)
         is_one, named = one_of("message_id", came_in)
@@ -185,7 +185,7 @@ def settle_read(tx: Tx, thread: Thread) -> None:
         threads.mark_read(tx, thread, is_read=True)
 
 
-def note_read(tx: Tx, thread: Thread, is_read: bool, now: int) -> None:
+def record_read(tx: Tx, thread: Thread, is_read: bool, now: int) -> None:
     """Called before a whole thread is marked: records which messages that changes."""
     rows = tx.all(
         "select id from messages where thread_id = :id and direction = 'inbound' order by id", id=thread.id

@@ -16,7 +16,7 @@ from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
+from postroom.storage.blobs import BlobPart, Blobs, report_damage
 from postroom.storage.database import Tx, all_of, one_of
 from postroom.storage.packed import packing
 from postroom_mail.mime import headers
@@ -216,7 +216,7 @@ async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], 
         return await pools.FILES.run(read_it, blob)
     except FileNotFoundError:
         if await resources.db.read(find_used_blobs, [blob]):
-            raise tell_of_damage(blob) from None
+            raise report_damage(blob) from None
         raise NotFound("No such message.") from None
 
 

@@ -32,12 +32,12 @@ def names_of(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[str
     return named[:NAMES_PER_MAIL]
 
 
-def note_all(tx: Tx, placed: Sequence[Placed]) -> None:
+def record_all(tx: Tx, placed: Sequence[Placed]) -> None:
     """Takes mails that are already stored."""
     pairs = set(_who_named(tx, placed))
     for mail in placed:
         if mail.names:
-            pairs.update((mail.thread_id, other) for other in _note_names(tx, mail))
+            pairs.update((mail.thread_id, other) for other in _record_names(tx, mail))
     for one, other in sorted(pairs):
         _relate(tx, one, other)
         _relate(tx, other, one)
@@ -59,7 +59,7 @@ def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
                 yield mail.thread_id, other
 
 
-def _note_names(tx: Tx, mail: Placed) -> set[str]:
+def _record_names(tx: Tx, mail: Placed) -> set[str]:
     """Returns the other threads that have or name what this mail names."""
     holders = _holders(tx, mail)
     held_here = {row["rfc_message_id"] for row in holders if row["thread_id"] == mail.thread_id}

@@ -217,7 +217,7 @@ def mark_all_read(tx: Tx, inbox_id: str, thread_ids: Sequence[str]) -> None:
             count=len(rows),
             inbox_id=inbox_id,
         )
-        flags.note_threads_read(tx, [row["id"] for row in rows])
+        flags.mark_threads_read(tx, [row["id"] for row in rows])
 
 
 def mark_unread(tx: Tx, thread: Thread) -> Thread:
@@ -241,7 +241,7 @@ def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
                 inbox_id=thread.inbox_id,
             )
         if is_read:
-            flags.note_thread_read(tx, thread.id)
+            flags.mark_thread_read(tx, thread.id)
     return replace(thread, is_read=is_read)
 
 
@@ -352,7 +352,7 @@ def is_risky(tx: Tx, thread_id: str) -> bool:
     return row is not None and bool(row["is_risky"])
 
 
-def note_verdict(tx: Tx, thread_id: str, verdict: str | None) -> None:
+def record_verdict(tx: Tx, thread_id: str, verdict: str | None) -> None:
     """Marks the thread risky if the message was judged other than clean."""
     if verdict not in (None, "clean"):
         mark_risky(tx, thread_id)

@@ -67,7 +67,7 @@ def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
     return AuditPage([AuditEntry.of(entry) for entry in found], total)
 
 
-def note_refusal(
+def audit_refusal(
     tx: Tx,
     caller: Caller,
     within: Scope,

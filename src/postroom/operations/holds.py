@@ -122,8 +122,8 @@ def approve_message(
     tx: Tx, caller: Caller, message_id: str, body: Approve, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Approve a held message; contentHash says which content you saw"""
-    ruling = Decision.of(caller, config.base_url, now, body.note)
-    decide.approve(tx, caller.scope, caller, message_id, body.content_hash, ruling)
+    decision = Decision.of(caller, config.base_url, now, body.note)
+    decide.approve(tx, caller.scope, caller, message_id, body.content_hash, decision)
     return show_message(tx, caller.scope, message_id, links)
 
 
@@ -131,8 +131,8 @@ def reject_message(
     tx: Tx, caller: Caller, message_id: str, body: Reject, config: Config, links: Links, now: int
 ) -> RawMessage:
     """Reject a held message; it is never sent"""
-    ruling = Decision.of(caller, config.base_url, now, body.note)
-    decide.reject(tx, caller.scope, caller, message_id, ruling)
+    decision = Decision.of(caller, config.base_url, now, body.note)
+    decide.reject(tx, caller.scope, caller, message_id, decision)
     return show_message(tx, caller.scope, message_id, links)
 
 

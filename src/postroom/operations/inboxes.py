@@ -148,7 +148,7 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
     inbox = bind(added, body, allowed)
     inboxes.put(tx, inbox)
     if body.approval is not UNSET:
-        address_uses.note_reviewers(tx, inbox.account_id, inbox.id, inbox.approval)
+        address_uses.record_reviewers(tx, inbox.account_id, inbox.id, inbox.approval)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not None:
         inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
@@ -192,7 +192,7 @@ def change_inbox(
     changed = bind(changed, body, limits.in_force(config, caller.account_limits))
     inboxes.put(tx, changed)
     if body.approval is not UNSET:
-        address_uses.note_reviewers(tx, changed.account_id, changed.id, changed.approval)
+        address_uses.record_reviewers(tx, changed.account_id, changed.id, changed.approval)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not UNSET:
         changed, secret = change_webhook(tx, changed, body.webhook_url, now)

@@ -211,7 +211,7 @@ def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, config:
         key_rules.require_another_manager(tx, key, now)
     keys.put(tx, changed)
     if body.approval is not UNSET:
-        address_uses.note_reviewers(tx, key.account_id, key.id, changed.approval)
+        address_uses.record_reviewers(tx, key.account_id, key.id, changed.approval)
     if permissions.SEND in key.permissions and permissions.SEND not in changed.permissions:
         stop.look_at_what_waits(tx, key, now)
     before, after = ApiKey.of(key), ApiKey.of(changed)
@@ -262,7 +262,7 @@ def create(tx: Tx, caller: Caller, within: Scope, body: NewKey, config: Config, 
         key = key_rules.bind(key, body.approval, body.limits, allowed)
         keys.put(tx, key)
     if key.approval is not None:  # inherited, or its own
-        address_uses.note_reviewers(tx, key.account_id, key.id, key.approval)
+        address_uses.record_reviewers(tx, key.account_id, key.id, key.approval)
     audit.record_by(tx, caller, "key.created", key.id, now, within=within, after=ApiKey.of(key))
     return created_key(key, token)
 

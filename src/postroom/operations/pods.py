@@ -156,7 +156,7 @@ def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -
 def set_rules(tx: Tx, pod: pods.Pod, body: NewPod | PodChange) -> pods.Pod:
     if body.approval is not UNSET:
         pod = pods.change(tx, pod, approval=approval.check_and_encode(body.approval))
-        address_uses.note_reviewers(tx, pod.account_id, pod.id, pod.approval)
+        address_uses.record_reviewers(tx, pod.account_id, pod.id, pod.approval)
     if body.outbound is not UNSET:
         pod = pods.change(tx, pod, outbound=relay.require_relays(body.outbound))
     return pod
@@ -184,7 +184,7 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, name=body.name)
     if body.approval is not UNSET:
         account = replace(account, approval=approval.check_and_encode(body.approval))
-        address_uses.note_reviewers(tx, account.id, account.id, account.approval)
+        address_uses.record_reviewers(tx, account.id, account.id, account.approval)
     if body.retention_days is not UNSET:
         account = replace(account, retention_days=body.retention_days)
     if body.saved_searches is not UNSET:

@@ -152,10 +152,10 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
     """Set the read flag of a thread, add labels to it and remove some"""
     thread = threads.get(tx, caller.scope, thread_id)
     if (flag := body.flag) is not None:
-        labels.note_read(tx, thread, flag, now)
+        labels.record_read(tx, thread, flag, now)
         thread = threads.mark_read(tx, thread, flag)
         if not flag:
-            flags.note_thread_unread(tx, thread.id)
+            flags.mark_thread_unread(tx, thread.id)
     changed = labels.change(tx, thread, body.add_labels, body.remove_labels, now)
     return ChangedThread.of(thread, changed, related.list_of_thread(tx, thread.id))
 

@@ -130,7 +130,7 @@ async def attempt(resources: Resources, handing_over: Awaitable[Receipt], what: 
     return to_outcome(answer, started_at, resources.now())
 
 
-def note_outcome(message_id: str, domain: str, attempt: int, outcome: Outcome) -> None:
+def record_outcome(message_id: str, domain: str, attempt: int, outcome: Outcome) -> None:
     """Logs one line per attempt. Only the domain is logged: an agent's recipients are private."""
     process_metrics.MAIL_ATTEMPTS.increment(
         process_metrics.DONE

@@ -23,7 +23,7 @@ from postroom.outward.courier import (
     Receipt,
     domain_of,
     find_relay,
-    note_outcome,
+    record_outcome,
     to_outcome,
 )
 from postroom.outward.delivering import admission, aftermath, mail_job
@@ -82,7 +82,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
         return
     if not job.outgoing.is_claimed:
         return
-    if not job.outgoing.clearance.is_free:
+    if not job.outgoing.send_check.is_free:
         await stop_before(resources, job)
         return
     found = await find_admission(resources, outbound, job)
@@ -98,7 +98,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     tried = TriedMail(job, outcome, resources.config.base_url, answers, found, pacing)
     has_left = not (job.is_local or job.is_simulated)
     await outbound.recorder.record(tried.delivery, lambda: write(resources, tried), has_left)
-    note_outcome(job.message.id, job.domain, job.delivery.attempts, outcome)
+    record_outcome(job.message.id, job.domain, job.delivery.attempts, outcome)
 
 
 async def find_admission(resources: Resources, outbound: Outbound, job: MailJob) -> Admission | None:
@@ -127,7 +127,7 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 async def stop_before(resources: Resources, job: MailJob) -> None:
     """The mail may not leave now. What a person has to see is read outside the transaction."""
     seen, hold = None, job.outgoing.hold
-    if job.outgoing.clearance.needs_a_person and (hold is None or not hold.content_hash):
+    if job.outgoing.send_check.needs_a_person and (hold is None or not hold.content_hash):
         raw = await read_raw(resources, job.outgoing)
         recipients = await resources.db.read(deliveries.list_of_message, job.message.id)
         seen = await pools.COMPOSING.run(stop.see_content, raw, [each.target for each in recipients])
@@ -276,7 +276,7 @@ def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
         if each.answers and recorded[each.job.delivery.id].is_new:
             rung.setdefault(each.job.delivery.id, []).extend(put_answers(tx, each))
     states = [(each, recorded[each.job.delivery.id].state) for each in tried]
-    aftermath.note_all(tx, [(each, state) for each, state in states if state is not None])
+    aftermath.record_all(tx, [(each, state) for each, state in states if state is not None])
     return [rung.get(each.job.delivery.id, []) for each in tried]
 
 
@@ -293,7 +293,7 @@ def record_one(tx: Tx, tried: TriedMail) -> Recorded:
         return Recorded(state)
     if state == FAILED:
         return Recorded(state, record_failure(tx, tried))
-    note_capture(tx, tried, state)
+    record_capture(tx, tried, state)
     is_sent = deliveries.settle(tx, tried.job.message.id) == SENT
     return Recorded(state, to_new_event(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
@@ -305,11 +305,11 @@ def record_only(tx: Tx, tried: TriedMail) -> Recorded:
     if state is None:
         deliveries.settle(tx, tried.job.message.id)  # it had ended before
         return Recorded(None)
-    note_capture(tx, tried, state)
+    record_capture(tx, tried, state)
     return Recorded(state, to_new_event(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
-def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
+def record_capture(tx: Tx, tried: TriedMail, state: str) -> None:
     if state == CAPTURED:
         messages.mark_captured(tx, tried.job.message.id)
         raw_mails.keep_dkim_signature(tx, tried.job.message.id, tried.outcome.captured or b"")

@@ -74,9 +74,9 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
     """Posts the event in the webhook's vocabulary, which may give no body or several for one event."""
     if not webhook.vocabulary or not event.message_id:  # a test event has no message
         return await post_body(resources, courier, webhook, event.id, event.payload)
-    tell, now = resources.event_translation.tell, resources.now()
-    assert tell is not None
-    told = await resources.db.read(tell, event, webhook.vocabulary, resources.config.base_url, now)
+    render, now = resources.event_translation.render, resources.now()
+    assert render is not None
+    told = await resources.db.read(render, event, webhook.vocabulary, resources.config.base_url, now)
     outcome = Outcome(code=None, text="Nothing is told of it.", milliseconds=0, ended_at=now, is_success=True)
     for event_id, body in told:
         outcome = await post_body(resources, courier, webhook, event_id, body)
@@ -152,13 +152,13 @@ def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
     if state is None or webhook is None or tried.delivery.is_replay:
         return
     if state == DONE:
-        webhooks.note_success(tx, webhook)
+        webhooks.record_success(tx, webhook)
     else:
-        webhooks.note_failure(tx, webhook, tried.outcome.code == GONE, tried.outcome.ended_at)
-        note_if_disabled(tx, webhook, tried.outcome.ended_at)
+        webhooks.record_failure(tx, webhook, tried.outcome.code == GONE, tried.outcome.ended_at)
+        record_if_disabled(tx, webhook, tried.outcome.ended_at)
 
 
-def note_if_disabled(tx: Tx, webhook: Webhook, now: int) -> None:
+def record_if_disabled(tx: Tx, webhook: Webhook, now: int) -> None:
     current = webhooks.find(tx, webhook.owner)
     if webhook.enabled and current is not None and not current.enabled:
         notifications.note(tx, webhook.account_id, notifications.WEBHOOK_DISABLED, "", webhook.url, now)

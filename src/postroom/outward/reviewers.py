@@ -89,8 +89,8 @@ def decide_by_link(
     address: str,
 ) -> None:
     review = find_review(tx, token)
-    ruling = ruling_of(tx, review, note, base_url, now, address)
-    tx.ring(*_decide(tx, review, word, content_hash, ruling))
+    decision = ruling_of(tx, review, note, base_url, now, address)
+    tx.ring(*_decide(tx, review, word, content_hash, decision))
 
 
 def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Decision:
@@ -100,11 +100,11 @@ def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int,
     return Decision(actor, base_url, now, note=note, address=address, person=person)
 
 
-def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Decision) -> list[str]:
+def _decide(tx: Tx, review: Review, word: str, content_hash: str, decision: Decision) -> list[str]:
     message, hold = decide.lock(tx, review.message)
     if word == "approve":
-        return decide.approve_as(tx, message, hold, content_hash, ruling)
-    return decide.reject_as(tx, message, hold, ruling)
+        return decide.approve_as(tx, message, hold, content_hash, decision)
+    return decide.reject_as(tx, message, hold, decision)
 
 
 def read_note(text: str) -> str | None:
@@ -205,7 +205,7 @@ async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, no
 
 
 def _give_up(tx: Tx, delivery: Delivery, now: int) -> None:
-    deliveries.note_answer(tx, delivery, None, "", 0)
+    deliveries.record_answer(tx, delivery, None, "", 0)
     deliveries.finish(tx, delivery, deliveries.CANCELLED, None, "", now)
 
 
@@ -255,9 +255,9 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
     review = _look_up(tx, path)
     if review is None:
         return []
-    ruling = ruling_of(tx, review, read_note(said[2]), base_url, now, answer.peer_ip)
+    decision = ruling_of(tx, review, read_note(said[2]), base_url, now, answer.peer_ip)
     try:
-        return _decide(tx, review, said[1].lower(), review.hold.content_hash, ruling)
+        return _decide(tx, review, said[1].lower(), review.hold.content_hash, decision)
     except ApiError as error:
         log.get().info("a reviewer decided too late", message=answer.message_id, reason=error.message)
         return []

@@ -33,7 +33,7 @@ from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.holding import approval_rules, checks
 from postroom.outward.holding.approval_rules import InboxRules
 from postroom.outward.holding.checks import SendCheck, SendCheckInput
-from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
+from postroom.outward.holding.hold_back import answer_of, emit, find_holds, to_receipt
 from postroom.outward.send_stages import ComposedMail, Context, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
@@ -96,7 +96,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     waiting = find_holds(tx, new, above, clearances)
     store(tx, new, waiting)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
-    bells = tell(tx, new, waiting)
+    bells = emit(tx, new, waiting)
     return [
         SendAnswer(answer_of(each, waiting), is_replay=False, bells=bells)
         if answer is None

@@ -98,7 +98,7 @@ class ChildSupervisor:
                 arguments, pass_fds=pass_fds, stdin=stdin, stdout=stdout, stderr=stderr
             )
         except OSError as error:
-            self._note_failure()
+            self._record_failure()
             log.get().seldom("a child process could not be started", kind=self._kind, reason=str(error))
             raise ChildNotStarted(str(error)) from error
         child = Child(process)
@@ -127,7 +127,7 @@ class ChildSupervisor:
 
     async def replace(self, child: Child) -> None:
         """Kills a failed child, and waits for its end: the next one starts after a pause."""
-        self._note_failure()
+        self._record_failure()
         self.kill(child)
         await child.process.wait()
 
@@ -150,7 +150,7 @@ class ChildSupervisor:
                 async with asyncio.timeout(left):
                     await self._stopping.wait()
 
-    def _note_failure(self) -> None:
+    def _record_failure(self) -> None:
         now = time.monotonic()
         if now - self._failed_at >= self._pauses.reset:
             self._pause_seconds = 0.0

@@ -41,7 +41,7 @@ def caps(limit: int) -> Caps:
     )
 
 
-def tell_if_none_are_left() -> None:
+def warn_if_none_are_left() -> None:
     """Logs it, since without a free descriptor the event loop silently closes new connections."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))

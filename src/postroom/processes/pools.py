@@ -82,10 +82,10 @@ class Pool:
             result = job.work()
         except BaseException as error:  # the caller gets it
             self._is_done()
-            _tell(job, None, error)
+            _resolve(job, None, error)
         else:
             self._is_done()
-            _tell(job, result, None)
+            _resolve(job, result, None)
         finally:
             del job
 
@@ -94,7 +94,7 @@ class Pool:
             self.jobs -= 1
 
 
-def _tell(job: _Job, result: object, error: BaseException | None) -> None:
+def _resolve(job: _Job, result: object, error: BaseException | None) -> None:
     with suppress(RuntimeError):  # the loop has ended, with its callers
         job.future.get_loop().call_soon_threadsafe(_settle, job.future, result, error)
 

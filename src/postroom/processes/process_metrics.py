@@ -110,7 +110,7 @@ def begin_call() -> Sequence[str]:
     return _call.kinds
 
 
-def note_event(kind: str) -> None:
+def record_event(kind: str) -> None:
     if _call.kinds is None:
         EVENTS.increment(kind)
     else:
@@ -124,4 +124,4 @@ async def measure_pauses() -> None:
         due_at = loop.time() + PAUSE_PROBE_SECONDS
         await asyncio.sleep(PAUSE_PROBE_SECONDS)
         PAUSES.observe(max(0.0, loop.time() - due_at))
-        descriptors.tell_if_none_are_left()
+        descriptors.warn_if_none_are_left()

@@ -100,7 +100,7 @@ def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
         **params,
     )
     claimed = {row["id"]: Delivery.from_row(row) for row in rows}
-    _note_attempts(tx, list(claimed.values()), now)
+    _record_attempts(tx, list(claimed.values()), now)
     return [claimed[delivery_id] for delivery_id in delivery_ids if delivery_id in claimed]
 
 
@@ -115,7 +115,7 @@ def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
+def _record_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
     """An attempt is written down before it is made."""
     tx.many(
         "insert into attempts (delivery_id, number, started_at) values :rows",
@@ -147,7 +147,7 @@ def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
         )
 
 
-def note_answer(
+def record_answer(
     tx: Tx,
     delivery: Delivery,
     code: int | None,
@@ -355,7 +355,7 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
     return changed == 1
 
 
-def note_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
+def record_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
     """Stores what a server says of a mail that is neither delivered nor lost."""
     tx.run(
         "update deliveries set last_reply = :words where id = :id and state in ('pending', 'delivered')",

@@ -157,7 +157,7 @@ def _may_be_same(known: str, asked: str) -> bool:
     return known == asked or not known.startswith(VERSION)
 
 
-def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[bool]:
+def record_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[bool]:
     """Records content fetched from an external mailbox; returns for each whether it is the first time.
 
     A row is a connection, the hash of a content, its UIDVALIDITY and UID there, and the time.
@@ -171,7 +171,7 @@ def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[
     return _each_first((each[:2] for each in taken), new)
 
 
-def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
+def record_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
     """Records content handed to an inbox; returns for each whether it is the first time."""
     returned = tx.many(
         "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"

@@ -49,7 +49,7 @@ def record(tx: Tx, tried: TriedDelivery) -> str | None:
     the delivery has ended meanwhile, or a later attempt is under way.
     """
     delivery, outcome = tried.delivery, tried.outcome
-    if not deliveries.note_answer(
+    if not deliveries.record_answer(
         tx,
         delivery,
         outcome.code,

@@ -65,11 +65,11 @@ class Slots(Generic[T]):
     def _empty(self, done: asyncio.Task[None]) -> None:
         del self._running[done]
         if self.free >= self._at_once // 4:
-            self._tell()
+            self._wake()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(ROOM_SECONDS, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(ROOM_SECONDS, self._wake)
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -136,7 +136,7 @@ async def _claim(resources: Resources, queue: Queue[T], slots: Slots[T], outage:
     try:
         claimed = await resources.db.write(queue.claim, slots.items, slots.free, resources.now())
     except Exception as error:
-        _note_failure(resources, name, error, outage)
+        _record_failure(resources, name, error, outage)
         return []
     resources.loops.works(name)
     outage.ended()
@@ -156,13 +156,13 @@ async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T], outage:
     try:
         await resources.db.write(queue.renew, slots.items, resources.now())
     except Exception as error:
-        _note_failure(resources, name, error, outage)
+        _record_failure(resources, name, error, outage)
     else:
         resources.loops.works(name)
         outage.ended()
 
 
-def _note_failure(resources: Resources, name: str, error: Exception, outage: Outage) -> None:
+def _record_failure(resources: Resources, name: str, error: Exception, outage: Outage) -> None:
     resources.loops.failed(name, error)
     if isinstance(error, Unavailable):
         outage.began()

@@ -43,7 +43,7 @@ class Recorder:
             if has_left:
                 self._keep(tried)
             raise
-        self._note_written(tried, bells)
+        self._record_written(tried, bells)
 
     async def _write(self, tried: TriedDelivery, write: Write, has_left: bool) -> list[str]:
         pause = FIRST_PAUSE_SECONDS
@@ -65,7 +65,7 @@ class Recorder:
         except OSError as error:
             log.get().error("an outcome cannot be kept", delivery=tried.delivery.id, reason=str(error))
 
-    def _note_written(self, tried: TriedDelivery, bells: list[str]) -> None:
+    def _record_written(self, tried: TriedDelivery, bells: list[str]) -> None:
         """Clears the journal when nothing in it waits any more."""
         self._resources.loops.works(NAME)
         if self._kept.pop(key_of(tried), None) is not None and not self._kept:
@@ -106,7 +106,7 @@ class Recorder:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             else:
-                self._note_written(tried, bells)
+                self._record_written(tried, bells)
                 log.get().info("an outcome of an earlier run was recorded", delivery=tried.delivery.id)
                 return
         self._resources.loops.forget(NAME)

@@ -197,7 +197,7 @@ def is_sound(name: str, content: bytes) -> bool:
 
 def require_sound(name: str, content: bytes) -> None:
     if not is_sound(name, content):
-        raise tell_of_damage(name)
+        raise report_damage(name)
 
 
 def checked_stream(name: str, file: BinaryIO) -> Iterator[bytes]:
@@ -214,7 +214,7 @@ def _checked_chunks(name: str, file: BinaryIO) -> Iterator[bytes]:
         hashed.update(chunk)
         yield chunk
     if _named_by_hash.fullmatch(name) and hashed.hexdigest() != name[:HASH_CHARACTERS]:
-        raise tell_of_damage(name)
+        raise report_damage(name)
 
 
 def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
@@ -222,7 +222,7 @@ def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
         yield from chunks
 
 
-def tell_of_damage(name: str) -> DamagedBlob:
+def report_damage(name: str) -> DamagedBlob:
     """Logs and counts the damage, for which there is an alert, and returns the error for the reader."""
     process_metrics.DAMAGED_READS.increment(process_metrics.BLOB)
     log.get().error("a large mail is damaged", blob=name)
@@ -247,5 +247,5 @@ def _unreadable_is_damaged(name: str) -> Iterator[None]:
         raise
     except OSError as error:
         if error.errno == errno.EIO:
-            raise tell_of_damage(name) from error
+            raise report_damage(name) from error
         raise Unavailable("This cannot be read now. Try again.", retry_after=5) from error

@@ -63,20 +63,20 @@ class Source:
     journal: Path | None = None
 
 
-def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
+def write(source: Source, path: Path, version: str, created_at: str, report: Tell) -> Manifest:
     """The journal first, then the database, then its blobs: mail that leaves the journal meanwhile is in the
     database, and mail in both is before the place reached. Renamed when complete.
     """
     part = path.with_name(f"{path.name}.part")
     with told_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
-        manifest = _write_part(source, part, version, created_at, tell)
+        manifest = _write_part(source, part, version, created_at, report)
         verify(part)
         part.rename(path)
         sync_folder(path.parent)
     return manifest
 
 
-def _write_part(source: Source, part: Path, version: str, created_at: str, tell: Tell) -> Manifest:
+def _write_part(source: Source, part: Path, version: str, created_at: str, report: Tell) -> Manifest:
     with private_file(part) as file:
         with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(part.parent) as scratch:
             segments = _copy_journal(source.journal, scratch) if source.journal else {}
@@ -89,7 +89,7 @@ def _write_part(source: Source, part: Path, version: str, created_at: str, tell:
             for name in TLS_FILES:
                 if (source.tls / name).exists():
                     _add_file(tar, manifest, TLS + name, source.tls / name)
-            _add_blobs(tar, manifest, source, tell)
+            _add_blobs(tar, manifest, source, report)
             _add(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
         file.flush()
         os.fsync(file.fileno())
@@ -109,7 +109,7 @@ def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
     return copies
 
 
-def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: Tell) -> None:
+def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, report: Tell) -> None:
     for name in source.database.blobs():
         if BLOBS + name in manifest.hashes:
             continue
@@ -124,7 +124,7 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: T
             continue
         manifest.hashes[BLOBS + name] = hashlib.sha256(content).hexdigest()
         _add(tar, BLOBS + name, content)
-        tell(1)
+        report(1)
 
 
 def _read(blobs: Blobs, manifest: Manifest, name: str) -> bytes:
@@ -201,7 +201,7 @@ def _is_known(name: str) -> bool:
     return name == MANIFEST or is_in_folder or is_journal
 
 
-def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
+def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, report: Tell) -> None:
     """Blobs first, then the database, which becomes visible only when complete."""
     put: list[str] = []
     with (
@@ -214,7 +214,7 @@ def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: T
             if name.startswith(BLOBS):
                 put.append(name.removeprefix(BLOBS))
                 blobs.put_as(put[-1], file.read())
-                tell(1)
+                report(1)
         database.put(files)
         database.finish()
 

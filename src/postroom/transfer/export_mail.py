@@ -29,7 +29,7 @@ Exported = tuple[Message, dict[str, Any]]
 
 
 async def export_account(
-    resources: Resources, account: Account, folder: Path, tell: Callable[[int], None]
+    resources: Resources, account: Account, folder: Path, report: Callable[[int], None]
 ) -> int:
     """Into a new folder that only its owner can read. Returns the number of messages."""
     _make_folder(folder)
@@ -37,7 +37,7 @@ async def export_account(
     async for inbox in _all_inboxes(resources, account):
         place = folder / inbox.address
         _make_folder(place)
-        count += await _export_inbox(resources, inbox, place, lambda: tell(1))
+        count += await _export_inbox(resources, inbox, place, lambda: report(1))
         shown.append(_show_inbox(inbox))
     with open_private(folder / "account.json") as file:
         file.write(json.dumps(_show_account(account, shown), indent=1, ensure_ascii=False).encode())
@@ -96,7 +96,7 @@ def _list_inboxes(tx: Tx, account_id: str, after: str) -> list[Inbox]:
     return [Inbox.from_row(row) for row in rows]
 
 
-async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: Callable[[], None]) -> int:
+async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, report: Callable[[], None]) -> int:
     count = 0
     with open_private(place / "mail.mbox") as mbox, open_private(place / "messages.jsonl") as lines:
         for which in PARTS:
@@ -110,7 +110,7 @@ async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: C
                         await pools.FILES.run(_put_files, place, message.id, document, as_it_came)
                     lines.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
                     count += 1
-                    tell()
+                    report()
                 after = page[-1][0].created_at, page[-1][0].id
     return count
 

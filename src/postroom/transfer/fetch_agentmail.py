@@ -42,7 +42,7 @@ class RawLink(Struct, frozen=True):
 
 
 def fetch_mails(
-    base_url: str, key: str, address: str, folder: Path, now: int, tell: Callable[[int], None]
+    base_url: str, key: str, address: str, folder: Path, now: int, report: Callable[[int], None]
 ) -> list[FiledMail]:
     """Saves them to a folder as they are, oldest first."""
     folder.mkdir(mode=0o700, parents=True)
@@ -62,7 +62,7 @@ def fetch_mails(
                 path = folder / f"{len(fetched):08}"
                 path.write_bytes(raw)
                 fetched.append(FiledMail(path, 0, len(raw), message.at(now), ""))
-                tell(1)
+                report(1)
     except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError) as error:
         raise Unavailable(f"The mail of {address} could not be fetched: {error}") from None
     return sorted(fetched, key=lambda mail: mail.at)

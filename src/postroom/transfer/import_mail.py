@@ -81,7 +81,7 @@ async def import_all(
     extractor: Extractor,
     inbox: Inbox,
     batches: AsyncIterator[list[OldMail]],
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> int:
     """Returns how many are new. While a batch is stored, the next ones are parsed."""
     count, patient = 0, PatientExtractor(extractor)
@@ -90,9 +90,9 @@ async def import_all(
         reading = asyncio.create_task(read_batch(resources, pool, patient, inbox, batch))
         waiting.append((len(batch), reading))
         if len(waiting) > BATCHES_AHEAD:
-            count += await _finish(resources, inbox, *waiting.popleft(), tell)
+            count += await _finish(resources, inbox, *waiting.popleft(), report)
     for size, reading in waiting:
-        count += await _finish(resources, inbox, size, reading, tell)
+        count += await _finish(resources, inbox, size, reading, report)
     return count
 
 
@@ -101,10 +101,10 @@ async def _finish(
     inbox: Inbox,
     size: int,
     reading: "asyncio.Task[list[LabelledMail]]",
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> int:
     count = await store_batch(resources, inbox, await reading)
-    tell(size)
+    report(size)
     return count
 
 

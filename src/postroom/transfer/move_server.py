@@ -82,16 +82,16 @@ class ServerMove(Struct):
     source: sqlite3.Connection
     target: PostgresRows
     origin: str
-    tell: Tell
+    report: Tell
     moved: Moved = field(default_factory=Moved)
 
 
-def move_rows(path: Path, url: str, now: int, tell: Tell) -> Moved:
+def move_rows(path: Path, url: str, now: int, report: Tell) -> Moved:
     """The caller holds the lock of the data folder. Raises StorageError, and can be called again."""
     with closing(open_source(path, now)) as source, closing(open_target(url)) as target, told_in_one_line():
-        move = ServerMove(source, target, origin_of(path), tell)
+        move = ServerMove(source, target, origin_of(path), report)
         if (finished := find_finished(target, move.origin)) is not None:
-            tell(2 * finished.rows)
+            report(2 * finished.rows)
             return finished
         tables = begin_or_go_on(move, url, now)
         for table in tables:
@@ -201,14 +201,14 @@ def describe(move: ServerMove, name: str) -> Table:
 
 def copy_table(move: ServerMove, table: Table) -> None:
     reached, done = find_place(move, table)
-    move.tell(done)
+    move.report(done)
     rows = read_rows(move.source, table, reached)
     while batch := take_batch(rows):
         done += len(batch)
         with move.target.transaction():
             put_batch(move, table, batch)
-            note_place(move, table, batch[-1][0], done)
-        move.tell(len(batch))
+            record_place(move, table, batch[-1][0], done)
+        move.report(len(batch))
     move.moved.tables += 1
     move.moved.rows += done
 
@@ -220,7 +220,7 @@ def find_place(move: ServerMove, table: Table) -> tuple[int, int]:
     return (BEFORE_ALL, 0) if row is None else (row[0], row[1])
 
 
-def note_place(move: ServerMove, table: Table, reached: int, rows: int) -> None:
+def record_place(move: ServerMove, table: Table, reached: int, rows: int) -> None:
     move.target.execute(
         f"insert into {UNFINISHED_MOVE} (name, origin, reached, rows) values (%s, %s, %s, %s)"
         " on conflict (name) do update set reached = excluded.reached, rows = excluded.rows",
@@ -299,7 +299,7 @@ def compare_table(move: ServerMove, table: Table) -> None:
             f"--to: the table {table.name} is not there as it is here ({there.count} rows of {here.count})."
             " Something else has written into the database. Run the command again: it starts over."
         )
-    move.tell(here.count)
+    move.report(here.count)
 
 
 def _copy(text: Any, table: Table) -> sql.Composed:

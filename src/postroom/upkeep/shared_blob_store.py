@@ -34,9 +34,7 @@ async def keep_store(resources: Resources) -> None:
             raise StorageError("Another node of this database keeps large mails in another store.")
 
 
-def move(
-    source: Blobs, target: Blobs, removes: bool, tell_of_damaged: Callable[[str], None]
-) -> Iterator[str]:
+def move(source: Blobs, target: Blobs, removes: bool, report_damaged: Callable[[str], None]) -> Iterator[str]:
     """Yields each name once its copy in the target was read back and compared. Damaged ones stay."""
     for name in source.names(older_than_seconds=0):
         if name.endswith(UNFINISHED):
@@ -46,7 +44,7 @@ def move(
         except FileNotFoundError:  # its mail was deleted meanwhile
             continue
         except DamagedBlob:
-            tell_of_damaged(name)
+            report_damaged(name)
             continue
         target.put_as(name, content)
         if target.get_unchecked(name) != content:

@@ -21,8 +21,8 @@ def is_of_agentmail(request: Request) -> bool:
 
 
 def to_error_response(request: Request, error: ApiError, challenge: str = "Bearer") -> Response:
-    tell = agentmail_errors.error_response if is_of_agentmail(request) else error_response
-    return tell(error, challenge)
+    respond = agentmail_errors.error_response if is_of_agentmail(request) else error_response
+    return respond(error, challenge)
 
 
 def to_response(route: Route, answer: Any) -> Response:

@@ -21,7 +21,7 @@ from postroom.external_mailboxes.fetching import Fetcher
 from postroom.external_mailboxes.posts import PostIntake
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
-from postroom.operations.audit_log import REFUSALS, note_refusal
+from postroom.operations.audit_log import REFUSALS, audit_refusal
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
@@ -140,9 +140,9 @@ class App:
                 error.extras["request_id"] = request_id
             if error.status >= 500:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
-                tell = log.get().seldom if error.status == 503 else log.get().error
-                tell("request failed", request_id=request_id, reason=reason)
-            await self._note_refusal(state, error)
+                write_log = log.get().seldom if error.status == 503 else log.get().error
+                write_log("request failed", request_id=request_id, reason=reason)
+            await self._record_refusal(state, error)
             return to_error_response(state.request, error, self._challenge(state))
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=state.route)
@@ -275,7 +275,7 @@ class App:
         path = f"{RESOURCE_METADATA}{narrowing.path}"
         return f'Bearer resource_metadata="{self._resources.config.base_url}{path}"'
 
-    async def _note_refusal(self, state: RequestState, error: ApiError) -> None:
+    async def _record_refusal(self, state: RequestState, error: ApiError) -> None:
         """Refused attempts of a key are in the audit log, however they are answered."""
         call = state.call
         if call is None or not isinstance(error, REFUSALS) or state.route == NO_ROUTE:
@@ -283,7 +283,7 @@ class App:
         try:
             asked = (call.caller, call.scope, state.route, error, call.address, call.now())
             path = call.request.scope["path"][:PATH_CHARACTERS]
-            await self._resources.db.write(note_refusal, *asked, path)
+            await self._resources.db.write(audit_refusal, *asked, path)
         except Exception as fault:
             log.get().error("a refusal could not be recorded", route=state.route, reason=str(fault))
 

@@ -100,34 +100,34 @@ class Metrics:
     def _set(self, name: str, value: float, label: str) -> None:
         self._gauges[name].labels(label).set(value)
 
-    def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
+    def record_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._gauges["postroom_disk_free_bytes"].set(disk_free_bytes)
         self._gauges["postroom_queue_oldest_seconds"].set(queue_oldest_seconds)
 
-    def note_loops(self, loops: LoopSupervisor) -> None:
+    def record_loops(self, loops: LoopSupervisor) -> None:
         self._gauges["postroom_loops_down"].clear()
         for name, count in loops.failing().items():
             self._set("postroom_loops_down", count, name)
         for name, count in loops.failures.items():
             self._set("postroom_loop_failures", count, name)
 
-    def note_depths(self, depths: dict[str, tuple[int, int]], now: int) -> None:
+    def record_depths(self, depths: dict[str, tuple[int, int]], now: int) -> None:
         for kind, (waiting, due_at) in depths.items():
             self._set("postroom_queue_depth", waiting, kind)
             self._set("postroom_queue_age_seconds", (now - due_at) / SECOND, kind)
 
-    def note_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
+    def record_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
         """A gauge that cannot be read keeps its value."""
         for name, read in gauges.items():
             with contextlib.suppress(OSError, ValueError):
                 self._gauges[name].set(read())
 
-    def note_pools(self, used: Iterable[Pool]) -> None:
+    def record_pools(self, used: Iterable[Pool]) -> None:
         for pool in used:
             self._set("postroom_pool_jobs", pool.jobs, pool.name)
             self._set("postroom_pool_threads", pool.threads, pool.name)
 
-    def note_workers(self, workers: WorkerCounts) -> None:
+    def record_workers(self, workers: WorkerCounts) -> None:
         self._set("postroom_workers", workers.expected, "expected")
         self._set("postroom_workers", workers.running, "running")
         self._gauges["postroom_worker_restarts"].set(workers.restarts)

@@ -104,12 +104,12 @@ async def metrics(site: Site) -> Response:
     now = site.resources.now()
     oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
     free = shutil.disk_usage(site.resources.config.data_dir).free
-    site.metrics.note_state(free, (now - oldest) / SECOND)
-    site.metrics.note_depths(await site.resources.db.read(read_depths, now), now)
-    site.metrics.note_gauges(site.resources.gauges)
-    site.metrics.note_pools(pools.ALL)
-    site.metrics.note_loops(site.resources.loops)
-    site.metrics.note_workers(site.resources.workers)
+    site.metrics.record_state(free, (now - oldest) / SECOND)
+    site.metrics.record_depths(await site.resources.db.read(read_depths, now), now)
+    site.metrics.record_gauges(site.resources.gauges)
+    site.metrics.record_pools(pools.ALL)
+    site.metrics.record_loops(site.resources.loops)
+    site.metrics.record_workers(site.resources.workers)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -32,12 +32,12 @@ class Readiness:
             if now - self._checked_at >= (FRESH_SECONDS if self._fault is None else FAULT_SECONDS):
                 self._reason = ""
                 fault = await self._find_fault()
-                self._note_change(fault)
+                self._record_change(fault)
                 self._fault, self._checked_at = fault, asyncio.get_running_loop().time()
         if self._fault is not None:
             raise Unavailable(self._fault, retry_after=5)
 
-    def _note_change(self, fault: str | None) -> None:
+    def _record_change(self, fault: str | None) -> None:
         if fault is not None and fault != self._fault:
             log.get().error("not ready", reason=f"{fault} {self._reason}".rstrip())
 

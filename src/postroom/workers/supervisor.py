@@ -211,7 +211,7 @@ class WorkerSupervisor:
             await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=channel)
             setup = to_setup(self._resources.config, self._certificate)
             if slot.depositor is not None:
-                slot.depositor.tell = handle.channel.send
+                slot.depositor.report = handle.channel.send
                 journal = str(slot.depositor.folder.absolute())
                 setup = structs.replace(setup, journal=journal, place=place, deaths=slot.deaths)
             handle.channel.send(setup)

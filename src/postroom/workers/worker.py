@@ -210,7 +210,7 @@ class Worker:
     async def _report_ready(self) -> None:
         while True:
             self._channel.send(WorkerReady())
-            descriptors.tell_if_none_are_left()
+            descriptors.warn_if_none_are_left()
             await asyncio.sleep(READY_SECONDS)
 
     async def _prepare_the_rest(self) -> None:

@@ -80,7 +80,7 @@ class Bridge:
             raise error
         self._failures += 1
         pause = backoff(self._failures, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
-        self._note_pause(error.message, pause)
+        self._record_pause(error.message, pause)
         time.sleep(pause)
 
     def _is_passing(self, error: PostroomError) -> bool:
@@ -140,7 +140,7 @@ class Bridge:
             self._wanted.inbox_ids, self._wanted.event_types, self._place.last_event_id
         )
         self._note(f"Continuing after {self._place.last_event_id}.")
-        yield from frames(self._client.base_url, self._client.api_key, subscription, self._note_pause)
+        yield from frames(self._client.base_url, self._client.api_key, subscription, self._record_pause)
 
     def _first(self) -> Iterator[Frame]:
         call = calls.list_events(
@@ -189,5 +189,5 @@ class Bridge:
     def _ask(self, call: Call[EventPage]) -> RawPage:
         return decoded(RawPage)(self._client.exchange(call))
 
-    def _note_pause(self, reason: str, seconds: float) -> None:
+    def _record_pause(self, reason: str, seconds: float) -> None:
         self._note(f"The connection broke ({reason}). Again in {seconds:.1f} s.")

@@ -147,7 +147,7 @@ def spell(value: Any, *, is_size: bool = False) -> str:
     return size(value) if is_size else str(value)
 
 
-def note_rest(page: "Page[Any] | ThreadMessages") -> None:
+def mention_rest(page: "Page[Any] | ThreadMessages") -> None:
     if page.total > len(page.data):
         note(f"{len(page.data)} of {page.total}. More: --offset")
 

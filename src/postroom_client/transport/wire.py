@@ -77,13 +77,13 @@ def ignore_progress(done: int, total: int | None) -> None:
 class CountedFile:
     """A file to upload that reports the progress of all files."""
 
-    def __init__(self, content: bytes, tell_all: Callable[[], None]) -> None:
+    def __init__(self, content: bytes, emit_all: Callable[[], None]) -> None:
         self._content = io.BytesIO(content)
-        self._tell_all = tell_all
+        self._emit_all = emit_all
 
     def read(self, size: int = -1) -> bytes:
         chunk = self._content.read(size)
-        self._tell_all()
+        self._emit_all()
         return chunk
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -96,10 +96,10 @@ class CountedFile:
 def _counted(files: Sequence[OutgoingFile], on_progress: OnProgress) -> list[CountedFile]:
     total = sum(len(file.content) for file in files)
 
-    def tell_all() -> None:
+    def emit_all() -> None:
         on_progress(sum(file.tell() for file in counted), total)
 
-    counted = [CountedFile(file.content, tell_all) for file in files]
+    counted = [CountedFile(file.content, emit_all) for file in files]
     return counted
 
 

@@ -119,7 +119,7 @@ def find(tx: Tx, client_id: str) -> OauthClient | None:
     return None if row is None else OauthClient.from_row(row)
 
 
-def note_grant(tx: Tx, client_id: str, now: int) -> None:
+def record_grant(tx: Tx, client_id: str, now: int) -> None:
     tx.run("update oauth_clients set granted_at = :now where id = :id", now=now, id=client_id)
 
 

@@ -79,7 +79,7 @@ async def search(client: ImapState, request: SearchMails) -> bytes:
         client.output.write(b"* SEARCH" + said + tail + b"\r\n")
     else:
         client.output.write(_extended(request, shown, modseq))
-    await listing.tell_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
+    await listing.write_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
     return b"OK Done."
 
 

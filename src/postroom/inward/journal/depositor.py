@@ -30,17 +30,17 @@ GATHER_SECONDS_A_MAIL = 0.003
 LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
 
-Tell = Callable[[Reached | Held], None]
+Report = Callable[[Reached | Held], None]
 
 
 class Depositor:
-    """Deposits the mails of one journal. `tell` reports progress to its current reader."""
+    """Deposits the mails of one journal. `report` reports progress to its current reader."""
 
     def __init__(self, resources: Resources, folder: Path, place: SegmentPlace) -> None:
         self._resources = resources
         self.folder = folder
         self.place = place
-        self.tell: Tell = lambda _: None
+        self.report: Report = lambda _: None
         self._mails: deque[Journaled] = deque()
         self._has_mail = asyncio.Event()
         self._has_batch = asyncio.Event()
@@ -125,7 +125,7 @@ class Depositor:
 
     async def _hold(self, error: Exception) -> None:
         self._resources.loops.failed("journal", error)
-        self.tell(Held(str(error)[:200], is_out_of_space(error)))
+        self.report(Held(str(error)[:200], is_out_of_space(error)))
         await asyncio.sleep(PAUSE_SECONDS)
 
     async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
@@ -149,7 +149,7 @@ class Depositor:
     def _reach(self, place: SegmentPlace) -> None:
         self.place = place
         self._resources.loops.works("journal")
-        self.tell(Reached(place))
+        self.report(Reached(place))
 
 
 def keep_unstored(folder: Path, mail: Journaled) -> Path:

@@ -108,7 +108,7 @@ class MailJournal:
         self._held: Held | None = None
         self._read_mails: list[Journaled] = []  # read, but not handed over yet
         self._has_rested = False
-        self._note_left_over()
+        self._record_left_over()
 
     async def append(self, arrival: Arrival) -> None:
         """Durable on return. Raises OSError, Backlogged or DepositFull, and has then kept nothing."""
@@ -157,10 +157,10 @@ class MailJournal:
         if isinstance(news, Held):
             self._held = news
         else:
-            self._note_reached(SegmentPlace(*news.place))
+            self._record_reached(SegmentPlace(*news.place))
         self._has_moved.set()
 
-    def _note_reached(self, place: SegmentPlace) -> None:
+    def _record_reached(self, place: SegmentPlace) -> None:
         self._reached, self._held = place, None
         while self._waiting and self._waiting[0].end <= self._reached:
             self._waiting_bytes -= self._waiting.popleft().size_bytes
@@ -185,7 +185,7 @@ class MailJournal:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def _note_left_over(self) -> None:
+    def _record_left_over(self) -> None:
         size = segments.bytes_between(self._folder, self._reached, self._end)
         if size and self._reached < self._end:
             self._wait_for(Waiting(self._end, size, time.monotonic()))
@@ -267,9 +267,9 @@ class MailJournal:
             log.get().exception("a mail of the journal cannot be read")
             return self._as_bytes(found, repr(error)[:200])
         finally:
-            self._note_read(found.end, time.perf_counter() - started)
+            self._record_read(found.end, time.perf_counter() - started)
 
-    def _note_read(self, end: SegmentPlace, seconds: float) -> None:
+    def _record_read(self, end: SegmentPlace, seconds: float) -> None:
         """Makes room for others. Email that an earlier process left has no share."""
         while self._unread and self._unread[0][0] <= end:
             read_to, share = self._unread.popleft()

@@ -24,7 +24,7 @@ async def running_journal(resources: Resources, folder: Path, reader: Reader) ->
     """Mail appended inside the block is deposited at its end, or by the next start."""
     depositor = await open_depositor(resources, folder)
     journal = MailJournal(folder, depositor.place, reader, depositor.add)
-    depositor.tell = journal.note
+    depositor.report = journal.note
     tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
     try:
         yield journal

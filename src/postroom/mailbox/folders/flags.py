@@ -47,15 +47,15 @@ def set_all(tx: Tx, inbox_id: str, folder: str, wanted: dict[str, frozenset[str]
         )
 
 
-def note_thread_read(tx: Tx, thread_id: str) -> None:
-    note_threads_read(tx, [thread_id])
+def mark_thread_read(tx: Tx, thread_id: str) -> None:
+    mark_threads_read(tx, [thread_id])
 
 
-def note_threads_read(tx: Tx, thread_ids: Sequence[str]) -> None:
+def mark_threads_read(tx: Tx, thread_ids: Sequence[str]) -> None:
     _set_seen(tx, thread_ids, is_seen=True, only="")
 
 
-def note_thread_unread(tx: Tx, thread_id: str) -> None:
+def mark_thread_unread(tx: Tx, thread_id: str) -> None:
     """Marks all received messages unseen; sent ones stay as they are."""
     _set_seen(tx, [thread_id], is_seen=False, only=" and direction = 'inbound'")
 
@@ -93,7 +93,7 @@ def threads_of(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
     return {row["id"]: row["thread_id"] for row in rows}
 
 
-def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
+def record_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
     """Marks single messages seen or unseen."""
     is_asked, params = one_of("message_id", message_ids)
     rows = tx.all(

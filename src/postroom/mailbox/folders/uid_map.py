@@ -170,7 +170,7 @@ def place_draft(tx: Tx, inbox_id: str, draft_id: str) -> None:
         flags=DRAFT_FLAG,
     )
     if tx.run("delete from folder_mails where message_id = :id", id=draft_id):
-        note_removal(tx, inbox_id)
+        record_removal(tx, inbox_id)
     place_all(tx, [FolderPlace(inbox_id, DRAFTS, draft_id)])
 
 
@@ -219,7 +219,7 @@ def remove(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> in
         **params,
     )
     if removed:
-        note_removal(tx, inbox_id)
+        record_removal(tx, inbox_id)
     return removed
 
 
@@ -230,7 +230,7 @@ def remove_everywhere(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None
     if tx.run(
         f"delete from folder_mails where {is_asked} and inbox_id = :inbox_id", inbox_id=inbox_id, **params
     ):
-        note_removal(tx, inbox_id)
+        record_removal(tx, inbox_id)
 
 
 def forget(tx: Tx, message_ids: Sequence[str]) -> None:
@@ -244,7 +244,7 @@ def forget(tx: Tx, message_ids: Sequence[str]) -> None:
     tx.run(f"delete from folder_mails where {is_asked}", **params)
     tx.run(f"delete from mail_flags where {is_asked}", **params)
     for inbox_id in sorted(row["inbox_id"] for row in rows):
-        note_removal(tx, inbox_id)
+        record_removal(tx, inbox_id)
 
 
 def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
@@ -258,7 +258,7 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
         message_id=message_id,
         **fixed,
     ):
-        note_removal(tx, inbox_id)
+        record_removal(tx, inbox_id)
     place_all(tx, [FolderPlace(inbox_id, folder, message_id)])
     show_labelled(tx, inbox_id, [message_id])
 
@@ -271,7 +271,7 @@ def grow(tx: Tx, inbox_id: str) -> int:
     return 0 if row is None else int(row["modseq"])
 
 
-def note_removal(tx: Tx, inbox_id: str) -> int:
+def record_removal(tx: Tx, inbox_id: str) -> int:
     """The next MODSEQ of an inbox, recorded as the last removal from a folder."""
     modseq = grow(tx, inbox_id)
     tx.run("update folder_inboxes set removal_modseq = modseq where inbox_id = :id", id=inbox_id)

@@ -296,9 +296,9 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
     in_order = sorted(made, key=lambda message_id: (batch.arrivals[message_id].at, message_id))
     docs = _number(tx, state, batch, in_order, known)
     tx.words.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
-    _note_documents(tx, docs, made)
+    _record_documents(tx, docs, made)
     latecomers.note(tx, batch, docs, known)
-    _note_done(tx, batch)
+    _record_done(tx, batch)
     return True
 
 
@@ -345,7 +345,7 @@ def _number(
     }
 
 
-def _note_documents(tx: Tx, docs: dict[str, int], made: dict[str, IndexEntry]) -> None:
+def _record_documents(tx: Tx, docs: dict[str, int], made: dict[str, IndexEntry]) -> None:
     tx.many(
         "insert into search_documents (doc, message_id, version, realm) values :rows"
         " on conflict (doc) do update set version = excluded.version, realm = excluded.realm",
@@ -353,7 +353,7 @@ def _note_documents(tx: Tx, docs: dict[str, int], made: dict[str, IndexEntry]) -
     )
 
 
-def _note_done(tx: Tx, batch: Batch) -> None:
+def _record_done(tx: Tx, batch: Batch) -> None:
     numbers = [number for _, number in batch.changes]
     if numbers and tx.words.is_apart:
         sql = "update search_state set reached = :reached where name = 'index' and reached < :reached"

@@ -54,7 +54,7 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
     tx.run("delete from labels where inbox_id = :id and label = :label", id=inbox_id, label=label)
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
-    uid_map.note_removal(tx, inbox_id)
+    uid_map.record_removal(tx, inbox_id)
 
 
 def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:
@@ -66,7 +66,7 @@ def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: st
     new = _add_folder(tx, inbox_id, new_name)
     old_label, new_label = folder.removeprefix(uid_map.LABEL), new.removeprefix(uid_map.LABEL)
     labels.rename(tx, inbox_id, old_label, new_label, unescaped(new_name).strip(), now)
-    modseq = uid_map.note_removal(tx, inbox_id)
+    modseq = uid_map.record_removal(tx, inbox_id)
     tx.run(
         "update folder_mails set folder = :new, modseq = :modseq where inbox_id = :id and folder = :old",
         new=new,

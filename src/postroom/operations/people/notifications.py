@@ -68,7 +68,7 @@ def put_notifications(
         for each in body.targets
     ]
     notifications.put_targets(tx, caller.account_id, targets)
-    address_uses.note_targets(tx, caller.account_id)
+    address_uses.record_targets(tx, caller.account_id)
     after = get_notifications(tx, caller)
     audit.record_by(tx, caller, "notifications.set", caller.account_id, now, before=before, after=after)
     return after

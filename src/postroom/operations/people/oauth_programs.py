@@ -133,7 +133,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
         within=within,
         permissions=held,
     )
-    oauth_clients.note_grant(tx, client.id, now)
+    oauth_clients.record_grant(tx, client.id, now)
     after = {
         "program": client.name,
         "redirect": asked.redirect_uri,

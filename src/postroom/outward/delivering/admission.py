@@ -63,7 +63,7 @@ def pass_or_put_off(tx: Tx, job: MailJob, receiver: Receiver, config: Config, no
             tomorrow = warm_ups.day_of(now) + DAY
             deliveries.put_off(tx, job.delivery, tomorrow, warm_ups.WAITS_FOR, reason)
             if turn.is_first:
-                _note_limit(tx, job, provider, turn.limit, now)
+                _record_limit(tx, job, provider, turn.limit, now)
             return None
     is_slowed = _is_slowed(tx, receiver)
     due_at = paces.take_turn(tx, provider, now) if is_slowed else None
@@ -75,16 +75,16 @@ def pass_or_put_off(tx: Tx, job: MailJob, receiver: Receiver, config: Config, no
     return Admission(receiver, is_slowed, is_warming)
 
 
-def _note_limit(tx: Tx, job: MailJob, provider: str, limit: int | None, now: int) -> None:
+def _record_limit(tx: Tx, job: MailJob, provider: str, limit: int | None, now: int) -> None:
     told = {"domain": job.sender_domain, "provider": provider, "limit": limit}
     audit.record(tx, THE_SERVER, "domain.warm_up_limit", job.sender_domain, within(job), now, after=told)
 
 
-def note_slowed(tx: Tx, job: MailJob, provider: str, reason: str, now: int) -> None:
+def mark_slowed(tx: Tx, job: MailJob, provider: str, reason: str, now: int) -> None:
     audit.record(tx, THE_SERVER, "provider.slowed", provider, within(job), now, after={"reason": reason})
 
 
-def note_recovered(tx: Tx, job: MailJob, provider: str, now: int) -> None:
+def mark_recovered(tx: Tx, job: MailJob, provider: str, now: int) -> None:
     audit.record(tx, THE_SERVER, "provider.recovered", provider, within(job), now)
 
 

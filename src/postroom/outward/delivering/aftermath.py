@@ -11,7 +11,7 @@ from postroom.queue.providers.names import provider_of
 from postroom.storage.database import Tx
 
 
-def note_all(tx: Tx, tried: Sequence[tuple[TriedMail, str]]) -> None:
+def record_all(tx: Tx, tried: Sequence[tuple[TriedMail, str]]) -> None:
     """Counts, paces and warm-ups for each tried mail with its new state. Their rows are locked last."""
     outside = [(mail, state) for mail, state in tried if mail.outcome.provider]
     counts.add_all(tx, [(_place(mail), _count(tx, mail, state)) for mail, state in outside])
@@ -50,8 +50,8 @@ def _pace(tx: Tx, tried: TriedMail) -> None:
     outcome, now = tried.outcome, tried.outcome.ended_at
     if outcome.is_success and tried.admission.is_slowed:
         if paces.speed_up(tx, outcome.provider, tried.pacing, now):
-            admission.note_recovered(tx, tried.job, outcome.provider, now)
+            admission.mark_recovered(tx, tried.job, outcome.provider, now)
     elif outcome.code in paces.SLOW_DOWN_CODES and provider_of(outcome.refused_by) == outcome.provider:
         started_at = now - outcome.milliseconds
         if paces.slow_down(tx, outcome.provider, started_at, tried.pacing, now):
-            admission.note_slowed(tx, tried.job, outcome.provider, outcome.text, now)
+            admission.mark_slowed(tx, tried.job, outcome.provider, outcome.text, now)

@@ -28,7 +28,7 @@ class Outgoing(Struct, frozen=True):
     sender: str
     inbox_address: str  # its address here, whatever it sends as
     pod_id: str
-    clearance: SendCheck
+    send_check: SendCheck
     is_claimed: bool  # the claim is still ours: not cancelled, held or claimed again
     hold: Hold | None
     recipients: int
@@ -150,7 +150,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         sender=row["external_address"] if way.connection_id else row["sender"],
         inbox_address=row["sender"],
         pod_id=row["pod_id"],
-        clearance=judge(tx, row, delivery.target, hold),
+        send_check=judge(tx, row, delivery.target, hold),
         is_claimed=row["is_claimed"] is not None,
         hold=hold,
         recipients=row["recipients"],

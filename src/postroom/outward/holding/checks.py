@@ -81,9 +81,9 @@ def judge_all(tx: Tx, asked: Sequence[SendCheckInput]) -> list[SendCheck]:
 
 def require_allowed(clearances: Iterable[SendCheck]) -> None:
     """Raises the first refusal."""
-    for clearance in clearances:
-        if clearance.refusals:
-            raise clearance.refusals[0].error
+    for send_check in clearances:
+        if send_check.refusals:
+            raise send_check.refusals[0].error
 
 
 def _find_policy_refusals(tx: Tx, asked: Sequence[SendCheckInput]) -> dict[tuple[Scope, str], PolicyRefusal]:
@@ -93,24 +93,24 @@ def _find_policy_refusals(tx: Tx, asked: Sequence[SendCheckInput]) -> dict[tuple
 
 
 def _refused_by_policy(
-    standing: SendCheckInput, found: Mapping[tuple[Scope, str], PolicyRefusal]
+    check_input: SendCheckInput, found: Mapping[tuple[Scope, str], PolicyRefusal]
 ) -> Iterable[RecipientRefusal]:
-    for address in standing.addresses:
-        if (refusal := found.get((standing.within, address))) is not None:
+    for address in check_input.addresses:
+        if (refusal := found.get((check_input.within, address))) is not None:
             yield RecipientRefusal(
                 address,
                 RecipientNotAllowed(
                     f"The policy does not let this inbox write to {address}.",
                     recipient=address,
-                    inboxId=standing.within.inbox_id,
+                    inboxId=check_input.within.inbox_id,
                 ),
                 refusal,
             )
 
 
-def _refused_as_suppressed(standing: SendCheckInput) -> Iterable[RecipientRefusal]:
-    for address in standing.addresses:
-        if (kind := standing.suppressed.get(address)) is not None:
+def _refused_as_suppressed(check_input: SendCheckInput) -> Iterable[RecipientRefusal]:
+    for address in check_input.addresses:
+        if (kind := check_input.suppressed.get(address)) is not None:
             yield RecipientRefusal(
                 address,
                 RecipientSuppressed(
@@ -146,10 +146,10 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Se
         return SendCheck(refusals=(), waits=())
     pairs = [(row["account_id"], address) for address in addresses]
     suppressed = {address: kind for (_, address), kind in suppressions.find_all(tx, pairs).items()}
-    standing = to_standing(row, addresses, suppressed, excused)
-    if standing.is_paused and not pauses.is_inbox_paused(tx, row["inbox_id"]):
-        standing = structs.replace(standing, is_paused=False)
-    return judge_all(tx, [standing])[0]
+    check_input = to_standing(row, addresses, suppressed, excused)
+    if check_input.is_paused and not pauses.is_inbox_paused(tx, row["inbox_id"]):
+        check_input = structs.replace(check_input, is_paused=False)
+    return judge_all(tx, [check_input])[0]
 
 
 def to_standing(

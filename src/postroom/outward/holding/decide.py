@@ -50,52 +50,54 @@ class Decision(Struct, frozen=True):
 
 
 def approve(
-    tx: Tx, scope: Scope, caller: Caller, message_id: str, content_hash: str, ruling: Decision
+    tx: Tx, scope: Scope, caller: Caller, message_id: str, content_hash: str, decision: Decision
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, scope, message_id))
     approvers.require_still_may_approve(tx, caller)
     require_other(caller, hold)
     require_not_maker(caller, hold)
-    return approve_as(tx, message, hold, content_hash, ruling)
+    return approve_as(tx, message, hold, content_hash, decision)
 
 
-def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, ruling: Decision) -> list[str]:
+def approve_as(
+    tx: Tx, message: Message, hold: Hold | None, content_hash: str, decision: Decision
+) -> list[str]:
     states.require(Move.APPROVE, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message only waits for the end of a pause: it needs no approval.")
-    if hold.expires_at is not None and hold.expires_at <= ruling.now:
+    if hold.expires_at is not None and hold.expires_at <= decision.now:
         raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash does not match this message. Check it again.")
-    given = GivenApproval(ruling.person, ruling.actor, ruling.now)
+    given = GivenApproval(decision.person, decision.actor, decision.now)
     before, hold = hold, approvers.add_approval(tx, hold, given)
     if len(hold.approvals) < hold.approvals_needed:
-        write_down(tx, "message.approval_given", before, holds.put(tx, hold), ruling)
+        write_down(tx, "message.approval_given", before, holds.put(tx, hold), decision)
         return []
     excused = checks.find_excuse(tx, hold)
-    approved = replace(_decided(hold, holds.APPROVED, ruling), expires_at=None, excused=excused)
-    write_down(tx, "message.approved", before, approved, ruling)
-    bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, ruling)
-    return bells + go_on(tx, message, approved, ruling)
+    approved = replace(_decided(hold, holds.APPROVED, decision), expires_at=None, excused=excused)
+    write_down(tx, "message.approved", before, approved, decision)
+    bells = emit(tx, kinds.MESSAGE_APPROVED, message, approved, decision)
+    return bells + go_on(tx, message, approved, decision)
 
 
-def _decided(hold: Hold, state: str, ruling: Decision) -> Hold:
-    return replace(hold, state=state, decided_at=ruling.now, actor=ruling.actor, note=ruling.note)
+def _decided(hold: Hold, state: str, decision: Decision) -> Hold:
+    return replace(hold, state=state, decided_at=decision.now, actor=decision.actor, note=decision.note)
 
 
-def reject(tx: Tx, scope: Scope, caller: Caller, message_id: str, ruling: Decision) -> list[str]:
+def reject(tx: Tx, scope: Scope, caller: Caller, message_id: str, decision: Decision) -> list[str]:
     message, hold = lock(tx, messages.get(tx, scope, message_id))
     require_other(caller, hold)
-    return reject_as(tx, message, hold, ruling)
+    return reject_as(tx, message, hold, decision)
 
 
-def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Decision) -> list[str]:
+def reject_as(tx: Tx, message: Message, hold: Hold | None, decision: Decision) -> list[str]:
     states.require(Move.REJECT, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message only waits for the end of a pause. Cancel it instead.")
-    return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, ruling)
+    return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, decision)
 
 
 def require_other(caller: Caller, hold: Hold | None) -> None:
@@ -118,11 +120,11 @@ def require_not_maker(caller: Caller, hold: Hold | None) -> None:
         )
 
 
-def cancel(tx: Tx, scope: Scope, message_id: str, ruling: Decision) -> list[str]:
+def cancel(tx: Tx, scope: Scope, message_id: str, decision: Decision) -> list[str]:
     message, hold = lock(tx, messages.get(tx, scope, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
-    known = hold or never_held(tx, message, ruling.now)
-    return _end(tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, ruling)
+    known = hold or never_held(tx, message, decision.now)
+    return _end(tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, decision)
 
 
 def never_held(tx: Tx, message: Message, now: int) -> Hold:
@@ -152,27 +154,27 @@ def never_held(tx: Tx, message: Message, now: int) -> Hold:
     )
 
 
-def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Decision) -> list[str]:
+def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, decision: Decision) -> list[str]:
     """Cancels all that has not left, for good."""
-    deliveries.cancel(tx, message.id, ruling.now)
+    deliveries.cancel(tx, message.id, decision.now)
     deliveries.settle(tx, message.id)
-    ended = replace(_decided(hold, state, ruling), due_at=None, is_paused=False, expires_at=None)
+    ended = replace(_decided(hold, state, decision), due_at=None, is_paused=False, expires_at=None)
     holds.put(tx, ended)
-    if ruling.actor.type != SYSTEM:
-        write_down(tx, kind, hold, ended, ruling)
-    return tell(tx, kind, message, ended, ruling)
+    if decision.actor.type != SYSTEM:
+        write_down(tx, kind, hold, ended, decision)
+    return emit(tx, kind, message, ended, decision)
 
 
-def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Decision) -> None:
+def write_down(tx: Tx, action: str, before: Hold, after: Hold, decision: Decision) -> None:
     """Writes the decision to the audit log."""
     audit.record(
         tx,
-        ruling.actor,
+        decision.actor,
         action,
         after.message_id,
         within(after),
-        ruling.now,
-        address=ruling.address,
+        decision.now,
+        address=decision.address,
         before=holds.show(before),
         after=holds.show(after),
     )
@@ -195,31 +197,31 @@ def excused_of(hold: Hold | None) -> str:
     return "" if hold is None else hold.excused
 
 
-def reschedule(tx: Tx, scope: Scope, message_id: str, send_at: int, ruling: Decision) -> list[str]:
+def reschedule(tx: Tx, scope: Scope, message_id: str, send_at: int, decision: Decision) -> list[str]:
     message, hold = lock(tx, messages.get(tx, scope, message_id))
     states.require(Move.RESCHEDULE, states.state_of(message.status, hold))
     assert hold is not None
     moved = holds.put(tx, replace(hold, send_at=send_at, due_at=send_at))
-    return tell(tx, kinds.MESSAGE_SCHEDULED, message, moved, ruling)
+    return emit(tx, kinds.MESSAGE_SCHEDULED, message, moved, decision)
 
 
-def go_on(tx: Tx, message: Message, hold: Hold, ruling: Decision) -> list[str]:
+def go_on(tx: Tx, message: Message, hold: Hold, decision: Decision) -> list[str]:
     """For a mail that needs no approval any more: it is held, waits for its time, or is queued."""
-    by_itself = ruling.followed_by_the_server()
+    by_itself = decision.followed_by_the_server()
     waiting = deliveries.list_unfinished(tx, message.id)
-    clearance = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
-    if reasons := reasons_to_hold(hold, clearance):
-        held = put_on_hold(tx, replace(hold, reasons=()), reasons, ruling.now)
-        return tell(tx, kinds.MESSAGE_HELD, message, held, by_itself)
-    if hold.send_at is not None and hold.send_at > ruling.now:
+    send_check = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
+    if reasons := reasons_to_hold(hold, send_check):
+        held = put_on_hold(tx, replace(hold, reasons=()), reasons, decision.now)
+        return emit(tx, kinds.MESSAGE_HELD, message, held, by_itself)
+    if hold.send_at is not None and hold.send_at > decision.now:
         waits = replace(without_pause(hold), state=holds.SCHEDULED, due_at=hold.send_at)
-        return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
-    return let_go(tx, message, hold, clearance, by_itself)
+        return emit(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
+    return let_go(tx, message, hold, send_check, by_itself)
 
 
-def reasons_to_hold(hold: Hold, clearance: SendCheck) -> tuple[str, ...]:
+def reasons_to_hold(hold: Hold, send_check: SendCheck) -> tuple[str, ...]:
     """Reasons for a person count only if the mail has a hash; else the next attempt makes one."""
-    return tuple(reason for reason in clearance.waits if hold.content_hash or reason == holds.PAUSED)
+    return tuple(reason for reason in send_check.waits if hold.content_hash or reason == holds.PAUSED)
 
 
 def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
@@ -238,9 +240,9 @@ def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
     return holds.put(tx, held)
 
 
-def let_go(tx: Tx, message: Message, hold: Hold, clearance: SendCheck, ruling: Decision) -> list[str]:
+def let_go(tx: Tx, message: Message, hold: Hold, send_check: SendCheck, decision: Decision) -> list[str]:
     """Queues it, except for recipients that are no longer allowed."""
-    now = ruling.now
+    now = decision.now
     if hold.send_at is not None:
         hold = replace(without_pause(hold), state=holds.SCHEDULED)
     holds.put(tx, replace(hold, let_go_at=now, due_at=None, is_paused=False))
@@ -248,7 +250,7 @@ def let_go(tx: Tx, message: Message, hold: Hold, clearance: SendCheck, ruling: D
     bells = [deliveries.BELL]
     tx.ring(deliveries.BELL)
     for delivery in deliveries.list_unfinished(tx, message.id):
-        bells += refuse(tx, message, within(hold), hold, delivery, clearance, ruling)
+        bells += refuse(tx, message, within(hold), hold, delivery, send_check, decision)
     deliveries.settle(tx, message.id)
     return bells
 
@@ -259,20 +261,22 @@ def refuse(
     scope: Scope,
     hold: Hold | None,
     delivery: Delivery,
-    clearance: SendCheck,
-    ruling: Decision,
+    send_check: SendCheck,
+    decision: Decision,
 ) -> list[str]:
     """A refused recipient fails with the first reason."""
-    for refusal in clearance.refusals:
+    for refusal in send_check.refusals:
         if refusal.address != delivery.target:
             continue
-        if not deliveries.finish(tx, delivery, deliveries.FAILED, None, refusal.reason, ruling.now):
+        if not deliveries.finish(tx, delivery, deliveries.FAILED, None, refusal.reason, decision.now):
             return []
         if refusal.by_policy is not None:
-            policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal.by_policy, ruling.now, message.id)
+            policy.record_stop(
+                tx, policy.REFUSED, policy.OUTBOUND, refusal.by_policy, decision.now, message.id
+            )
         failure = DeliveryFailure(delivery.target, refusal.reason)
-        news = _news(tx, kinds.MESSAGE_FAILED, message, scope, hold, ruling.now, failure=failure)
-        return announce(tx, news, ruling.base_url)
+        news = _news(tx, kinds.MESSAGE_FAILED, message, scope, hold, decision.now, failure=failure)
+        return announce(tx, news, decision.base_url)
     return []
 
 
@@ -310,7 +314,7 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Decision) -> l
         holds.put(tx, replace(waits, due_at=hold.expires_at))
         return []
     released = replace(hold, state=holds.RELEASED, is_paused=False)
-    bells = tell(tx, kinds.MESSAGE_RELEASED, message, released, by_itself)
+    bells = emit(tx, kinds.MESSAGE_RELEASED, message, released, by_itself)
     return bells + go_on(tx, message, released, by_itself)
 
 
@@ -328,9 +332,9 @@ def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
     return current, holds.find(tx, message.id)
 
 
-def tell(tx: Tx, kind: str, message: Message, hold: Hold, ruling: Decision) -> list[str]:
-    news = _news(tx, kind, message, within(hold), hold, ruling.now, actor=ruling.actor)
-    return announce(tx, news, ruling.base_url)
+def emit(tx: Tx, kind: str, message: Message, hold: Hold, decision: Decision) -> list[str]:
+    news = _news(tx, kind, message, within(hold), hold, decision.now, actor=decision.actor)
+    return announce(tx, news, decision.base_url)
 
 
 def _news(

@@ -34,17 +34,17 @@ def find_holds(
 ) -> dict[str, Hold]:
     """Holds of mails that do not leave at once, by message id. Raises Unjudged if one must be read first."""
     found: dict[str, Hold] = {}
-    for each, clearance in zip(new, clearances, strict=True):
+    for each, send_check in zip(new, clearances, strict=True):
         above = rules_of[each.inbox_id]
         is_free = above.ask_nothing(each.submission.caller)
         send_at = moment_to_send(each.submission)
-        if is_free and not above.has_canary and not clearance.waits and send_at is None:
+        if is_free and not above.has_canary and not send_check.waits and send_at is None:
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
         asked = [] if is_free else approval_rules.find_reasons(tx, to_sending(tx, each, judgement), above)
         found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
-        reasons = [*asked, *found_out, *clearance.waits]
+        reasons = [*asked, *found_out, *send_check.waits]
         if reasons and each.submission.letter.seal:
             raise cannot_be_held(each.submission.letter.seal, reasons)
         if reasons or send_at is not None:
@@ -126,7 +126,7 @@ def answer_of(ready: Ready, waiting: dict[str, Hold]) -> bytes:
     return ready.answer if hold is None else msgspec.json.encode(to_receipt(ready.document, hold))
 
 
-def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
+def emit(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
     """Records events and reviewer notices for held mail. Returns the bells to ring."""
     held = [(each, waiting[each.document.id]) for each in new if each.document.id in waiting]
     if not held:
@@ -136,7 +136,7 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
         idempotency.set_answer(tx, scope, key, each.answer, answer_of(each, waiting))
     for each, hold in held:
         if holds.CANARY in hold.reasons:
-            note_canary(tx, each, hold)
+            record_canary(tx, each, hold)
     notices = [notice for each, hold in held for notice in to_notices(tx, each, hold)]
     deliveries.add_all(tx, notices)
     told = announce_all(tx, [to_new_event(each, hold) for each, hold in held], held[0][0].submission.base_url)
@@ -144,7 +144,7 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*rung, *(bell for bells in told for bell in bells)]))
 
 
-def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
+def record_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
     """Writes to the audit log, which the sending key cannot change."""
     where = ready.submission.around.inbox.scope
     sent_to = {"inboxId": hold.inbox_id, "recipients": list(ready.addresses)}

@@ -51,37 +51,37 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
     if found is None:
         return []
     message, hold = decide.lock(tx, found)
-    ruling = Decision(THE_SERVER, base_url, now)
+    decision = Decision(THE_SERVER, base_url, now)
     known = hold or decide.never_held(tx, message, now)
     if not states.may(Move.DELIVER, states.state_of(message.status, hold)):
-        deliveries.note_answer(tx, delivery, None, "", 0)  # it was decided meanwhile
+        deliveries.record_answer(tx, delivery, None, "", 0)  # it was decided meanwhile
         return []
     if seen is not None and not known.content_hash:
         known = replace(known, content_hash=seen.content_hash, bcc=seen.bcc)
-    clearance = checks.judge(tx, message.id, [delivery.target], known.excused)
-    if seen is not None and seen.seal and clearance.needs_a_person:
+    send_check = checks.judge(tx, message.id, [delivery.target], known.excused)
+    if seen is not None and seen.seal and send_check.needs_a_person:
         refusal = checks.cannot_be_shown(delivery.target, message.inbox_id, seen.seal)
-        clearance = SendCheck(refusals=(*clearance.refusals, refusal), waits=())
-    if reasons := decide.reasons_to_hold(known, clearance):
-        deliveries.note_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
-        return hold_again(tx, message, known, reasons, ruling)
-    if not clearance.refusals:
-        deliveries.note_answer(tx, delivery, None, "", 0)
+        send_check = SendCheck(refusals=(*send_check.refusals, refusal), waits=())
+    if reasons := decide.reasons_to_hold(known, send_check):
+        deliveries.record_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
+        return hold_again(tx, message, known, reasons, decision)
+    if not send_check.refusals:
+        deliveries.record_answer(tx, delivery, None, "", 0)
         deliveries.put_back(tx, delivery, now)
         return [deliveries.BELL]
-    deliveries.note_answer(tx, delivery, None, clearance.refusals[0].reason, 0)
-    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, clearance, ruling)
+    deliveries.record_answer(tx, delivery, None, send_check.refusals[0].reason, 0)
+    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, send_check, decision)
     deliveries.settle(tx, message.id)
     return bells
 
 
 def hold_again(
-    tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], ruling: Decision
+    tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], decision: Decision
 ) -> list[str]:
     deliveries.hold_back(tx, message.id)
     waiting = known if known.state == holds.HELD else replace(known, reasons=(), approvals=())
-    held = decide.put_on_hold(tx, waiting, reasons, ruling.now)
-    return decide.tell(tx, kinds.MESSAGE_HELD, message, held, ruling)
+    held = decide.put_on_hold(tx, waiting, reasons, decision.now)
+    return decide.emit(tx, kinds.MESSAGE_HELD, message, held, decision)
 
 
 def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
@@ -98,14 +98,14 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
     return hold_again(tx, message, known, (holds.PAUSED,), Decision(THE_SERVER, base_url, now))
 
 
-def begin_pause(tx: Tx, scope: Scope, ruling: Decision, reason: str | None = None) -> list[str]:
+def begin_pause(tx: Tx, scope: Scope, decision: Decision, reason: str | None = None) -> list[str]:
     """Nothing leaves from now on. Waiting mail is held at once; beyond a limit, when it comes due."""
-    pauses.add(tx, scope.account_id, pauses.scope_of(scope), ruling.actor, ruling.now, reason)
+    pauses.add(tx, scope.account_id, pauses.scope_of(scope), decision.actor, decision.now, reason)
     waiting = deliveries.list_waiting(tx, scope, PAUSED_AT_ONCE)
     return [
         bell
         for message_id in [*waiting, *holds.list_scheduled(tx, scope, PAUSED_AT_ONCE)]
-        for bell in pause_message(tx, message_id, ruling.base_url, ruling.now)
+        for bell in pause_message(tx, message_id, decision.base_url, decision.now)
     ]
 
 

@@ -143,7 +143,7 @@ def look_up(tx: Tx, letter_id: str, service_domain: str) -> LetterJob | None:
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
-    deliveries.note_answer(tx, delivery, None, "", 0)
+    deliveries.record_answer(tx, delivery, None, "", 0)
     deliveries.finish(tx, delivery, deliveries.CANCELLED, None, "", now)
 
 

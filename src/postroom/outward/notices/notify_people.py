@@ -68,9 +68,9 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
     if isinstance(target, PushSubscription):
         is_ended = tried.outcome.code in GONE
         shown = "The browser ended it. Turn it on again there." if is_ended else error
-        push_subscriptions.note_outcome(tx, target.id, shown, is_ended, ended_at)
+        push_subscriptions.record_outcome(tx, target.id, shown, is_ended, ended_at)
     else:
-        notifications.note_outcome(tx, target.id, error, ended_at)
+        notifications.record_outcome(tx, target.id, error, ended_at)
 
 
 async def write_for(
@@ -103,10 +103,10 @@ def find_secret(tx: Tx, account_id: str) -> str | None:
 
 def send_letter(tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, now: int) -> None:
     """Sends it as a letter, which is retried like any other."""
-    deliveries.note_answer(tx, delivery, None, "", 0)
+    deliveries.record_answer(tx, delivery, None, "", 0)
     if deliveries.finish(tx, delivery, deliveries.DONE, None, "It goes as a letter.", now):
         letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note), now)
-        notifications.note_outcome(tx, target.id, None, now)
+        notifications.record_outcome(tx, target.id, None, now)
 
 
 async def post(

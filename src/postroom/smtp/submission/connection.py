@@ -5,7 +5,7 @@ from postroom.accounts.permissions import WRITING
 from postroom.errors import ApiError
 from postroom.net.mail_clients.connection import ProgramConnection, ProgramContext
 from postroom.net.mail_clients.limits import ProgramLimits
-from postroom.operations.audit_log import REFUSALS, note_refusal
+from postroom.operations.audit_log import REFUSALS, audit_refusal
 from postroom.operations.folders import names
 from postroom.operations.folders.names import InboxLogin
 from postroom.outward.raw_submission.submitted_mail import FinishedMail, send_finished
@@ -156,7 +156,7 @@ class SubmissionConnection(ProgramConnection[SubmissionDialogue]):
         except REFUSALS as error:
             (caller, inbox), now = self._login, resources.now()
             asked = (caller, inbox.scope, "submission", error, self._socket.peer)
-            await resources.db.write(note_refusal, *asked, now)
+            await resources.db.write(audit_refusal, *asked, now)
             return MailAnswered(_refusal(error), is_accepted=False)
         except Exception as error:
             return MailAnswered(_refusal(error), is_accepted=False)

@@ -164,11 +164,11 @@ class PostgresConnections:
                 connection = await psycopg.AsyncConnection.connect(self._url)
                 await connection.close()
         except (TimeoutError, OSError, psycopg.Error) as error:
-            self._note_silence(began, error)
+            self._record_silence(began, error)
         else:
-            self._note_answer(began)
+            self._record_answer(began)
 
-    def _note_silence(self, began: float, error: Exception) -> None:
+    def _record_silence(self, began: float, error: Exception) -> None:
         if began < self._seen_up_at:
             return  # a later one got through
         if not self._is_down:
@@ -178,7 +178,7 @@ class PostgresConnections:
         if isinstance(error, TimeoutError):
             self._cut(self._waiting(SUSPICIOUS_SECONDS))
 
-    def _note_answer(self, began: float) -> None:
+    def _record_answer(self, began: float) -> None:
         self._seen_up_at = max(self._seen_up_at, began)
         self._is_doubtful = False
         if self._is_down:

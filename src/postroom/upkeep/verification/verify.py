@@ -40,7 +40,7 @@ async def count_all(resources: Resources, parts: Sequence[StoredPart] = PARTS) -
 
 
 async def verify(
-    resources: Resources, repairs: bool, tell: Tell, parts: Sequence[StoredPart] = PARTS
+    resources: Resources, repairs: bool, report: Tell, parts: Sequence[StoredPart] = PARTS
 ) -> Verified:
     """If the database file is damaged, only that is reported."""
     if damage := await resources.db.find_damage():
@@ -61,6 +61,6 @@ async def verify(
                 await resources.db.write(part.repair, [finding.id for finding in page.findings])
                 repaired += page.findings
             looked_at += page.looked_at
-            tell(page.looked_at)
+            report(page.looked_at)
             after = page.after
     return Verified(looked_at, findings, repaired)

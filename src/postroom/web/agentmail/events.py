@@ -63,7 +63,7 @@ def ours(asked: list[str]) -> list[str]:
     return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
 
 
-def tell(tx: Tx, event: Event) -> list[Retold]:
+def render(tx: Tx, event: Event) -> list[Retold]:
     """One for each of its kinds in /v0; none if its message is deleted."""
     message = messages.find(tx, event.message_id)
     if message is None:
@@ -78,10 +78,10 @@ def tell(tx: Tx, event: Event) -> list[Retold]:
     return told
 
 
-def tell_webhook(
+def render_for_webhook(
     tx: Tx, event: Event, vocabulary: tuple[str, ...], base_url: str, now: int
 ) -> list[tuple[str, bytes]]:
-    return [(each.event_id, each.body) for each in tell(tx, event) if each.kind in vocabulary]
+    return [(each.event_id, each.body) for each in render(tx, event) if each.kind in vocabulary]
 
 
 def about(

@@ -49,7 +49,7 @@ class Subscriber:
     def __init__(self, resources: Resources, stream: Stream, wanted: Listening) -> None:
         self.cursor = wanted.position
         self.replay: asyncio.Task[None] | None = None
-        self.retell = events.tell
+        self.retell = events.render
         self._resources = resources
         self._stream = stream
         self._wanted = wanted
@@ -73,7 +73,7 @@ class Subscriber:
         return True
 
     async def catch_up(self, event: Event) -> bool:
-        return await self._stream.write(self._chosen(await self._resources.db.read(events.tell, event)))
+        return await self._stream.write(self._chosen(await self._resources.db.read(events.render, event)))
 
     def close(self, code: int, reason: str) -> None:
         self._stream.close(code, reason)

@@ -36,7 +36,7 @@ class Attempts:
                 f"Too many attempts failed. Try again in {seconds} s.", retry_after=seconds
             )
 
-    def note_failure(self, address: str, token: str, now: int) -> None:
+    def record_failure(self, address: str, token: str, now: int) -> None:
         failures = self._failures.pop(_name(address, token), None)
         if failures is None or failures.last_at < now - FORGOTTEN_AFTER:
             failures = _Failures()

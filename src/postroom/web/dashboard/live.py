@@ -65,14 +65,14 @@ class OpenPage:
         if event.position > self.cursor:
             self.cursor = event.position
             if self.wants(event):
-                self._tell(event)
+                self._push(event)
         return True
 
     async def catch_up(self, event: Event) -> bool:
-        self._tell(event)
+        self._push(event)
         return True
 
-    def _tell(self, event: Event) -> None:
+    def _push(self, event: Event) -> None:
         self._last = event.id
         self._counts[event.kind] = self._counts.get(event.kind, 0) + 1
         if len(self._places) < NAMED:
@@ -81,7 +81,7 @@ class OpenPage:
             self._places.add(MANY)
         self.news.set()
 
-    def tell_of_many(self) -> None:
+    def announce_many(self) -> None:
         """Too much happened for single notices."""
         self._places.add(MANY)
         self.news.set()
@@ -188,7 +188,7 @@ async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
         hub.start_replay(page, known)
         return
     if known is None or hub.position > known:
-        page.tell_of_many()
+        page.announce_many()
     hub.join(page, hub.position)
 
 

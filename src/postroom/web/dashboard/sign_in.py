@@ -112,7 +112,7 @@ class SignInPage:
                 return await self._ask(form, visitor)
             await self._begin(request, form, new)
         except Unauthorized as error:
-            self._attempts.note_failure(visitor.address, form.guessed, now)
+            self._attempts.record_failure(visitor.address, form.guessed, now)
             await asyncio.sleep(FAILURE_SECONDS)
             return await self._show(without_secrets(form), error)
         except ApiError as error:
@@ -178,7 +178,7 @@ class SignInPage:
     async def _ask(self, form: SignIn, visitor: SignInOrigin) -> Response:
         """The same answer for every address; repeated requests have to wait."""
         config, now = self._resources.config, self._resources.now()
-        self._attempts.note_failure(visitor.address, form.address, now)
+        self._attempts.record_failure(visitor.address, form.address, now)
         browser = sessions.new_token()
         email = users.require_email(form.address)
         await self._resources.db.write(verbs.ask_for_link, email, browser, own_path(form.next), config, now)

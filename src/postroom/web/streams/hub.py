@@ -159,7 +159,7 @@ class Hub:
     async def _replay(self, listener: Listener) -> None:
         """No pause between the last page and going live: no event is lost in between."""
         try:
-            has_caught_up = await self._tell_missed(listener)
+            has_caught_up = await self._send_missed(listener)
         except Exception:
             log.get().exception("cannot replay events", account=self.account_id)
             listener.close(BROKEN, "something went wrong: reconnect with last_event_id")
@@ -168,7 +168,7 @@ class Hub:
             listener.replay = None
             self.live.add(listener)
 
-    async def _tell_missed(self, listener: Listener) -> bool:
+    async def _send_missed(self, listener: Listener) -> bool:
         """A cursor over the table: only one page is in memory, however much was missed."""
         wanted = EventChoice(listener.scope)
         while listener.cursor < self.position:

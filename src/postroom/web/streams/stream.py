@@ -20,7 +20,7 @@ from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotF
 from postroom.events import event_log, kinds
 from postroom.events.event_log import Event
 from postroom.mailbox import inboxes
-from postroom.operations.audit_log import note_refusal
+from postroom.operations.audit_log import audit_refusal
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
 from postroom.web.requests.request_body import check_scope_filters, require_bounded, require_short_query
@@ -193,7 +193,7 @@ class Streams:
             require_word(caller.words, "message_read")
         except Forbidden as error:
             asked = (caller, caller.scope, f"GET {PATH}", error, client_address(request))
-            await self._resources.db.write(note_refusal, *asked, self._resources.now())
+            await self._resources.db.write(audit_refusal, *asked, self._resources.now())
             raise
         check_scope_filters(scope["query_string"], None)
         return caller

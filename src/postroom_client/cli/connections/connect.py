@@ -137,7 +137,7 @@ def ask(option: str, question: str, is_hidden: bool = False) -> str:
     return answer
 
 
-def tell(context: CommandContext, finding: "Finding") -> None:
+def report(context: CommandContext, finding: "Finding") -> None:
     """Shown at once: a person waits for it."""
     if not context.is_json:
         output.note(one_line(f"{MARKS[finding.verdict]:<4}  {finding.name}: {finding.detail}"))
@@ -149,7 +149,7 @@ def finish(context: CommandContext, made: "Connection", coming: "Iterable[Findin
     findings = []
     for finding in coming:
         findings.append(finding)
-        tell(context, finding)
+        report(context, finding)
     has_failed = any(finding.verdict == "fail" for finding in findings)
     record = {"connectionId": made.id, "url": made.url, "checks": [each.to_json() for each in findings]}
     if context.is_json:

@@ -46,7 +46,7 @@ def listen(
 
     context.ask(calls.me())  # a wrong key or an unreachable server is reported now, not retried for ever
     subscription = Subscription(inbox_ids or (), event_types or (), after)
-    coming = frames(context.client.base_url, context.client.api_key, subscription, _note_pause)
+    coming = frames(context.client.base_url, context.client.api_key, subscription, _record_pause)
     with _forwarding(forward_to, secret) as forward, closing(coming):
         output.note("Listening. Ctrl-C ends it.")
         for frame in islice(coming, count):
@@ -96,7 +96,7 @@ def _secret(flag: str | None) -> str:
     return made
 
 
-def _note_pause(reason: str, seconds: float) -> None:
+def _record_pause(reason: str, seconds: float) -> None:
     output.note(f"The stream broke ({one_line(reason)}). Again in {seconds:.1f} s.")
 
 

@@ -73,4 +73,4 @@ def show_inboxes(context: CommandContext, page: "Page[Inbox]") -> None:
         return
     default = ("", lambda inbox: "default" if inbox.id == context.settings.inbox_id else "")
     output.print_table(("id", "address", "name display_name", "created created_at", default), page.data)
-    output.note_rest(page)
+    output.mention_rest(page)

@@ -53,7 +53,7 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
         return
     columns = ("id", ("", _flag), "messages message_count", "last last_message_at", "labels", "subject")
     output.print_table(columns, page.data)
-    output.note_rest(page)
+    output.mention_rest(page)
 
 
 def show_thread(context: CommandContext, thread: "Thread") -> None:
@@ -68,7 +68,7 @@ def show_conversation(context: CommandContext, page: "ThreadMessages") -> None:
         if position:
             output.print_human("─" * 40)
         show_message(context, message)
-    output.note_rest(page)
+    output.mention_rest(page)
     if page.related_thread_ids:
         output.note(f"Related threads: {', '.join(page.related_thread_ids)}")
 

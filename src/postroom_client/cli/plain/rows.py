@@ -51,15 +51,15 @@ class Plain:
     def parameters(self) -> tuple[Parameter, ...]:
         return (*OPERATIONS.get(self.call, ()), *self.more)
 
-    def standing(self) -> list[Parameter]:
+    def check_input(self) -> list[Parameter]:
         known = {each.name: each for each in self.parameters}
         if self.arguments is not None:
             return [known[name] for name in self.arguments]
         return [each for each in self.parameters if each.is_required and each.name not in self.fixed]
 
     def optional(self) -> list[Parameter]:
-        standing = {each.name for each in self.standing()} | set(self.fixed)
-        rest = [each for each in self.parameters if each.name not in standing]
+        check_input = {each.name for each in self.check_input()} | set(self.fixed)
+        rest = [each for each in self.parameters if each.name not in check_input]
         if self.options is None:
             return rest
         return [each for each in rest if each.name in self.options or each.is_required]
@@ -76,7 +76,7 @@ def add(row: Plain, app: typer.Typer) -> None:
 
 
 def signature(row: Plain) -> list[inspect.Parameter]:
-    made = [options.argument(each) for each in row.standing()]
+    made = [options.argument(each) for each in row.check_input()]
     made += [options.option(each, row.names) for each in row.optional()]
     made += [_flag(name, told) for name, told in row.flags.items()]
     return made + ([_flag("yes", "Do not ask.", "-y")] if row.confirm else [])
@@ -135,7 +135,7 @@ def _ask(context: CommandContext, row: Plain, call: "Call[Any]") -> Any:
 
 def _record(row: Plain, values: Mapping[str, Any]) -> dict[str, object]:
     """The JSON for a call whose answer has no body."""
-    named = [each.name for each in row.standing()]
+    named = [each.name for each in row.check_input()]
     ids = [name for name in named if name.endswith("_id")]
     record = {"id": values[ids[-1]]} if ids else {}
     return record | {name: values[name] for name in named if name not in ids} | {"deleted": True}
@@ -155,4 +155,4 @@ def show_list(columns: Columns, page: Any, empty: str) -> None:
         output.note(empty)
         return
     output.print_table(columns, page.data)
-    output.note_rest(page)
+    output.mention_rest(page)

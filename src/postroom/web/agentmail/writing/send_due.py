@@ -38,7 +38,7 @@ async def send_or_note(resources: Resources, draft: KeptDraft) -> None:
         if error.status >= 500:
             resources.loops.failed("a draft", error)
         else:
-            await resources.db.write(drafts.note_failure, draft, error.message)
+            await resources.db.write(drafts.record_failure, draft, error.message)
     except Exception as error:
         resources.loops.failed("a draft", error)
 
