@@ -103,6 +103,11 @@ class ReadMail(Struct, frozen=True):
     failed: tuple[str, ...] = ()  # the readers of meaning that raised
 
     @property
+    def is_believed(self) -> bool:
+        """Whether its sender becomes known at once: nothing is left to check, and From names one domain."""
+        return not self.needs_examination and self.verdicts.dmarc != "permerror"
+
+    @property
     def reply_text(self) -> str:
         return self.mail.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
 
