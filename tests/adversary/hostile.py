@@ -275,6 +275,7 @@ class _Maker:
         fields = [b"From: inner@outside.example", b"Subject: inside", *head]
         self.tricks.append("attached message")
         if self._chance(0.2):
+            self.tricks.append("attached header with a line that is no field")
             fields.insert(self.random.randrange(len(fields) + 1), self.random.choice(NOT_FIELDS))
         return [b"Content-Type: message/rfc822"], b"\r\n".join([*fields, b"", body])
 

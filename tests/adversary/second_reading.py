@@ -35,13 +35,11 @@ def content_of(wire: bytes, bcc: list[str], names: list[str]) -> dict[str, Any]:
         "bodyText": "" if text is None else _text(text),
         "cc": _people(message, "Cc"),
         "from": ", ".join(_people(message, "From")),
-        "headers": {
-            name: _decoded(value) for name, value in message.items() if name.lower().startswith("x-")
-        },
+        "headers": {name: decoded(value) for name, value in message.items() if name.lower().startswith("x-")},
         "inReplyTo": message.get("In-Reply-To"),
         "references": references,
         "replyTo": reply_to,
-        "subject": _decoded(message.get("Subject", "")).strip(),
+        "subject": decoded(message.get("Subject", "")).strip(),
         "to": _people(message, "To"),
     }
 
@@ -129,7 +127,7 @@ def _file(part: Message, name: str | None) -> dict[str, str]:
     assert isinstance(content, bytes)
     return {
         "contentType": part.get_content_type(),
-        "filename": _decoded(part.get_filename() or name or ""),
+        "filename": decoded(part.get_filename() or name or ""),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
@@ -144,7 +142,7 @@ def _text(part: Message) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
 
 
-def _decoded(value: str) -> str:
+def decoded(value: str) -> str:
     return str(make_header(decode_header(str(value).replace("\r\n", ""))))
 
 

@@ -8,23 +8,47 @@ from typing import Any
 
 import pytest
 
-from tests.adversary import agreement, imap_reading
+from tests.adversary import agreement, imap_reading, second_readers
 from tests.adversary.agreement import ApiView
 from tests.adversary.hostile import Hostile, hostile, mark_of
 from tests.adversary.imap_reading import ClientView
 from tests.adversary.loop_watch import watched_loop
-from tests.adversary.ways_in import WayIn, by_append, by_connection, by_import, by_post, by_smtp
-from tests.conftest import Server
+from tests.adversary.ways_in import (
+    WayIn,
+    by_append,
+    by_connection,
+    by_import,
+    by_mailgun,
+    by_post,
+    by_postmark,
+    by_redirect_inside,
+    by_resend,
+    by_send_inside,
+    by_sendgrid,
+    by_ses,
+    by_smtp,
+)
+from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
-from tests.imap.live import aside, log_in, running_imap
+from tests.imap.live import aside, log_in
 
 MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE", "60"))  # by each way
 LONGEST_TURN_SECONDS = 0.5  # of processor time; 50 ms on a machine of today, and tests run on slower ones
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))
 NOT_RECEIVED = (by_append, by_import)  # filed by the owner: no event
+WRITTEN_HERE = (by_redirect_inside, by_send_inside)  # other bytes than the hostile message's own
+REFUSING = (by_redirect_inside, by_postmark)  # harmful ones; bytes that are no text
+FREE = dict.fromkeys(("SENDS_PER_MINUTE", "SENDS_PER_DAY", "COLD_PER_DAY"), "0")
 WAYS = [
     by_smtp,
     by_post,
+    by_mailgun,
+    by_sendgrid,
+    by_postmark,
+    by_ses,
+    by_resend,
+    by_redirect_inside,
+    by_send_inside,
     by_append,
     by_import,
     pytest.param(by_connection, marks=pytest.mark.needs("dovecot")),
@@ -34,7 +58,8 @@ pytestmark = pytest.mark.sqlite_alone
 
 @pytest.fixture
 async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    async with running_imap(tmp_path, clock, database_url) as running:
+    config = settings(tmp_path, DATABASE_URL=database_url, IMAP="127.0.0.1:0", PLAN="developer", **FREE)
+    async with running_server(config, clock) as running:
         yield running
 
 
@@ -96,7 +121,7 @@ async def test_every_reader_sees_the_same_message(server: Server, way: WayIn) ->
     async with watched_loop() as watch:
         taken = await way(server, "agent", list(mails.values()))
         await until_examined(server, inbox_id, len(taken))
-    assert len(taken) > MESSAGES * 0.7, "most of them are taken"
+    assert len(taken) > MESSAGES * (0.5 if way in REFUSING else 0.7), "most of them are taken"
     assert watch.longest_seconds < LONGEST_TURN_SECONDS
 
     events = await events_of(server, inbox_id)
@@ -107,23 +132,70 @@ async def test_every_reader_sees_the_same_message(server: Server, way: WayIn) ->
     for api, client in await views_of(server, inbox_id, "agent"):
         mail = mails[number_of(api.raw, mails)]
         numbers.add(mail.number)
-        if found := disagreements_of(mail, api, client):
+        if found := disagreements_of(way, mail, api, client):
             disagreements[mail.number] = (mail.tricks, found)
     assert numbers == taken
     assert not disagreements, "\n".join(f"{number}: {found}" for number, found in disagreements.items())
 
 
-def disagreements_of(mail: Hostile, api: ApiView, client: ClientView) -> list[str]:
+def disagreements_of(way: WayIn, mail: Hostile, api: ApiView, client: ClientView) -> list[str]:
+    if way in WRITTEN_HERE:
+        return agreement.compare(api, client)
     if mail.is_plain and not api.raw.endswith(mail.raw):
         return ["the bytes were changed"]
-    return agreement.compare(api, client)
+    seen = second_readers.compare_with_the_standard_library(mail, api, client)
+    return [*agreement.compare(api, client), *seen]
+
+
+@pytest.mark.needs("dovecot")
+@pytest.mark.parametrize("way", [by_smtp, by_append], ids=lambda way: way.__name__)
+async def test_another_imap_server_shows_the_same_message(server: Server, way: WayIn) -> None:
+    """Read from a mailbox of Dovecot, an email has no words that the agent does not read here."""
+    inbox_id = await server.new_inbox("agent")
+    mails = {number: hostile(number) for number in range(FIRST, FIRST + MESSAGES)}
+    plain = [mail for mail in mails.values() if mail.is_plain]
+    await way(server, "agent", plain)
+    seen = await views_of(server, inbox_id, "agent")
+    others = await second_readers.read_by_dovecot([api.raw for api, _ in seen])
+    disagreements, compared = {}, 0
+    for api, client in seen:
+        mail = mails[number_of(api.raw, mails)]
+        compared += second_readers.is_clear_inside(mail)
+        if found := [*second_readers.compare_with_dovecot(mail, api, client, others[api.raw])]:
+            disagreements[mail.number] = (mail.tricks, found)
+    assert compared > len(seen) // 3
+    assert not disagreements, "\n".join(f"{number}: {found}" for number, found in disagreements.items())
+
+
+def naming_another() -> list[Hostile]:
+    """Emails of Eve that name another sender beside her."""
+    tried = map(hostile, range(FIRST, FIRST + 10 * MESSAGES))
+    return [mail for mail in tried if b"From: Bank <ceo@bank.example>" in mail.raw][: MESSAGES // 3]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_nobody_becomes_known_by_a_further_sender_in_the_email_of_another(
+    server: Server, way: WayIn
+) -> None:
+    inbox_id = await server.new_inbox("agent")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["strangers"]}})
+    taken = await way(server, "agent", naming_another())
+    await until_examined(server, inbox_id, len(taken))
+    assert taken
+    answer = await server.api.post(
+        f"/v1/inboxes/{inbox_id}/send",
+        json={"to": "ceo@bank.example", "subject": "Hello", "body": "Hello"},
+        headers={"Idempotency-Key": "to-a-stranger"},
+    )
+    assert "hold" in answer.json(), "the bank never wrote"
+    assert answer.json()["hold"]["reasons"] == ["strangers"]
 
 
 @pytest.mark.parametrize("way", NOT_RECEIVED, ids=lambda way: way.__name__)
 async def test_what_was_only_filed_makes_nobody_known(server: Server, way: WayIn) -> None:
     inbox_id = await server.new_inbox("agent")
     await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["strangers"]}})
-    await way(server, "agent", [hostile(number) for number in range(FIRST, FIRST + MESSAGES)])
+    await way(server, "agent", naming_another())
     senders = {message["fromAddr"] for message in await listed(server, inbox_id)}
     assert len(senders) > 1
     for address in ("eve@outside.example", "ceo@bank.example"):

@@ -1,17 +1,22 @@
 """Every way by which a message comes in: each hands over many, and says which of them the server took."""
 
 import asyncio
+import contextlib
 import imaplib
+import json
 import smtplib
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from postroom.external_mailboxes.providers.post import Post
 from postroom.inward.extraction_pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.transfer import mbox
 from postroom_mail.mime.parse import parse_mail
-from tests.adversary.hostile import SENDER, Hostile
+from tests.adversary.hostile import SENDER, Hostile, mark_of
+from tests.adversary.orders import order
 from tests.conftest import Server
 from tests.connections import provider_posts
 from tests.connections.dovecot import PASSWORD, running_dovecot
@@ -44,14 +49,152 @@ def _submit(smtp: smtplib.SMTP, sender: str, recipient: str, raw: bytes) -> bool
 
 
 async def by_post(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
-    """As a mail service posts them."""
+    """As one's own program posts them."""
     shown = await connect(server, "raw", signingKey=KEY)
+
+    def made(mail: Hostile) -> Post:
+        return provider_posts.raw(KEY, mail.raw, server.clock.now() // 1000, _address(name))
+
+    return await _post_all(server, shown, mails, made)
+
+
+async def by_mailgun(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    shown = await connect(server, "mailgun", signingKey=KEY)
+
+    def made(mail: Hostile) -> Post:
+        token = f"{mail.number:050}"
+        return provider_posts.mailgun(KEY, mail.raw, server.clock.now() // 1000, token, _address(name))
+
+    return await _post_all(server, shown, mails, made)
+
+
+async def by_sendgrid(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    shown = await connect(server, "sendgrid", signingKey=provider_posts.sendgrid_public_key())
+
+    def made(mail: Hostile) -> Post:
+        post = provider_posts.sendgrid(mail.raw, _address(name))
+        return provider_posts.sign_for_sendgrid(post, server.clock.now() // 1000)
+
+    return await _post_all(server, shown, mails, made)
+
+
+async def by_postmark(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    """As text in JSON: bytes that are no UTF-8 were lost at Postmark."""
+    shown = await connect(server, "postmark", signingKey=KEY)
+
+    def made(mail: Hostile) -> Post:
+        return provider_posts.postmark(mail.raw, _address(name), KEY, f"id-{mail.number}")
+
+    return await _post_all(server, shown, [mail for mail in mails if _is_utf8(mail.raw)], made)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    return raw.decode("utf-8", "replace").encode() == raw
+
+
+async def by_ses(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    shown = await connect(server, "ses", signingKey=provider_posts.sns_certificate().decode())
+
+    def made(mail: Hostile) -> Post:
+        received = provider_posts.ses_received(mail.raw, _address(name))
+        now = server.clock.now() // 1000
+        return provider_posts.sns(received, seconds=now, MessageId=f"id-{mail.number}")
+
+    return await _post_all(server, shown, mails, made)
+
+
+async def by_resend(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    """Resend posts an id, and gives the bytes when it is asked. They name their recipient themselves."""
+    inbox = await server.resources.db.read(inboxes.find_by_address, _address(name))
+    assert inbox is not None
+    async with _running_resend({f"e{mail.number}": mail.raw for mail in mails}) as api_url:
+        settings = {"apiKey": "re_1", "apiUrl": api_url, "signingKey": provider_posts.RESEND_SECRET}
+        shown = await connect(server, "resend", inboxId=inbox.id, **settings)
+
+        def made(mail: Hostile) -> Post:
+            event = provider_posts.resend_received(f"e{mail.number}")
+            now, post_id = server.clock.now() // 1000, f"msg_{mail.number}"
+            return provider_posts.resend(event, provider_posts.RESEND_SECRET, now, post_id)
+
+        return await _post_all(server, shown, mails, made)
+
+
+@contextlib.asynccontextmanager
+async def _running_resend(mails: dict[str, bytes]) -> AsyncIterator[str]:
+    """Resend's interface on loopback."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        folder, _, email_id = head.split()[1].rpartition("/")
+        answer = mails[email_id]
+        if folder == "/emails/receiving":
+            answer = json.dumps({"id": email_id, "raw": {"download_url": f"{url}/raw/{email_id}"}}).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(answer))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    try:
+        yield url
+    finally:
+        listening.close()
+
+
+async def _post_all(
+    server: Server, shown: dict[str, Any], mails: Sequence[Hostile], made: Callable[[Hostile], Post]
+) -> set[int]:
     taken = set()
     for mail in mails:
-        post = provider_posts.raw(KEY, mail.raw, server.clock.now() // 1000, _address(name))
-        answer = await post_to(server, shown["url"], post)
+        answer = await post_to(server, shown["url"], made(mail))
         assert answer.status_code in (200, 202, 204, 400), answer.text
         if answer.status_code < 300:
+            taken.add(mail.number)
+    return taken
+
+
+async def by_redirect_inside(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    """As another inbox of the server passes them on. Harmful ones are refused."""
+    relay = f"relay-of-{name}"
+    relay_id = await server.new_inbox(relay)
+    received = await by_smtp(server, relay, mails)
+    await until_listed(server, relay_id, len(received))
+    taken = set()
+    for message_id, raw in await _raws_of(server, relay_id):
+        body, key = {"to": _address(name)}, {"Idempotency-Key": message_id}
+        answer = await server.api.post(f"/v1/messages/{message_id}/redirect", json=body, headers=key)
+        assert answer.status_code in (200, 403, 409, 422), answer.text
+        if answer.status_code == 200:
+            taken |= {number for number in received if mark_of(number) in raw}
+    return taken
+
+
+async def _raws_of(server: Server, inbox_id: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    total = 1
+    while len(found) < total:
+        query = {"limit": "100", "offset": str(len(found))}
+        page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages", params=query)).json()
+        total = page["total"]
+        for each in page["data"]:
+            raw = await server.api.get(f"/v1/messages/{each['id']}/raw")
+            found.append((each["id"], raw.content))
+    return found
+
+
+async def by_send_inside(server: Server, name: str, mails: Sequence[Hostile]) -> set[int]:
+    """As another inbox of the server writes them: hostile fields, of the same numbers."""
+    writer_id = await server.new_inbox(f"writer-to-{name}")
+    taken = set()
+    for mail in mails:
+        fields = order(mail.number).fields
+        headers = {"X-Adversary": str(mail.number), **fields.get("headers", {})}
+        body = {**fields, "to": _address(name), "cc": [], "bcc": [], "headers": headers}
+        key = {"Idempotency-Key": str(mail.number)}
+        answer = await server.api.post(f"/v1/inboxes/{writer_id}/send", json=body, headers=key)
+        assert answer.status_code in (200, 400, 422), answer.text
+        if answer.status_code == 200:
             taken.add(mail.number)
     return taken
 

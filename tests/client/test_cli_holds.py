@@ -1,6 +1,7 @@
 """The command line of a person in charge: drafts, what waits and why, the decision, and the pause."""
 
 import asyncio
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,30 @@ async def test_what_waits_is_shown_whole_with_its_reasons_and_cannot_touch_the_s
     assert message["hold"]["contentHash"] in shown
     assert not {"\x1b", "\u202e", "\u200b", "\x07"} & set(shown)
     assert (await person.json("approvals", "show", message["id"]))["hold"]["state"] == "held"
+
+
+async def test_a_redirect_is_shown_with_all_that_is_sent(server: Server, person: Person, bob: str) -> None:
+    """It keeps its bytes, and with them fields and alternatives that no mail written here has."""
+    raw = (
+        b"From: Ann <ann@example.com>\r\nTo: bob@postroom.localhost\r\nSubject: Offer\r\n"
+        b"List-Help: <https://collect.example/help>\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: multipart/alternative; boundary=b\r\n\r\n"
+        b"--b\r\n\r\nThe first \x1b[2Jalternative\r\n"
+        b"--b\r\nContent-Type: text/plain; charset=nobody-knows\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        + base64.encodebytes(b"An encoded alternative, longer than one line of sixty letters: pay 500")
+        .strip()
+        .replace(b"\n", b"\r\n")
+        + b"\r\n--b\r\n\r\nThe last alternative\r\n--b--\r\n"
+    )
+    await server.deliver(raw, "bob", sender="ann@example.com")
+    received = await first_message(server, bob)
+    path, body = f"/v1/messages/{received['id']}/redirect", {"to": "carol@postroom.localhost"}
+    answer = await server.api.post(path, json=body, headers={"Idempotency-Key": "1"})
+    assert answer.status_code == 200, answer.text
+    shown = await person.human("approvals", "show", answer.json()["id"])
+    for part in ("redirected as it came", "https://collect.example/help", "The first", "pay 500", "The last"):
+        assert part in shown, part
+    assert "\x1b" not in shown
 
 
 async def test_approved_it_leaves_and_rejected_it_never_does(

@@ -124,7 +124,12 @@ def sendgrid_events(*events: dict[str, Any]) -> Post:
     return json_post([{"sg_event_id": f"e{number}", **event} for number, event in enumerate(events)])
 
 
-def postmark(body: bytes = MAIL, recipient: str = RECIPIENT, password: str = "") -> Post:
+def postmark(
+    body: bytes = MAIL,
+    recipient: str = RECIPIENT,
+    password: str = "",
+    post_id: str = "73e6d360-66eb-11e1-8e72-a8904824019b",
+) -> Post:
     """postmarkapp.com/developer/webhooks/inbound-webhook."""
     document = {
         "FromName": "Ada",
@@ -132,7 +137,7 @@ def postmark(body: bytes = MAIL, recipient: str = RECIPIENT, password: str = "")
         "To": recipient,
         "OriginalRecipient": recipient,
         "Subject": "By HTTP",
-        "MessageID": "73e6d360-66eb-11e1-8e72-a8904824019b",
+        "MessageID": post_id,
         "TextBody": "from outside",
         "RawEmail": body.decode("utf-8", "replace"),
     }

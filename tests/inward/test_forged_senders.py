@@ -69,6 +69,23 @@ async def test_forged_mail_meets_no_allow_rule(server: Server) -> None:
     assert await last_of(server, 3) == ("message.received", "none")
 
 
+@pytest.mark.parametrize("peer", [UNKNOWN_PEER, "10.0.0.7"])
+async def test_a_sender_of_several_domains_is_an_error_and_makes_nobody_known(
+    server: Server, peer: str
+) -> None:
+    """Also of domains that nobody can own, which are not asked for: a mail client may show either of them."""
+    inbox_id = await server.new_inbox("hello")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["strangers"]}})
+    await hand_in(server, inbox_id, "ceo@office.example, eve@outside.test", peer)
+    assert await last_of(server, 1) == ("message.received", "permerror")
+    answer = await server.api.post(
+        f"/v1/inboxes/{inbox_id}/send",
+        json={"to": "ceo@office.example", "subject": "Hello", "body": "Hello"},
+        headers={"Idempotency-Key": "1"},
+    )
+    assert answer.json()["hold"]["reasons"] == ["strangers"]
+
+
 async def test_mail_that_cannot_be_judged_meets_no_allow_rule(server: Server, names: DnsServer) -> None:
     inbox_id = await server.new_inbox("hello")
     await allow(server, "inbound", "bank.example", "other.example", inboxId=inbox_id)

@@ -71,6 +71,7 @@ NO_FIELDS = (
 )
 LINES = (*NO_FIELDS, b"From ann Sat Nov 14 10:05:00 2026", b"X-Own: text", b"X-Own: text\r\n folded")
 PLACES = (0, 1, 3, 99)
+CONTROLS = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f", b"\x85", b"\xa0")
 REPEATED = (b"Subject: Pay 500", b"To: eve@here.test", b"From: Eve <eve@sender.test>", b"Date: today")
 
 
@@ -139,6 +140,15 @@ def test_a_second_field_of_a_kind_that_occurs_once_voids_the_signature(line: byt
         assert verdict(with_line(raw, place, line)) == "fail"
 
 
+@samples("byte", CONTROLS)
+def test_a_control_inside_the_signature_voids_it(byte: bytes) -> None:
+    """Only the white space of a header may be in a value; `str.split` knows eight more."""
+    for raw in SIGNED:
+        at = raw.index(b"\r\n b=") + 10
+        assert verdict(raw[:at] + b" " + raw[at:]) == "pass"
+        assert verdict(raw[:at] + byte + raw[at:]) == "permerror"
+
+
 def test_a_second_field_that_was_signed_with_the_first_passes() -> None:
     raw = signed(b"Reply-To: a@sender.test\r\nReply-To: b@sender.test\r\n" + MAILS[0])
     assert verdict(raw) == "pass"
@@ -174,7 +184,11 @@ def repeat_field(dice: random.Random, raw: bytes) -> bytes:
 
 def insert_anywhere(dice: random.Random, raw: bytes) -> bytes:
     at = dice.randrange(len(raw) + 1)
-    return raw[:at] + dice.choice([b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"\r\n \r\n", FORGED]) + raw[at:]
+    return (
+        raw[:at]
+        + dice.choice([b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"\r\n \r\n", FORGED, *CONTROLS])
+        + raw[at:]
+    )
 
 
 def remove_bytes(dice: random.Random, raw: bytes) -> bytes:

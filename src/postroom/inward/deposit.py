@@ -253,7 +253,7 @@ def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:
     new = correspondents.add(
         tx,
         [
-            (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
+            (copy.inbox.id, copy.read.mail.from_address, copy.read.is_believed)
             for copy in copies
             if not copy.is_blocked and not copy.mail.is_filed
         ],

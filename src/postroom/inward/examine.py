@@ -223,8 +223,11 @@ class CachedTexts(Struct, frozen=True):
 
 
 def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
+    """A From of several domains is `permerror` from every peer (RFC 9989 section 5.3.1)."""
     word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
-    return Verdicts(word, word, word, mail.from_address.rpartition("@")[2])
+    is_ambiguous = len({sender.rpartition("@")[2] for sender in mail.senders}) > 1
+    dmarc = "permerror" if word == "none" and is_ambiguous else word
+    return Verdicts(word, word, dmarc, mail.from_address.rpartition("@")[2])
 
 
 async def judge(

@@ -1,6 +1,6 @@
 """What a mail is on its way in: an Arrival at a door, a ReadMail, and an AcceptedMail before it is stored.
 
-For each inbox it is an AddressedMail then, and a Copy once it has its place there.
+For each inbox it is an AddressedMail then, and a StoredCopy once it has its place there.
 """
 
 from msgspec import Struct
@@ -102,6 +102,11 @@ class ReadMail(Struct, frozen=True):
     letter_marks: tuple[str, ...] = ()  # it may be a letter of this server: then it goes into no inbox
     awaits_policy: bool = False  # it is examined for nothing but a DMARC policy of its author's domain
     failed: tuple[str, ...] = ()  # the readers of meaning that raised
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether its sender becomes known at once: nothing is left to check, and From names one domain."""
+        return not self.needs_examination and self.verdicts.dmarc != "permerror"
 
     @property
     def reply_text(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SPACE = " \t\r\n"
+_NO_SPACE = str.maketrans("", "", _SPACE)
 
 
 class BadTags(Exception):
@@ -31,7 +32,8 @@ def readable_tags(text: bytes) -> dict[str, str]:
 
 
 def without_space(value: str) -> str:
-    return "".join(value.split())
+    """Without the white space of a header (RFC 6376 section 2.8): other controls make a value invalid."""
+    return value.translate(_NO_SPACE)
 
 
 def _pairs(text: bytes) -> Iterator[tuple[str, str | None]]:

@@ -1,5 +1,6 @@
 """postroom approvals show, approve: what waits for a person, shown as it will leave, and the decision."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 app = GROUPS["approvals"]
 
 Note = Annotated[str | None, typer.Option(help="Why; saved, and shown in the event.")]
+
+# Only an email that is redirected has this field. It keeps its bytes, also what is shown nowhere else.
+_RESENT = re.compile(rb"^resent-message-id:", re.IGNORECASE | re.MULTILINE)
+_ENCODED_LINES = re.compile(rb"(?:^[A-Za-z0-9+/=]{60,}(?:\r\n|\Z))+", re.MULTILINE)
 
 WHY = {
     "always": "every send waits for approval",
@@ -77,14 +82,23 @@ def _look(context: CommandContext, message_id: str, *, yes: bool) -> str:
 
 def _show_whole(context: CommandContext, message: "Message") -> None:
     """Every part is escaped, so that no text of a mail moves the cursor, hides or reorders anything."""
+    from postroom_client.calls import calls
+
     if message.hold is not None:
         output.print_human(output.record(_hold_lines(message.hold)), "")
     show_message(context, message)
-    if own := _own_headers(context, message):
+    raw = context.ask(calls.get_raw_message(message.id))
+    if own := _own_headers(raw):
         output.print_human("", output.record(own))
     if message.body_html:
         output.print_human("", "As HTML:")
         output.print_text(message.body_html.strip())
+    if _RESENT.search(raw.partition(b"\r\n\r\n")[0]):
+        output.print_human("", "It is redirected as it came:")
+        output.print_text(_ENCODED_LINES.sub(b"[encoded lines]\r\n", raw).decode("utf-8", "replace").strip())
+        for kind, text in _encoded_texts(raw):
+            output.print_human("", f"It also has this text ({kind}):")
+            output.print_text(text.strip())
 
 
 def _hold_lines(hold: "Hold") -> list[tuple[str, str]]:
@@ -97,19 +111,37 @@ def _hold_lines(hold: "Hold") -> list[tuple[str, str]]:
     return [*lines, ("content hash", hold.content_hash)]
 
 
-def _own_headers(context: CommandContext, message: "Message") -> list[tuple[str, str]]:
-    """Headers added by the sender, and Reply-To: both are only in the mail itself."""
+def _own_headers(raw: bytes) -> list[tuple[str, str]]:
+    """Fields that only the email itself has: what it answers, Reply-To, and those added by the sender."""
     from email import message_from_bytes
 
-    from postroom_client.calls import calls
-
-    raw = context.ask(calls.get_raw_message(message.id))
     head = message_from_bytes(raw.partition(b"\r\n\r\n")[0])
     return [
         (name, _decoded(str(value)))
         for name, value in head.items()
-        if name.lower().startswith(("x-", "reply-to"))
+        if name.lower().startswith(("x-", "reply-to", "in-reply-to", "references"))
     ]
+
+
+def _encoded_texts(raw: bytes) -> list[tuple[str, str]]:
+    """Type and text of each part that the source does not show as people read it."""
+    from email import message_from_bytes
+
+    parts = [part for part in message_from_bytes(raw).walk() if part.get_content_maintype() == "text"]
+    found = [(part, part.get_payload(decode=True)) for part in parts]
+    return [
+        (part.get_content_type(), _text(content, part.get_content_charset()))
+        for part, content in found
+        if isinstance(content, bytes)
+        and (part["Content-Transfer-Encoding"] or _ENCODED_LINES.search(content))
+    ]
+
+
+def _text(content: bytes, charset: str | None) -> str:
+    try:
+        return content.decode(charset or "utf-8", "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
 
 
 def _decoded(value: str) -> str:
