@@ -37,7 +37,7 @@ from postroom.storage.engines import postgres, postgres_connections
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.upkeep import integrity
-from postroom.web.api.mailbox import messages, search
+from postroom.web.api import messages, search
 from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from postroom.settings import values as read
-from postroom.settings.values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
+from postroom import setting_values as read
+from postroom.setting_values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
 
 __all__ = [
     "MOST_OF_A_LIMIT",

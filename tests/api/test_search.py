@@ -8,7 +8,7 @@ import pytest
 
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
-from postroom.web.api.mailbox import search
+from postroom.web.api import search
 from tests.conftest import Server, until_somebody_listens
 
 pytestmark = pytest.mark.sqlite_alone

@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from postroom import ids
 from postroom.assembly import serving
 from postroom.events import event_log
+from postroom.storage import packing
 from postroom.storage.database import Tx
-from postroom.storage.packed import packing
 from postroom.web.connection import BoundedConnection
 from postroom.web.streams import websocket
 from tests.conftest import Server, settings

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.mailbox.writing.templates import TEMPLATES_OF_AN_INBOX
+from postroom.mailbox.templates import TEMPLATES_OF_AN_INBOX
 from postroom.upkeep.upkeep_loop import one_round
 from postroom_mail.mime.parse import parse_mail
 from tests.api.test_keys import second_account

@@ -385,7 +385,8 @@ def test_the_bill_of_materials_names_what_the_server_runs_on_with_its_licence() 
     bill = release.bill_of_materials()
     parts = {part["name"]: part for part in bill["components"]}
     assert {canonicalize_name(name) for name in closure(own_requirements())} <= parts.keys() | {
-        "postroom-client"
+        "postroom-client",
+        "postroom-mail",
     }
     assert all(part["licenses"][0]["expression"] for part in parts.values())
     assert parts["starlette"]["version"] == metadata.version("starlette")

@@ -7,7 +7,7 @@ from postroom.couriers.tls.tls_policies import TlsPolicies
 from postroom.external_mailboxes.fetching import FetchError
 from postroom.net.dns import Resolver
 from postroom.outward.courier import OutgoingMail
-from postroom.queue.tls.tls_sessions import TlsSession
+from postroom.queue.tls_sessions import TlsSession
 from postroom_mail.authentication.mta_sts import write_policy
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import RAW, MakeCourier, failure_of, mail_to

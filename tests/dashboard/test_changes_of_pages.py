@@ -18,7 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.operations import holds as hold_verbs
 from postroom.operations.holds import Reject
 from postroom.storage.database import Database, Tx
-from postroom.web.api.mailbox import messages as requests
+from postroom.web.api import messages as requests
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.operator import health, queue
 from postroom.web.dashboard.pages import approvals

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from postroom.mailbox import documents, messages
+from postroom.storage import packing
 from postroom.storage.database import Tx
-from postroom.storage.packed import packing
 from postroom.upkeep.upkeep_loop import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe

@@ -18,11 +18,10 @@ from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import tls_reports
 from postroom.outward.notices.deliver_notice import deliver_notice
 from postroom.outward.sign_mail import Signers
-from postroom.queue import deliveries
+from postroom.queue import deliveries, tls_sessions
 from postroom.queue.deliveries import Delivery
 from postroom.queue.recording import Recorder
-from postroom.queue.tls import tls_sessions
-from postroom.queue.tls.tls_sessions import MOST_OF_A_DAY, TlsPolicyKept, TlsSession
+from postroom.queue.tls_sessions import MOST_OF_A_DAY, TlsPolicyKept, TlsSession
 from postroom.storage.database import Database, Tx
 from postroom.storage.journal import Journal
 from postroom_mail.mime.parse import parse_mail

@@ -18,8 +18,8 @@ from postroom.outward.delivering import mail_job
 from postroom.outward.holding import stop
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
+from postroom.storage import lock_waiters
 from postroom.storage.database import Tx
-from postroom.storage.writing import lock_waiters
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from postroom.storage.writing.group_commit import ENOUGH, SPARSE_BATCH, Batches
-from postroom.storage.writing.write_jobs import WriteJob
+from postroom.storage.group_commit import ENOUGH, SPARSE_BATCH, Batches
+from postroom.storage.write_jobs import WriteJob
 
 LONG = 3600.0
 

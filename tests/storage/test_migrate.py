@@ -19,7 +19,7 @@ from postroom.storage.migrate import (
     current_version,
     migrate,
 )
-from postroom.storage.writing.write_jobs import WriteSession
+from postroom.storage.write_jobs import WriteSession
 from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.storage.packed import packing
-from postroom.storage.packed.packing import SHARING_WORDS_BYTES, WORTH_PACKING_BYTES
+from postroom.storage import packing
+from postroom.storage.packing import SHARING_WORDS_BYTES, WORTH_PACKING_BYTES
 
 LETTER = b'{"id":"msg_01","subject":"Hello","bodyText":"Thank you for your message. See you soon."}'
 

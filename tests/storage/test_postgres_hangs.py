@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from postroom.errors import Unavailable
+from postroom.storage import group_commit, lock_waiters
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import postgres, postgres_bells
 from postroom.storage.engines.postgres import open_postgres
-from postroom.storage.writing import group_commit, lock_waiters
 from tests.doubles import START
 from tests.lossy_proxy import lossy_proxy
 from tests.storage.test_postgres_faults import until_it_works

@@ -10,7 +10,7 @@ from postroom.storage.database import StorageError, Tx
 from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.migrate import FIRST, all_migrations, migrate, require_known
-from postroom.storage.writing.write_jobs import WriteSession
+from postroom.storage.write_jobs import WriteSession
 from tests.conftest import new_postgres_database
 from tests.doubles import START
 

@@ -11,9 +11,8 @@ from postroom.clock import DAY
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.net.dns import Resolver
 from postroom.outward.notices.tls_reports import write_reports
-from postroom.queue import leader_leases
-from postroom.queue.tls import tls_sessions
-from postroom.queue.tls.tls_sessions import TlsPolicyKept, TlsSession
+from postroom.queue import leader_leases, tls_sessions
+from postroom.queue.tls_sessions import TlsPolicyKept, TlsSession
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx

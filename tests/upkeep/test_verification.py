@@ -9,8 +9,8 @@ import pytest
 from postroom.mailbox import raw_mails
 from postroom.mailbox.search import indexing
 from postroom.resources import Tx
+from postroom.storage import packing
 from postroom.storage.blobs import LocalBlobs
-from postroom.storage.packed import packing
 from postroom.upkeep.verification import verify
 from postroom.upkeep.verification.verify import Verified
 from tests.api.test_deletion import mail

@@ -19,7 +19,7 @@ from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
-from postroom.queue.tls.tls_sessions import TlsSession
+from postroom.queue.tls_sessions import TlsSession
 
 NOT_BY_TLS = "not by TLS"  # the session failed, and not because of TLS
 # Replies that ask for a login or refuse ours: the operator must act, the recipient cannot.

@@ -14,9 +14,8 @@ from postroom.events import payload
 from postroom.events.payload import NewEvent, SystemNotice
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
-from postroom.storage import pages
+from postroom.storage import packing, pages
 from postroom.storage.database import Row, Tx, one_of
-from postroom.storage.packed import packing
 
 PACKED_STUB_BYTES = 4 * 1024
 

@@ -11,9 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
-from postroom.storage import pages
+from postroom.storage import packing, pages
 from postroom.storage.database import Row, Tx, all_of
-from postroom.storage.packed import packing
 from postroom_mail.reading.calendar import Attendee, Occurrence
 from postroom_mail.reading.category import Category
 from postroom_mail.reading.links import LinkDetail

@@ -16,9 +16,9 @@ from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.storage import packing
 from postroom.storage.blobs import BlobPart, Blobs, report_damage
 from postroom.storage.database import Tx, all_of, one_of
-from postroom.storage.packed import packing
 from postroom_mail.mime import headers
 from postroom_mail.mime.parse import parse_mail
 

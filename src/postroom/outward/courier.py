@@ -11,7 +11,7 @@ from postroom.external_mailboxes.sending_through import SendingThrough
 from postroom.inward.mails import AcceptedMail
 from postroom.processes import process_metrics
 from postroom.queue.outcomes import Outcome
-from postroom.queue.tls.tls_sessions import TlsSession
+from postroom.queue.tls_sessions import TlsSession
 from postroom.resources import Resources
 
 REPLY_MAX_CHARACTERS = 500

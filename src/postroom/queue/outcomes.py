@@ -3,10 +3,9 @@
 from msgspec import Struct
 
 from postroom.clock import SECOND
-from postroom.queue import deliveries, retries
+from postroom.queue import deliveries, retries, tls_sessions
 from postroom.queue.deliveries import CAPTURED, DONE, FAILED, PENDING, Delivery
-from postroom.queue.tls import tls_sessions
-from postroom.queue.tls.tls_sessions import TlsSession
+from postroom.queue.tls_sessions import TlsSession
 from postroom.storage.database import Tx
 
 

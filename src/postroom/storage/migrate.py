@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from postroom.errors import Unavailable
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.writing.write_jobs import WriteSession
+from postroom.storage.write_jobs import WriteSession
 
 FIRST = 100  # lower numbers are of early builds of 1.0.0, with other tables
 EXPORT_FIRST = (

@@ -6,9 +6,8 @@ from postroom.clock import DAY
 from postroom.deliverability import domain_reports
 from postroom.events import feedback, tool_calls
 from postroom.outward.notices import letters
-from postroom.queue import delayed_actions, idempotency
+from postroom.queue import delayed_actions, idempotency, tls_reports, tls_sessions
 from postroom.queue.providers import counts, paces, warm_ups
-from postroom.queue.tls import tls_reports, tls_sessions
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
 

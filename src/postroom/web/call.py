@@ -15,10 +15,9 @@ from postroom.errors import NotFound
 from postroom.events import webhook_list
 from postroom.external_mailboxes import connections
 from postroom.fields import ScopeFilter
-from postroom.mailbox import drafts, inboxes, messages, threads
+from postroom.mailbox import drafts, inboxes, messages, templates, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.mailbox.writing import templates
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import client_address

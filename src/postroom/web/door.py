@@ -32,7 +32,7 @@ from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
 from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
-from postroom.web.api.mailbox.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
+from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
 from postroom.web.call import CLIENT_ADDRESS, Call, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH

@@ -20,7 +20,7 @@ from postroom.queue import deliveries, statistics
 from postroom.resources import Resources, Tx
 from postroom.web import client_configuration
 from postroom.web.interface import openapi as description
-from postroom.web.interface.shapes import server_shapes
+from postroom.web.interface import server_shapes
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
 

@@ -14,25 +14,23 @@ from postroom.operations import (
     pods,
     policies,
     suppressions,
+    templates,
     threads,
     usage,
     webhooks,
 )
 from postroom.operations.delivery import connections, deliverability, domain_reports, webhook_list
 from postroom.operations.people import feedback, notifications, users
-from postroom.operations.writing import templates
 from postroom.web import public
-from postroom.web.api.accounts import domains as domain_checks
-from postroom.web.api.accounts.domains import make_dkim_key
-from postroom.web.api.delivery import connections as connection_checks
-from postroom.web.api.delivery.connections import require_allowed_relays, require_allowed_targets
-from postroom.web.api.events import listing, waiting
-from postroom.web.api.events import webhooks as webhook_posts
-from postroom.web.api.events.webhooks import require_allowed_urls
-from postroom.web.api.mailbox import messages as downloads
-from postroom.web.api.mailbox import search
-from postroom.web.api.mailbox.messages import remove_blobs
-from postroom.web.api.outward import drafts, send
+from postroom.web.api import connections as connection_checks
+from postroom.web.api import domains as domain_checks
+from postroom.web.api import drafts, event_log, event_waiting, search, send
+from postroom.web.api import messages as downloads
+from postroom.web.api import webhooks as webhook_posts
+from postroom.web.api.connections import require_allowed_relays, require_allowed_targets
+from postroom.web.api.domains import make_dkim_key
+from postroom.web.api.messages import remove_blobs
+from postroom.web.api.webhooks import require_allowed_urls
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.requests.request_body import read_optional
@@ -164,7 +162,7 @@ ROUTES = (
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, LINK, also=(302,)),
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
     get(f"{FILE}/preview", downloads.get_attachment_preview, SCOPED, READING, 200, PREVIEW),
-    get("/v1/events", listing.list_events, SCOPED, READING, 200, MISSING),
+    get("/v1/events", event_log.list_events, SCOPED, READING, 200, MISSING),
     post(
         f"{INBOX}/send",
         send.send_message,
@@ -274,7 +272,7 @@ ROUTES = (
     ),
     delete(CONNECTION, connections.delete_connection, POD, MANAGING, 204),
     post(f"{CONNECTION}/test", connection_checks.test_connection, POD, MANAGING),
-    get(f"{INBOX}/wait", waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)),
+    get(f"{INBOX}/wait", event_waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)),
     get("/v1/webhook", webhooks.get_webhook, ACCOUNT, READING, 200, MISSING),
     put("/v1/webhook", webhooks.put_webhook, ACCOUNT, MANAGING, 200, URL, **CHECKED),
     delete("/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),

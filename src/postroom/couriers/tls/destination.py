@@ -5,7 +5,7 @@ from msgspec import Struct
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import TlsFailed
 from postroom.couriers.tls.dane import DaneNeed
-from postroom.queue.tls.tls_sessions import SUCCESS, TlsPolicyKept, TlsSession
+from postroom.queue.tls_sessions import SUCCESS, TlsPolicyKept, TlsSession
 from postroom_mail.authentication.mta_sts import ENFORCE, StsPolicy, write_policy
 
 NONE = "none"  # the mode of a policy that asks for nothing

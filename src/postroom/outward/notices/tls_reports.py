@@ -21,12 +21,11 @@ from postroom.outward.deliver_mail import Outbound
 from postroom.outward.notices import letters, notify_people
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import leader_leases
+from postroom.queue import leader_leases, tls_reports, tls_sessions
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
-from postroom.queue.tls import tls_reports, tls_sessions
-from postroom.queue.tls.tls_reports import SentTlsReport
-from postroom.queue.tls.tls_sessions import SUCCESS, CountedSession
+from postroom.queue.tls_reports import SentTlsReport
+from postroom.queue.tls_sessions import SUCCESS, CountedSession
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom_mail.authentication.lookup import DnsTemporary

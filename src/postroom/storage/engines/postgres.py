@@ -35,8 +35,8 @@ from postroom.storage.engines.postgres_connections import (
     Rows,
 )
 from postroom.storage.engines.postgres_words import PostgresWords
+from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
-from postroom.storage.writing.group_commit import WriteQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Valu
 from postroom.storage.engines import sqlite_index
 from postroom.storage.engines.sqlite_log import LONG_LOG_PAGES, Checkpointer, Turns
 from postroom.storage.engines.sqlite_words import SqliteWords
+from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
-from postroom.storage.writing.group_commit import WriteQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,8 +6,8 @@ import msgspec
 
 from postroom.mailbox import documents, raw_mails
 from postroom.mailbox.messages import BLOCKED
+from postroom.storage import packing
 from postroom.storage.database import Row, Tx, one_of
-from postroom.storage.packed import packing
 from postroom.upkeep.verification.parts import Finding, Page, next_ids, of_rows
 
 NAME = "messages"

@@ -26,7 +26,7 @@ from postroom.processes import pools
 from postroom.resources import Tx
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.showing import ReadBytes
-from postroom.web.api.mailbox import search as finding
+from postroom.web.api import search as finding
 from postroom.web.call import Call
 from postroom.web.interface.bodies import body as bodies
 from postroom_mail.mime import headers

@@ -12,9 +12,9 @@ from postroom.operations import pods as pod_verbs
 from postroom.web.agentmail import inboxes, messages, threads
 from postroom.web.agentmail.setup import domains, keys, lists, metrics, organization, webhooks
 from postroom.web.agentmail.writing import drafts, sending
-from postroom.web.api.events.webhooks import require_allowed_urls
-from postroom.web.api.mailbox.messages import delete_thread, remove_blobs
-from postroom.web.api.outward import drafts as draft_verbs
+from postroom.web.api import drafts as draft_verbs
+from postroom.web.api.messages import delete_thread, remove_blobs
+from postroom.web.api.webhooks import require_allowed_urls
 from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import ACCOUNT, POD, SCOPED, Route
 

@@ -12,16 +12,15 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import MANAGING, READING, WRITING
 from postroom.config import Config
 from postroom.errors import ApiError
-from postroom.operations import pods
+from postroom.operations import drafts, pods
 from postroom.operations.people import notifications, passkeys, push, sign_in
-from postroom.operations.writing import drafts
 from postroom.outward.courier import WebhookCourier
 from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DelayedAction
 from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources
 from postroom.web import operations
-from postroom.web.api.mailbox.messages import remove_blobs
+from postroom.web.api.messages import remove_blobs
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx
 from postroom.web.routes import ROUTE_OF
 from postroom.web.routing import ACCOUNT, POD, Route

@@ -4,12 +4,12 @@ from functools import partial
 
 from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web.dashboard import sign_in, undo
-from postroom.web.dashboard.activity import activity
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.delivery import connections, deliverability, mailbox_consent
 from postroom.web.dashboard.forms import read_form, read_upload
 from postroom.web.dashboard.operator import accounts, feedback, health, queue
 from postroom.web.dashboard.pages import (
+    activity,
     approvals,
     compose,
     drafts,
@@ -19,6 +19,7 @@ from postroom.web.dashboard.pages import (
     message,
     rail,
     start,
+    templates,
     thread,
     webhooks,
 )
@@ -35,7 +36,6 @@ from postroom.web.dashboard.settings import (
     suppressions,
     users,
 )
-from postroom.web.dashboard.writing import templates
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")

@@ -14,7 +14,7 @@ from postroom.resources import Resources, Tx
 from postroom.web import client_configuration
 from postroom.web.agentmail import paging, shapes
 from postroom.web.agentmail.setup import setup_shapes
-from postroom.web.api.accounts import domains as checks
+from postroom.web.api import domains as checks
 from postroom.web.call import Call
 
 MOST = 1000  # a list of domains is short

@@ -17,8 +17,8 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
-from postroom.operations.writing import drafts as verbs
-from postroom.operations.writing.drafts import DraftEdit
+from postroom.operations import drafts as verbs
+from postroom.operations.drafts import DraftEdit
 from postroom.outward import fill_from_message
 from postroom.outward.send_stages import DraftVersion, Order
 from postroom.processes import pools
@@ -26,9 +26,9 @@ from postroom.resources import Resources, Tx
 from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.messages import own_labels
 from postroom.web.agentmail.writing.sending import read_files, read_key, text_of, to_sent
-from postroom.web.api.mailbox.messages import remove_blobs
-from postroom.web.api.outward import drafts as api
-from postroom.web.api.outward.send import accept_order
+from postroom.web.api import drafts as api
+from postroom.web.api.messages import remove_blobs
+from postroom.web.api.send import accept_order
 from postroom.web.call import Call
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import DraftBody

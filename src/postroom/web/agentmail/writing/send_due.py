@@ -12,7 +12,7 @@ from postroom.queue import deliveries
 from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail.writing.drafts import prepare
-from postroom.web.api.mailbox.messages import remove_blobs
+from postroom.web.api.messages import remove_blobs
 from postroom_mail.writing.header_words import DraftError
 
 AT_ONCE = 50

@@ -14,7 +14,7 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.agentmail import shapes
 from postroom.web.agentmail.messages import own_labels
-from postroom.web.api.outward.send import accept_order
+from postroom.web.api.send import accept_order
 from postroom.web.call import Call
 from postroom.web.interface.bodies.address_fields import read_addresses
 from postroom.web.interface.bodies.send_body import SendBody, read_order

@@ -19,7 +19,7 @@ from postroom.outward.key_activity import SendsOfDay
 from postroom.web.call import Tx
 from postroom.web.dashboard.agents import timeline
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
+from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 
 PATH = "/app/agents"
 

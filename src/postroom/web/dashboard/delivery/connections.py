@@ -13,12 +13,12 @@ from postroom.operations import messages
 from postroom.operations.delivery import connections
 from postroom.operations.delivery.connections import NewConnection
 from postroom.operations.messages import MessageQuery
-from postroom.web.api.delivery import connections as api
-from postroom.web.api.outward import send as api_send
+from postroom.web.api import connections as api
+from postroom.web.api import send as api_send
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.delivery import steps
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.dashboard.settings.rules import read_number
 from postroom.web.interface.bodies.send_body import SendBody, to_order
 

@@ -18,8 +18,8 @@ from postroom.operations.delivery.deliverability import (
 )
 from postroom.operations.inboxes import InboxQuery
 from postroom.outward.courier import domain_of
-from postroom.web.api.accounts import domains as api
-from postroom.web.api.outward import send as api_send
+from postroom.web.api import domains as api
+from postroom.web.api import send as api_send
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.interface.bodies.send_body import SendBody, to_order

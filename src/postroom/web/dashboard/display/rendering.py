@@ -52,7 +52,7 @@ COMPILED = CompiledTemplates()
 
 @cache
 def loader() -> jinja2.BaseLoader:
-    folders = ["", "pages", "agents", "settings", "operator", "delivery", "profile", "writing", "activity"]
+    folders = ["", "pages", "agents", "settings", "operator", "delivery", "profile"]
     return jinja2.ChoiceLoader([jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders])
 
 

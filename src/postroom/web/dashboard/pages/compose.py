@@ -10,11 +10,11 @@ from starlette.responses import Response
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
-from postroom.operations.writing.templates import TemplateQuery, list_templates
+from postroom.operations.templates import TemplateQuery, list_templates
 from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
-from postroom.web.api.outward import drafts as api
-from postroom.web.api.outward import send as api_send
+from postroom.web.api import drafts as api
+from postroom.web.api import send as api_send
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody

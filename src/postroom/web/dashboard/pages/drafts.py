@@ -13,13 +13,12 @@ from postroom.fields import PageQuery
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import PAGE_BYTES
-from postroom.operations import holds, messages
+from postroom.operations import drafts, holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
-from postroom.operations.writing import drafts
 from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
-from postroom.web.api.outward import drafts as api
+from postroom.web.api import drafts as api
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import INBOXES_SHOWN, PageContext, go, plain

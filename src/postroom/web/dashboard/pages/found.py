@@ -16,14 +16,14 @@ from postroom.operations.pods import (
     get_account,
 )
 from postroom.queue import deliveries
-from postroom.web.api.mailbox import search
+from postroom.web.api import search
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.interface.answer_shapes import SearchPage
 from postroom.web.interface.bodies.body import SearchQuery
-from postroom.web.interface.shapes.answer_shapes import SearchPage
 from postroom.web.requests.request_body import explain
 
 # The most common searches: the word on the chip, and its query.

@@ -15,7 +15,7 @@ from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.queue import delayed_actions, deliveries
-from postroom.web.api.mailbox.messages import delete_thread
+from postroom.web.api.messages import delete_thread
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.people import name_of

@@ -12,8 +12,8 @@ from postroom.operations import policies, suppressions, threads
 from postroom.operations.threads import ThreadChange
 from postroom.outward.invitations import to_answer
 from postroom.processes import pools
-from postroom.web.api.mailbox import messages as api_messages
-from postroom.web.api.outward.send import accept_order
+from postroom.web.api import messages as api_messages
+from postroom.web.api.send import accept_order
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import mail_html
 from postroom.web.dashboard.page_context import PageContext, go

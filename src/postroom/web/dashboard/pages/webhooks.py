@@ -20,7 +20,7 @@ from postroom.operations.delivery import webhook_list
 from postroom.operations.delivery.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed, WebhookTest
 from postroom.queue.deliveries import Delivery
-from postroom.web.api.events import webhooks as api
+from postroom.web.api import webhooks as api
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import verifying

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from postroom.operations.people import push as verbs
-from postroom.web.api.events.webhooks import require_allowed
+from postroom.web.api.webhooks import require_allowed
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go
 

@@ -11,8 +11,7 @@ from postroom.accounts.scope import Scope
 from postroom.errors import ApiError
 from postroom.events import webhooks
 from postroom.external_mailboxes import connections
-from postroom.mailbox import documents, inboxes, messages, threads
-from postroom.mailbox.writing import templates
+from postroom.mailbox import documents, inboxes, messages, templates, threads
 from postroom.web.call import Tx
 
 WORDS = 80

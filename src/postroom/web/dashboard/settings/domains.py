@@ -9,12 +9,12 @@ from postroom.deliverability.findings import zone_line
 from postroom.operations import domains
 from postroom.operations.delivery.domain_reports import ReportQuery, get_domain_reports
 from postroom.web import client_configuration
-from postroom.web.api.accounts import domains as api
+from postroom.web.api import domains as api
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.dashboard.settings.pods import OutboundForm
 
 PATH = "/app/settings/domains"

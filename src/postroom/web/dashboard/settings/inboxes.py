@@ -13,11 +13,11 @@ from postroom.operations import holds, keys, webhooks
 from postroom.operations import inboxes as operations
 from postroom.processes import pools
 from postroom.web import client_configuration
-from postroom.web.api.events import webhooks as api_webhooks
+from postroom.web.api import webhooks as api_webhooks
 from postroom.web.dashboard.display.plots import draw_qr_code
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.webhooks import told_of_test
-from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
+from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
     ApprovalForm,

@@ -16,7 +16,7 @@ from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go, plain
-from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
+from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,
     SENTENCES,

@@ -8,8 +8,8 @@ from postroom.accounts.rules import approval
 from postroom.operations import keys, pods
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.keys import PATH
-from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
 
 

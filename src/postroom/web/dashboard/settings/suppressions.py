@@ -11,7 +11,7 @@ from postroom.queue import suppressions
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/settings/suppressions"

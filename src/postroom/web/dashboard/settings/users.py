@@ -13,7 +13,7 @@ from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.paging import OffsetQuery
 
 PATH = "/app/settings/people"
 PODS_SHOWN = 100

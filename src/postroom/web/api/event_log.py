@@ -11,8 +11,8 @@ from postroom.events import event_log
 from postroom.events.event_log import EventChoice, EventSlice
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
+from postroom.web.interface import answer_shapes
 from postroom.web.interface.bodies.body import EventQuery
-from postroom.web.interface.shapes import answer_shapes
 
 NOTHING = EventSlice([], has_more=False)
 

@@ -6,9 +6,8 @@ from typing import TypeVar
 from msgspec import UNSET, UnsetType, structs
 
 from postroom.errors import BadRequest
-from postroom.mailbox import drafts, inboxes
-from postroom.mailbox.writing import templates
-from postroom.mailbox.writing.templates import Template, TemplateText
+from postroom.mailbox import drafts, inboxes, templates
+from postroom.mailbox.templates import Template, TemplateText
 from postroom.outward.send_stages import Order, SendAnswer
 from postroom.processes import pools
 from postroom.queue import idempotency

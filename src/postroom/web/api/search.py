@@ -10,8 +10,8 @@ from postroom.mailbox.search import message_search
 from postroom.mailbox.search.message_search import ResultPage
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
+from postroom.web.interface import answer_shapes
 from postroom.web.interface.bodies.body import SearchQuery
-from postroom.web.interface.shapes import answer_shapes
 from postroom_mail.search.query import Query
 
 SECONDS = 2.0

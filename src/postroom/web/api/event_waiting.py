@@ -18,8 +18,8 @@ from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import message_search
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
+from postroom.web.interface import answer_shapes
 from postroom.web.interface.bodies.body import WaitQuery
-from postroom.web.interface.shapes import answer_shapes
 from postroom_mail.search.query import Query
 
 T = TypeVar("T")

@@ -8,14 +8,7 @@ from itertools import count
 
 from postroom import log
 from postroom.errors import Unavailable
-from postroom.storage.writing.write_jobs import (
-    ThreadSession,
-    WriteJob,
-    WriteSession,
-    fail_all,
-    run_call,
-    settle,
-)
+from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 WAITERS = 4
 FIRST_TURN_MILLISECONDS = 100  # longer than a transaction that makes progress holds a row

@@ -18,15 +18,8 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.processes import pools, process_metrics
 from postroom.storage.database import Tx
-from postroom.storage.writing.lock_waiters import LockWaiters
-from postroom.storage.writing.write_jobs import (
-    ThreadSession,
-    WriteJob,
-    WriteSession,
-    fail_all,
-    run_call,
-    settle,
-)
+from postroom.storage.lock_waiters import LockWaiters
+from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002

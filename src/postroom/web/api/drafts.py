@@ -12,8 +12,8 @@ from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.fields import PageQuery
 from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.operations.writing import drafts as verbs
-from postroom.operations.writing.drafts import DraftEdit, WholeDraft
+from postroom.operations import drafts as verbs
+from postroom.operations.drafts import DraftEdit, WholeDraft
 from postroom.outward.send import preview
 from postroom.outward.send_stages import (
     DraftVersion,
@@ -26,10 +26,11 @@ from postroom.outward.send_stages import (
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
-from postroom.web.api.mailbox.messages import remove_blobs
-from postroom.web.api.outward.send import accept_order, to_response
-from postroom.web.api.outward.templates import fill_changed_draft, fill_new_draft
+from postroom.web.api.messages import remove_blobs
+from postroom.web.api.send import accept_order, to_response
+from postroom.web.api.templates import fill_changed_draft, fill_new_draft
 from postroom.web.call import Call, Tx
+from postroom.web.interface import answer_shapes
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import (
     DraftBody,
@@ -41,7 +42,6 @@ from postroom.web.interface.bodies.draft_body import (
 )
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile
-from postroom.web.interface.shapes import answer_shapes
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.content_view import ContentView
 from postroom_mail.writing.header_words import DraftError

@@ -6,13 +6,13 @@ from starlette.responses import Response
 from postroom.errors import ApiError, NotFound
 from postroom.fields import Offset
 from postroom.mailbox import inboxes
-from postroom.operations.writing import templates
-from postroom.operations.writing.templates import NewTemplate, Template, TemplateChange, TemplateQuery
-from postroom.web.api.outward import drafts
+from postroom.operations import templates
+from postroom.operations.templates import NewTemplate, Template, TemplateChange, TemplateQuery
+from postroom.web.api import drafts
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.message import html_page
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.interface.bodies.draft_body import DraftBody
 
 PATH = "/app/settings/templates"

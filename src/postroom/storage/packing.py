@@ -15,7 +15,7 @@ WORTH_PACKING_BYTES = 256
 SHARING_WORDS_BYTES = 16 * 1024
 
 # What was compressed with this dictionary needs it to be read: the file must never change.
-WORDS = files("postroom.storage.packed").joinpath("packing_words.txt").read_bytes()
+WORDS = files("postroom.storage").joinpath("packing_words.txt").read_bytes()
 
 _words = zstd.ZstdDict(WORDS, is_raw=True)
 _short = zstd.ZstdCompressor(level=LEVEL, zstd_dict=_words.as_digested_dict)

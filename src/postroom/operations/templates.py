@@ -8,9 +8,8 @@ from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated, show_item
-from postroom.mailbox import inboxes
-from postroom.mailbox.writing import templates
-from postroom.mailbox.writing.templates import TemplateText
+from postroom.mailbox import inboxes, templates
+from postroom.mailbox.templates import TemplateText
 from postroom.storage.database import Tx
 from postroom_mail.writing.header_words import CONTROL
 

@@ -7,12 +7,12 @@ from postroom.outward.invitations import to_answer
 from postroom.outward.raw_submission.redirected_mail import redirect_mail
 from postroom.outward.send import send_mail
 from postroom.outward.send_stages import Order, SendAnswer
-from postroom.web.api.outward.templates import order_from_template
+from postroom.web.api.templates import order_from_template
 from postroom.web.call import Call
+from postroom.web.interface import answer_shapes
 from postroom.web.interface.bodies.address_fields import read_long_list
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
-from postroom.web.interface.shapes import answer_shapes
 from postroom_mail.writing.header_words import DraftError
 
 

@@ -1,1 +1,0 @@
-"""Operations on drafts and templates."""

@@ -1,1 +1,0 @@
-"""How TLS sessions with other servers began, and the reports about it (RFC 8460)."""

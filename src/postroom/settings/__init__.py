@@ -1,1 +1,0 @@
-"""What the values of settings may be."""

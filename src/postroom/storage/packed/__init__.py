@@ -1,1 +1,0 @@
-"""Compression of stored bytes."""

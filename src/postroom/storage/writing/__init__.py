@@ -1,1 +1,0 @@
-"""Writes that share a commit, and those that wait for a lock."""

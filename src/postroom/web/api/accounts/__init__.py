@@ -1,1 +1,0 @@
-"""Domains, over REST."""

@@ -1,1 +1,0 @@
-"""Sends, drafts and templates, over REST."""

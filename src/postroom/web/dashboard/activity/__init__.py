@@ -1,1 +1,0 @@
-"""Mail received and sent."""
