@@ -137,6 +137,7 @@ ROOMS: dict[str, list[str]] = {
         "aside",
         "depositor",
         "reading_budget",
+        "turns",
         "mail_journal",
         "running",
     ],
