@@ -15,7 +15,7 @@ async def look(resources: Resources, after: str) -> Page:
     if count := places.count_aside(data_dir):
         found.append(Finding(ASIDE, places.ASIDE, f"{count} could not be stored"))
     if count := places.count_damaged(data_dir):
-        what = f"{count} damaged pieces of journals are kept; mails in them are lost"
+        what = f"{count} damaged pieces of journals are kept; mails or outcomes in them are lost"
         found.append(Finding(DAMAGED, places.DAMAGED, what))
     return Page(found, sum(each.mails for each in left), None)
 
