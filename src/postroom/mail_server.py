@@ -15,6 +15,7 @@ from postroom.inward.examine import Extractor
 from postroom.inward.journal import positions
 from postroom.inward.journal.aside import take_up
 from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
+from postroom.inward.journal.turns import FairReader
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
 from postroom.net.certificate import Certificate
 from postroom.net.proxies import Proxies
@@ -73,10 +74,11 @@ async def start_mail_intake(
     limits = SessionLimits(hostname=config.domain, max_connections=max_connections)
     spool = config.data_dir / "spool"
     proxies = Proxies(config.trusted_proxies)
-    intake: MailIntake = DatabaseIntake(resources, reader)
+    intake: MailIntake = DatabaseIntake(resources, FairReader(reader))
     for folder in journals:
         journal = await stack.enter_async_context(running_journal(resources, folder, reader))
-        intake = JournalIntake(journal, intake, config.domain, resources.now)
+        large = DatabaseIntake(resources, FairReader(reader, journal.turns))
+        intake = JournalIntake(journal, large, config.domain, resources.now)
     smtp = SmtpServer(directory, intake, limits, spool, certificate.context, proxies=proxies)
     await pools.ONCE.run(warm_up)
     await start_smtp(smtp, config.smtp)

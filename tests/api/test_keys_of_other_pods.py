@@ -93,3 +93,29 @@ async def test_the_answer_of_a_held_send_is_replayed_under_a_key_that_another_po
         later = await send(tenant, mine, undoSeconds=60)
         assert later.json()["hold"]["state"] == "scheduled", later.text
         assert is_replay_of(await send(tenant, mine, undoSeconds=60), later)
+
+
+async def test_a_client_id_is_taken_only_within_the_scope_of_the_key(server: Server) -> None:
+    """Of webhooks and domains: a pod key does not learn what another pod has named."""
+    for name in ("mine", "other"):
+        await new_pod(server, clientId=name)
+    hook = {"url": "http://127.0.0.1:8026/hook", "clientId": "orders"}
+    async with await pod_client(server, "mine") as mine, await pod_client(server, "other") as other:
+        theirs = await other.post("/v1/webhooks", json=hook)
+        own = await mine.post("/v1/webhooks", json=hook)
+        assert (theirs.status_code, own.status_code) == (201, 201), own.text
+        taken = (409, "client_id_taken")
+        assert [told(await api.post("/v1/webhooks", json=hook)) for api in (mine, server.api)] == [taken] * 2
+        asked = {"url": hook["url"], "event_types": ["message.received"], "client_id": "orders"}
+        again = await mine.post("/v0/webhooks", json=asked)
+        assert again.json()["webhook_id"] == own.json()["id"]
+        domains = [
+            await api.post("/v0/domains", json={"domain": f"{name}.example.com", "client_id": "shop"})
+            for api, name in ((other, "theirs"), (mine, "own"), (mine, "second"))
+        ]
+        assert [answer.status_code for answer in domains] == [200] * 3, domains[1].text
+        assert [answer.json()["domain"] for answer in domains] == [
+            "theirs.example.com",
+            "own.example.com",
+            "own.example.com",
+        ]

@@ -455,6 +455,7 @@ async def test_what_is_wrong_with_a_request_is_told_to_the_program_also_when_it_
     async with person(server) as page:
         for wrong, error in (
             ({"code_challenge": "short"}, "invalid_request"),
+            ({"code_challenge": "ü" * 43}, "invalid_request"),
             ({"code_challenge_method": "plain"}, "invalid_request"),
             ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
             ({"response_type": "token"}, "unsupported_response_type"),

@@ -190,12 +190,34 @@ async def test_a_copy_to_trash_is_a_move_there_and_one_out_of_it_a_move_back(ser
         assert ok(client.search(None, "ALL")) == [b"1"]
         assert ok(client.select("Trash")) == [b"2"]
         ok(client.copy("1", "INBOX"))
+        ok(client.noop())
         assert ok(client.search(None, "ALL")) == [b"1"]
         assert client.copy("1", "Trash")[0] == "NO"
         assert ok(client.select("INBOX")) == [b"2"]
         client.logout()
 
     await aside(copy)
+
+
+async def test_a_program_that_moves_to_trash_by_numbers_moves_those_alone(server: Server) -> None:
+    """COPY, STORE and COPY of the next one: numbers stay until EXPUNGE, or it deletes others."""
+    await three_mails(server)
+
+    def move_two() -> None:
+        client = log_in(server, "agent")
+        client.select("INBOX")
+        (kept,) = ok(client.fetch("2", "(UID)"))
+        for number in ("1", "3"):
+            ok(client.copy(number, "Trash"))
+            ok(client.store(number, "+FLAGS", "(\\Deleted)"))
+        ok(client.expunge())
+        assert ok(client.search(None, "ALL")) == [b"1"]
+        (left,) = ok(client.fetch("1", "(UID)"))
+        assert left.split()[-1] == kept.split()[-1]
+        assert ok(client.select("Trash")) == [b"2"]
+        client.logout()
+
+    await aside(move_two)
 
 
 async def test_a_program_may_put_mail_where_it_wants(server: Server) -> None:

@@ -17,9 +17,10 @@ from postroom.inward.journal import mail_journal as journaling
 from postroom.inward.journal import positions
 from postroom.inward.journal.depositor import Depositor, deposit_up_to
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
-from postroom.inward.journal.mail_journal import Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.mail_journal import DepositFull, MailJournal
 from postroom.inward.journal.reading_budget import MOST_OF_A_PEER, MOST_SECONDS, ReadingBudget, estimate_of
 from postroom.inward.journal.running import running_journal
+from postroom.inward.journal.turns import Backlogged, FairReader, ReadingTurns
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import MAX_HOPS, OwnReader
 from postroom.mailbox import documents, messages
@@ -419,7 +420,7 @@ async def test_without_a_journal_what_is_left_of_one_is_deposited(
 
 
 def costly(inbox_id: str, peer_ip: str) -> Arrival:
-    raw = b"Subject: costly\r\nContent-Type: text/html\r\n\r\n" + b"<p><b>" * 5_000
+    raw = b"Subject: costly\r\nContent-Type: text/html\r\n\r\n" + b"<p><b>" * 6_000
     return Arrival(Origin((Destination(inbox_id),), b"Received: x\r\n", peer_ip, "helo", "a@b.example"), raw)
 
 
@@ -428,8 +429,10 @@ class Gate:
 
     def __init__(self) -> None:
         self.is_open = asyncio.Event()
+        self.asked = 0
 
     async def read(self, arrival: Arrival) -> ReadMail:
+        self.asked += 1
         await self.is_open.wait()
         return await READER.read(arrival)
 
@@ -479,6 +482,90 @@ async def test_cheap_email_of_a_peer_does_not_overtake_its_costly_email_for_ever
             await asyncio.sleep(0.01)
     assert [mail.read.mail.subject for mail in handed if mail.read is not None][-1] == "cheap"
     following.cancel()
+
+
+async def test_an_inbox_that_is_full_holds_up_no_email_of_the_same_peer_to_others() -> None:
+    """A provider's address brings email to many inboxes; a flood from elsewhere is at one of them."""
+    budget = ReadingBudget()
+    turns = ReadingTurns(budget)
+    taken = []
+    for number in (1, 2):  # two peers use up the share of the inbox
+        while budget.has_room(budget.share_of(costly("inb_1", f"192.0.2.{number}"))):
+            taken.append(await turns.take(costly("inb_1", f"192.0.2.{number}")))
+    first, second = (asyncio.create_task(turns.take(costly("inb_1", "192.0.2.3"))) for _ in range(2))
+    await asyncio.sleep(0)
+    cheap = Arrival(costly("inb_1", "192.0.2.3").origin, b"Subject: cheap\r\n\r\nHello\r\n")
+    overtaking = asyncio.create_task(turns.take(cheap))
+    await turns.take(costly("inb_2", "192.0.2.3"), 0.0)
+    assert not any(task.done() for task in (first, second, overtaking))  # of one peer to one inbox: in order
+    while not first.done():
+        turns.give_back(taken.pop())
+        await asyncio.sleep(0)
+    first.cancel()
+    second.cancel()
+    for share in taken:
+        turns.give_back(share)
+    await overtaking
+
+
+async def test_a_turn_that_is_given_up_is_not_lost() -> None:
+    """Cancelled or too late, while it waits or as it is let in: nothing stays taken, and others go on."""
+    budget = ReadingBudget()
+    turns = ReadingTurns(budget)
+    email = costly("inb_1", "192.0.2.1")
+    taken = []
+    while budget.has_room(budget.share_of(email)):
+        taken.append(await turns.take(email))
+    with pytest.raises(Backlogged):
+        await turns.take(email, 0.0)
+    waiting = [asyncio.create_task(turns.take(email)) for _ in range(5)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()  # the first of its peer
+    await asyncio.wait(waiting[:1])
+    for share in taken[:2]:
+        turns.give_back(share)  # lets two in
+    waiting[1].cancel()  # before it knows
+    await asyncio.wait(waiting[1:4])
+    assert [task.done() and not task.cancelled() for task in waiting] == [False, False, True, True, False]
+    for share in (*taken[2:], waiting[2].result(), waiting[3].result()):
+        turns.give_back(share)
+    turns.give_back(await waiting[4])
+    assert not budget._of_peers
+    assert not turns._queues
+
+
+async def test_what_is_learned_of_a_peer_counts_for_its_emails_that_wait() -> None:
+    budget = ReadingBudget()
+    turns = ReadingTurns(budget)
+    email = costly("inb_1", "192.0.2.1")
+    taken = []
+    while budget.has_room(budget.share_of(email)):
+        taken.append(await turns.take(email))
+    waiting = [asyncio.create_task(turns.take(email)) for _ in range(20)]
+    await asyncio.sleep(0)
+    while taken:
+        turns.give_back(taken.pop(), 0.0)  # they turned out to be cheap
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in waiting) > MOST_OF_A_PEER / estimate_of(email.raw)
+    for task in waiting:
+        task.cancel()
+
+
+async def test_large_email_and_email_without_a_journal_is_read_by_turns() -> None:
+    """Threads that read it take the next job, whoever sent it: one peer has few jobs there."""
+    gate = Gate()
+    reader = FairReader(gate)
+    large = Arrival(costly("inb_1", "192.0.2.1").origin, b"Subject: large\r\n\r\n" + b"<p>" * 1_000_000)
+    flood = [asyncio.create_task(reader.read(large)) for _ in range(50)]
+    await asyncio.sleep(0)
+    other = asyncio.create_task(reader.read(costly("inb_2", "192.0.2.2")))
+    await asyncio.sleep(0)
+    assert gate.asked <= MOST_OF_A_PEER / estimate_of(large.raw) + 1
+    gate.is_open.set()
+    assert (await other).mail.subject == "costly"
+    for task in flood:
+        task.cancel()
 
 
 def test_a_budget_of_reading_time_is_fair_by_peer_and_by_inbox() -> None:

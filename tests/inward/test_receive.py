@@ -25,6 +25,7 @@ from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer, asks_once
 from tests.letters import html_letter, letter
 from tests.mail.keys import private_key
+from tests.mail.test_arc import ONCE, RECORD
 from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
@@ -408,6 +409,18 @@ async def test_a_signature_is_verified_with_the_key_in_dns(
         await server.new_inbox("hello")
         expected = {"spf": "none", "dkim": verdict, "dmarc": verdict, "domain": "sender.test"}
         assert await auth_of(server, raw) == expected
+
+
+@pytest.mark.parametrize(("raw", "arc"), [(ONCE, "pass"), (ONCE.replace(b"\r\n\r\n", b"\r\n\r\nx"), "fail")])
+async def test_the_chain_of_seals_is_shown_where_a_message_has_one(
+    raw: bytes, arc: str, database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    signed = b"DKIM-Signature: v=1\r\n" + raw  # mail of a reserved domain is judged for its signature
+    config = settings(tmp_path, DATABASE_URL=database_url)
+    records = {("s1._domainkey.list.example", "TXT"): [RECORD]}
+    async with DnsServer(records) as dns, running_server(config, clock, asks_once(dns)) as server:
+        await server.new_inbox("hello")
+        assert (await auth_of(server, signed)).get("arc") == arc
 
 
 async def test_a_dead_dns_costs_the_verdict_and_not_the_mail(tmp_path: Path, clock: FakeClock) -> None:

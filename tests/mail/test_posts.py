@@ -1,13 +1,20 @@
 """Posts of mail services, read from their bytes: good, forged, too old and broken."""
 
 from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from postroom.external_mailboxes.providers import signing_keys
+from postroom.external_mailboxes.providers import form, signing_keys
 from postroom.external_mailboxes.providers.mailgun import read_mailgun
 from postroom.external_mailboxes.providers.plain import read_plain
-from postroom.external_mailboxes.providers.post import BrokenPost, ForgedPost, Post, Posted
+from postroom.external_mailboxes.providers.post import (
+    MAX_UNPROVEN_BYTES,
+    BrokenPost,
+    ForgedPost,
+    Post,
+    Posted,
+)
 from postroom.external_mailboxes.providers.postmark import read_postmark
 from postroom.external_mailboxes.providers.resend import download_url, read_resend
 from postroom.external_mailboxes.providers.sendgrid import read_sendgrid
@@ -137,6 +144,52 @@ def test_a_form_is_read_from_urlencoded_bytes_too() -> None:
     posted = read_mailgun(Post({"content-type": "application/x-www-form-urlencoded"}, {}, body, 0), "")
     assert posted.mail is not None
     assert posted.mail.raw == b"Subject: x\r\n\r\n\xfc"
+
+
+def urlencoded(fields: dict[str, bytes]) -> Post:
+    body = b"&".join(name.encode() + b"=" + value for name, value in fields.items())
+    return Post({"content-type": "application/x-www-form-urlencoded"}, {}, body, SECONDS * 1000)
+
+
+def test_a_long_urlencoded_mail_is_decoded_whole() -> None:
+    """It is decoded in pieces, whose ends may fall into an escape."""
+    raw = bytes(range(256)) * 1_000
+    for before in range(4):
+        written = b"a" * before + b"".join(b"%%%02x" % byte for byte in raw)
+        posted = read_mailgun(urlencoded({"body-mime": written}), "")
+        assert posted.mail is not None
+        assert posted.mail.raw == b"a" * before + raw
+    for odd in (b"%" * 200_000, b"%4" * 100_000, b"a+b%2B" * 50_000):
+        posted = read_mailgun(urlencoded({"body-mime": odd}), "")
+        assert posted.mail is not None
+        assert posted.mail.raw == unquote_to_bytes(odd.replace(b"+", b" "))
+
+
+def test_an_urlencoded_mail_is_decoded_behind_its_signature_and_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[int] = []
+
+    def note(piece: bytes) -> bytes:
+        decoded.append(len(piece))
+        return unquote_to_bytes(piece)
+
+    monkeypatch.setattr(form, "unquote_to_bytes", note)
+    mail = b"%41" * 200_000
+    unsigned = {"timestamp": str(SECONDS).encode(), "token": mail, "signature": mail, "body-mime": mail}
+    with pytest.raises(ForgedPost):
+        read_mailgun(urlencoded(unsigned), KEY)
+    assert sum(decoded) < 10_000
+    read_mailgun(urlencoded({"body-mime": mail}), "")
+    assert max(decoded) <= form.CHUNK_BYTES
+
+
+def test_a_body_that_holds_its_own_signature_is_bounded() -> None:
+    """Nobody knows who wrote it before it is decoded."""
+    large = made.json_post({"signature": '\\"' * MAX_UNPROVEN_BYTES})
+    for read in (read_mailgun, lambda post, _: certificate_url(post), lambda post, _: read_ses(post, b"")):
+        with pytest.raises(BrokenPost, match="larger"):
+            read(large, KEY)
 
 
 def test_a_form_of_many_fields_is_refused() -> None:

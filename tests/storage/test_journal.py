@@ -3,6 +3,7 @@
 import zlib
 from pathlib import Path
 
+from postroom.inward.journal import positions
 from postroom.storage import segments
 from postroom.storage.journal import Journal
 
@@ -38,6 +39,10 @@ def test_every_way_to_tear_or_damage_a_record_leaves_the_others_and_keeps_its_by
     for length in range(len(whole) - size + 2, len(whole)):
         path.write_bytes(whole[:length])
         assert journal.read() == [b"first", b"middle"]
+    assert (kept(tmp_path), positions.count_damaged(tmp_path)) == (
+        [],
+        0,
+    )  # what a crash tears off is no damage
     for at, left in (
         (10, [b"middle", b"last"]),
         (size + 10, [b"first", b"last"]),
@@ -48,6 +53,7 @@ def test_every_way_to_tear_or_damage_a_record_leaves_the_others_and_keeps_its_by
         path.write_bytes(content)
         assert journal.read() == left
         assert any(piece in content for piece in kept(tmp_path))
+    assert positions.count_damaged(tmp_path) == len(kept(tmp_path)) > 0
     path.write_bytes(b"\xff" * 100)
     assert journal.read() == []
     assert b"\xff" * 100 in kept(tmp_path)

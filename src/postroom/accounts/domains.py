@@ -116,12 +116,12 @@ def find_by_client_id(tx: Tx, scope: Scope, client_id: str) -> Domain | None:
 
 
 def _find_by(tx: Tx, scope: Scope, column: str, value: str) -> Domain | None:
-    row = tx.one(
-        f"select * from domains where account_id = :account_id and {column} = :value",
+    rows = tx.all(
+        f"select * from domains where account_id = :account_id and {column} = :value order by created_at, id",
         account_id=scope.account_id,
         value=value,
     )
-    return None if row is None or not scope.covers_pod(row["pod_id"]) else item_from_row(Domain, row)
+    return next((item_from_row(Domain, row) for row in rows if scope.covers_pod(row["pod_id"])), None)
 
 
 def set_client_id(tx: Tx, domain_id: str, client_id: str) -> None:

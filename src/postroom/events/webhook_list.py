@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from postroom import ids
-from postroom.errors import BadRequest, ClientIdTaken, NotFound, WebhookLimitReached
+from postroom.errors import BadRequest, NotFound, WebhookLimitReached
 from postroom.events import kinds, webhooks
 from postroom.events.webhooks import Webhook
 from postroom.storage.database import Tx
@@ -43,24 +43,12 @@ def add(tx: Tx, webhook: Webhook) -> None:
     )
     if row is not None and row["webhooks"] >= MOST:
         raise WebhookLimitReached(f"An account has at most {MOST} webhooks. Delete one first.")
-    _require_free(tx, webhook)
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)
     webhooks.add(tx, webhook)
 
 
-def _require_free(tx: Tx, webhook: Webhook) -> None:
-    taken = webhook.client_id is not None and tx.one(
-        "select owner from webhooks where account_id = :account_id and client_id = :client_id",
-        account_id=webhook.account_id,
-        client_id=webhook.client_id,
-    )
-    if taken and taken["owner"] != webhook.owner:
-        raise ClientIdTaken("Another webhook has this clientId.", field="clientId")
-
-
 def put(tx: Tx, webhook: Webhook) -> None:
-    _require_free(tx, webhook)
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)
     tx.run(
@@ -83,13 +71,15 @@ def get(tx: Tx, account_id: str, webhook_id: str) -> Webhook:
     return webhook
 
 
-def find_by_client_id(tx: Tx, account_id: str, client_id: str) -> Webhook | None:
-    row = tx.one(
-        "select * from webhooks where account_id = :account_id and client_id = :client_id and is_listed = 1",
+def list_by_client_id(tx: Tx, account_id: str, client_id: str) -> list[Webhook]:
+    """Return the webhooks with this client id: pods may use the same one."""
+    rows = tx.all(
+        "select * from webhooks where account_id = :account_id and client_id = :client_id and is_listed = 1"
+        " order by created_at, owner",
         account_id=account_id,
         client_id=client_id,
     )
-    return None if row is None else Webhook.from_row(row)
+    return [Webhook.from_row(row) for row in rows]
 
 
 def list_of_account(tx: Tx, account_id: str) -> list[Webhook]:

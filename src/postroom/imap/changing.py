@@ -115,7 +115,9 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     if request.moves:  # RFC 6851 section 4.3: before the numbers of the others change
         client.output.write(b"* OK %sMoved.\r\n" % code)
         code = b""
-    await listing.write_changes(client, by_uid=request.by_uid)
+    # A program that copies to Trash by numbers goes on with STORE by the same numbers.
+    may_expunge = request.moves or request.by_uid
+    await listing.write_changes(client, may_expunge=may_expunge, by_uid=request.by_uid)
     return b"OK " + code + b"Done."
 
 

@@ -41,7 +41,7 @@ from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx
-from postroom_mail.mime import headers
+from postroom_mail.mime import headers, parsing_cost
 from postroom_mail.mime.address import mailbox_of, parse_list
 from postroom_mail.reports import reasons
 from postroom_mail.writing import return_path, unsubscribe_link
@@ -215,9 +215,10 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
     That proves only the inbox's own address in From. Another one, of its external mailbox or of a redirected
     email, is judged as if it came from an unknown server.
     """
-    is_own = is_from(raw, job.outgoing.inbox_address)
+    senders = await read_senders(raw)
+    is_own = senders == [job.outgoing.inbox_address]
     if not is_own:
-        await require_not_of_others(resources, job, raw)
+        await require_not_of_others(resources, job, set(senders))
     secret, now = outbound.return_path_secret, resources.now()
     found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
     if found is None:
@@ -242,20 +243,24 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob,
     return Receipt(250, "2.1.5 Stored in the inbox.")
 
 
-def is_from(raw: bytes, own_address: str) -> bool:
-    """Whether From names this inbox and nobody else."""
-    return headers.split(raw, 0).headers.count("from") == 1 and senders_of(raw) == {own_address}
+async def read_senders(raw: bytes) -> list[str]:
+    """Return all that From names. That of a redirected email is a stranger's, and may take long to read."""
+    is_short = len(raw) <= parsing_cost.MOST_BYTES
+    return senders_of(raw) if is_short else await pools.READING.run(senders_of, raw)
 
 
-def senders_of(raw: bytes) -> set[str]:
-    return {mailbox_of(each.address) for each in parse_list(headers.split(raw, 0).headers.joined("from"))}
+def senders_of(raw: bytes) -> list[str]:
+    """Return each mailbox once, and an empty text for each further From field: no inbox writes these."""
+    fields = headers.split(raw, 0).headers
+    named = [mailbox_of(each.address) for each in parse_list(fields.joined("from"))]
+    return [*dict.fromkeys(named), *[""] * (fields.count("from") - 1)]
 
 
-async def require_not_of_others(resources: Resources, job: MailJob, raw: bytes) -> None:
+async def require_not_of_others(resources: Resources, job: MailJob, senders: set[str]) -> None:
     """An inbox never writes with the address of another inbox here; redirected email keeps its From."""
     if mail_job.is_redirected(job.message):
         return
-    for sender in senders_of(raw):
+    for sender in senders:
         if await resources.db.read(domains.is_served, domain_of(sender), resources.config.domain):
             reason = "5.7.1 From must be the address of the sending inbox."
             raise DeliveryError(reason, permanent=True, code=550, enhanced="5.7.1")

@@ -32,8 +32,8 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
     if answered is None:
         raise BadRequest("There is no received message that replyAll could answer.", field="replyAll")
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
-    reply_to = await pools.READING.run(read_reply_to, raw)
-    return add_everybody(order, answered, reply_to, mailbox_of(around.inbox.known_as))
+    own = mailbox_of(around.inbox.known_as)
+    return await pools.READING.run(add_everybody, order, answered, raw, own)
 
 
 async def to_one(resources: Resources, order: Order, around: Context) -> Order:
@@ -41,8 +41,7 @@ async def to_one(resources: Resources, order: Order, around: Context) -> Order:
     answered = around.previous
     assert answered is not None
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
-    reply_to = await pools.READING.run(read_reply_to, raw)
-    to = who_answers(answered, reply_to, mailbox_of(around.inbox.known_as))
+    to = await pools.READING.run(who_answers, answered, raw, mailbox_of(around.inbox.known_as))
     if not to:
         raise BadRequest("This message has nobody to reply to.", field="to")
     return structs.replace(order, to=tuple(to))
@@ -52,10 +51,13 @@ def read_reply_to(raw: bytes) -> str:
     return headers.split(raw, 0).headers.joined("reply-to")
 
 
-def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address: str) -> Order:
-    """To the addresses that the mail wants answers sent to, with copies to all others that it names."""
+def add_everybody(order: Order, answered: Document, raw: bytes, inbox_address: str) -> Order:
+    """To the addresses that the mail wants answers sent to, with copies to all others that it names.
+
+    Slow for the lists of a stranger: call it in a thread.
+    """
     known = {mailbox_of(address.address) for address in order.bcc} | {inbox_address}
-    to = (*unknown(order.to, known), *unknown(who_answers(answered, reply_to, inbox_address), known))
+    to = (*unknown(order.to, known), *unknown(who_answers(answered, raw, inbox_address), known))
     others = writable(", ".join((answered.header_to, *answered.cc)))
     cc = (*unknown(order.cc, known), *unknown(others, known))
     if not to:
@@ -68,11 +70,14 @@ def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address
     return structs.replace(order, to=to, cc=cc)
 
 
-def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[Address]:
-    """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients."""
+def who_answers(answered: Document, raw: bytes, inbox_address: str) -> list[Address]:
+    """Reply-To, unless it names only this inbox; then the sender. For our own mail, its recipients.
+
+    Slow for the lists of a stranger: call it in a thread.
+    """
     if answered.direction == OUTBOUND:
         return writable(answered.header_to)
-    asked = [each for each in writable(reply_to) if mailbox_of(each.address) != inbox_address]
+    asked = [each for each in writable(read_reply_to(raw)) if mailbox_of(each.address) != inbox_address]
     return asked or writable(answered.from_addr)[:1]
 
 

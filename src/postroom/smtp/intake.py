@@ -6,7 +6,8 @@ from typing import cast
 from postroom import log
 from postroom.clock import to_mail_date
 from postroom.errors import is_out_of_space
-from postroom.inward.journal.mail_journal import LARGEST_BYTES, Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.mail_journal import LARGEST_BYTES, DepositFull, MailJournal
+from postroom.inward.journal.turns import Backlogged
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import Reader, TooManyHops, receive_mail, require_few_hops
 from postroom.processes import pools

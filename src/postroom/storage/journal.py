@@ -34,8 +34,9 @@ class Journal:
             self._writer.append([[record]])
 
     def read(self) -> list[bytes]:
-        """Return every whole record. What is damaged or torn is logged, and kept."""
-        return [*self._read_file(), *self._read_segments()]
+        """Return every whole record. What is damaged is logged, and kept."""
+        with self._lock:  # a record that is being written would look torn
+            return [*self._read_file(), *self._read_segments()]
 
     def rewrite(self, records: Sequence[bytes]) -> None:
         """Replaces all records."""
@@ -57,8 +58,9 @@ class Journal:
         return SegmentWriter(self._folder, max(segments.numbers(self._folder), default=0) + 1)
 
     def _read_segments(self) -> Iterator[bytes]:
-        last = max(segments.numbers(self._folder), default=0)
-        end = SegmentPlace(last, segments.size_of(self._folder, last))
+        if not self._folder.is_dir():
+            return
+        end = segments.prepare(self._folder, SegmentPlace())  # the torn end that a crash left is no damage
         reader = SegmentReader(self._folder, SegmentPlace())
         while True:
             try:

@@ -17,8 +17,9 @@ from postroom.errors import Unavailable
 from postroom.inward import screening
 from postroom.inward.journal.entries import Held, Reached
 from postroom.inward.journal.mail_journal import MailJournal
+from postroom.inward.journal.turns import FairReader
 from postroom.inward.mails import ReadMail
-from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
+from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, Reader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
 from postroom.processes import descriptors, loading, pools
@@ -72,7 +73,7 @@ class RemoteDirectory:
 class RemoteIntake:
     """Reads a mail in this process, and has the server store it."""
 
-    def __init__(self, channel: Channel, reader: OwnReader, hostname: str) -> None:
+    def __init__(self, channel: Channel, reader: Reader, hostname: str) -> None:
         self._channel = channel
         self._reader = reader
         self._hostname = hostname
@@ -176,13 +177,13 @@ class Worker:
         )
 
     def _intake(self, setup: WorkerSetup) -> MailIntake:
-        stores = RemoteIntake(self._channel, self._reader, setup.hostname)
         if not setup.journal:
-            return stores
+            return RemoteIntake(self._channel, FairReader(self._reader), setup.hostname)
         self._journal = MailJournal(
             Path(setup.journal), SegmentPlace(*setup.place), self._reader, self._channel.send, setup.deaths
         )
         self._start(self._journal.follow())
+        stores = RemoteIntake(self._channel, FairReader(self._reader, self._journal.turns), setup.hostname)
         return intake.JournalIntake(self._journal, stores, setup.hostname, SystemClock().now)
 
     def _receive(self, message: FromServer) -> None:

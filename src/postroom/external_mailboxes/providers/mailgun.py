@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from postroom.external_mailboxes.providers.form import read_form
+from postroom.external_mailboxes.providers.form import Form, read_form
 from postroom.external_mailboxes.providers.post import (
     BrokenPost,
     ForgedPost,
@@ -10,7 +10,7 @@ from postroom.external_mailboxes.providers.post import (
     Posted,
     PostedMail,
     hmac_hex,
-    read_object,
+    read_unproven,
     reports_of,
     require_equal,
     require_recent,
@@ -27,16 +27,16 @@ def read_mailgun(post: Post, signing_key: str) -> Posted:
     token = _text(form, "token")
     if signing_key:
         require_signed(post, signing_key, _text(form, "timestamp"), token, _text(form, "signature"))
-    if not form.get("body-mime"):
+    if not (raw := form.whole("body-mime")):
         raise BrokenPost(
             "The post has no body-mime. The URL of the route must end in /mime, as it was given."
         )
-    mail = PostedMail(form["body-mime"], _split(_text(form, "recipient")), _text(form, "sender"))
+    mail = PostedMail(raw, _split(_text(form, "recipient")), _text(form, "sender"))
     return Posted(token, mail)
 
 
 def _read_event(post: Post, signing_key: str) -> Posted:
-    document = read_object(post.body)
+    document = read_unproven(post.body)
     signature = document.get("signature")
     signed: dict[str, Any] = signature if isinstance(signature, dict) else {}
     token = text_of(signed, "token")
@@ -61,8 +61,8 @@ def require_signed(post: Post, signing_key: str, timestamp: str, token: str, sig
     require_equal(hmac_hex(signing_key, f"{timestamp}{token}".encode()), signature)
 
 
-def _text(form: dict[str, bytes], name: str) -> str:
-    return form.get(name, b"")[:1000].decode("utf-8", "replace").strip()
+def _text(form: Form, name: str) -> str:
+    return form.short(name).decode("utf-8", "replace").strip()
 
 
 def _split(recipients: str) -> tuple[str, ...]:

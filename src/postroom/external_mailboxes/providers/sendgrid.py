@@ -30,13 +30,11 @@ def read_sendgrid(post: Post, signing_key: str) -> Posted:
     if post.headers.get("content-type", "").lower().startswith("application/json"):
         return _read_events(post)
     form = read_form(post)
-    if not form.get("email"):
+    if not (raw := form.whole("email")):
         raise BrokenPost("The post has no email. Tick 'POST the raw, full MIME message' at Inbound Parse.")
-    envelope = read_object(form.get("envelope", b"{}"), "The envelope")
-    peer_ip = form.get("sender_ip", b"")[:64].decode("ascii", "replace").strip() or UNKNOWN_PEER
-    return Posted(
-        mail=PostedMail(form["email"], texts_of(envelope, "to"), text_of(envelope, "from"), peer_ip)
-    )
+    envelope = read_object(form.whole("envelope") or b"{}", "The envelope")
+    peer_ip = form.short("sender_ip")[:64].decode("ascii", "replace").strip() or UNKNOWN_PEER
+    return Posted(mail=PostedMail(raw, texts_of(envelope, "to"), text_of(envelope, "from"), peer_ip))
 
 
 def _read_events(post: Post) -> Posted:

@@ -15,6 +15,7 @@ from postroom.external_mailboxes.providers.post import (
     Posted,
     PostedMail,
     read_object,
+    read_unproven,
     reports_of,
     text_of,
     texts_of,
@@ -29,7 +30,7 @@ _HOST = re.compile(r"([a-z0-9-]+\.)+amazonaws\.com(\.cn)?")
 
 def read_ses(post: Post, certificate: bytes) -> Posted:
     """`certificate` is the PEM that the post names, or the pinned one."""
-    document = read_object(post.body)
+    document = read_unproven(post.body)
     require_signed(document, certificate, post.now)
     post_id, topic = text_of(document, "MessageId"), text_of(document, "TopicArn")
     match text_of(document, "Type"):
@@ -71,7 +72,7 @@ def _fields(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def certificate_url(post: Post) -> str:
-    return require_amazon(text_of(read_object(post.body), "SigningCertURL"))
+    return require_amazon(text_of(read_unproven(post.body), "SigningCertURL"))
 
 
 def require_amazon(url: str) -> str:

@@ -12,27 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from postroom import log
-from postroom.errors import Unavailable
 from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
 from postroom.inward.journal.reading_budget import ReadingBudget, Share
+from postroom.inward.journal.turns import PATIENCE_SECONDS, Backlogged, ReadingTurns
 from postroom.inward.mails import Arrival
 from postroom.inward.receive import Reader, read_bytes_alone
 from postroom.processes.pools import Pool
 from postroom.storage import segments
 from postroom.storage.records import Record
-from postroom.storage.segments import (
-    DamagedSegment,
-    FoundRecord,
-    SegmentPlace,
-    SegmentReader,
-    SegmentWriter,
-)
+from postroom.storage.segments import DamagedSegment, FoundRecord, SegmentPlace, SegmentReader, SegmentWriter
 
 LARGEST_BYTES = 256 * 1024  # larger mail is stored before its 250: its bytes go into a blob, and not twice
 # Limits of mail with a 250 that is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451.
 BACKLOG_BYTES = 64 * 1024 * 1024
 BACKLOG_SECONDS = 30.0
-PATIENCE_SECONDS = 30.0
 # A client that sends few mails at a time finds each in its inbox when it gets the 250.
 FEW = 4
 PRESENT_SECONDS = 1.0
@@ -52,10 +45,6 @@ IDLE_SECONDS = 10.0  # after which a fully deposited segment is removed
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
 DEADLY = 5  # readers that died at the same mail; it is then delivered unread
-
-
-class Backlogged(Unavailable):
-    """Too many mails wait for their inboxes: no more are accepted."""
 
 
 class DepositFull(Exception):
@@ -95,8 +84,7 @@ class MailJournal:
         self._writer = SegmentWriter(folder, max(reached, self._end).segment + 1)
         self._thread = Pool("journal", 1)
         self._pending: list[Pending] = []
-        self._budget = ReadingBudget()
-        self._queues: dict[str, list[Share]] = {}  # by peer: those that wait for room, in their order
+        self.turns = ReadingTurns(ReadingBudget(), self._has_room)
         self._unread: deque[tuple[SegmentPlace, Share]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._waiting: deque[Waiting] = deque()
@@ -112,9 +100,13 @@ class MailJournal:
 
     async def append(self, arrival: Arrival) -> None:
         """Durable on return. Raises OSError, Backlogged or DepositFull, and has then kept nothing."""
-        share = self._budget.share_of(arrival)
-        await self._wait_for_room(share)
-        self._budget.take(share)
+        if self._held is not None and self._held.is_full:
+            raise DepositFull(self._held.reason)
+        try:
+            share = await self.turns.take(arrival, PATIENCE_SECONDS)
+        except Backlogged as error:
+            reason = self._held.reason if self._held else error.message
+            raise Backlogged(f"{len(self._waiting)} mails wait: {reason}") from None
         written: asyncio.Future[SegmentPlace] = asyncio.get_running_loop().create_future()
         self._pending.append((encode(arrival), share, written))
         if self._writing is None:
@@ -166,6 +158,7 @@ class MailJournal:
             self._waiting_bytes -= self._waiting.popleft().size_bytes
         while self._ahead and self._ahead[0][0] <= self._reached:
             self._ahead_bytes -= self._ahead.popleft()[1]
+        self.turns.let_in()
 
     async def wait_until_deposited(self, seconds: float | None = PATIENCE_SECONDS) -> bool:
         """Waits for all mail that is here now."""
@@ -195,33 +188,6 @@ class MailJournal:
         self._waiting.append(waiting)
         self._waiting_bytes += waiting.size_bytes
 
-    async def _wait_for_room(self, share: Share) -> None:
-        """A peer or an inbox with much costly email waits for its own: the others' 250 does not.
-
-        A peer's emails get in by turns: else its cheap ones would keep a costly one out for ever.
-        """
-        if self._held is not None and self._held.is_full:
-            raise DepositFull(self._held.reason)
-        of_peer = self._queues.setdefault(share.peer, [])
-        of_peer.append(share)
-
-        def has_room() -> bool:
-            return of_peer[0] is share and self._has_room() and self._budget.has_room(share)
-
-        try:
-            if not has_room() and not await self._wait_until(has_room, PATIENCE_SECONDS):
-                reason = self._held.reason if self._held else ""
-                raise Backlogged(f"{len(self._waiting)} mails wait: {reason}")
-        finally:
-            self._leave_queue(share, of_peer)
-
-    def _leave_queue(self, share: Share, of_peer: list[Share]) -> None:
-        of_peer[:] = [each for each in of_peer if each is not share]
-        if of_peer:
-            self._has_moved.set()  # the next one of this peer may go
-        else:
-            self._queues.pop(share.peer, None)
-
     def _has_room(self) -> bool:
         if not self._waiting:
             return True
@@ -235,7 +201,7 @@ class MailJournal:
             try:
                 ends = await self._thread.run(self._writer.append, [record for record, _, _ in pending])
             except BaseException as error:
-                _fail(pending, error, self._budget)
+                _fail(pending, error, self.turns)
                 del pending
                 continue
             now = time.monotonic()
@@ -273,10 +239,7 @@ class MailJournal:
         """Makes room for others. Email that an earlier process left has no share."""
         while self._unread and self._unread[0][0] <= end:
             read_to, share = self._unread.popleft()
-            self._budget.give_back(share)
-            if read_to == end:
-                self._budget.learn(share, seconds)
-        self._has_moved.set()
+            self.turns.give_back(share, seconds if read_to == end else None)
 
     def _as_bytes(self, found: FoundRecord, failure: str) -> Journaled:
         """Hands over the bytes alone: an email with its 250 is delivered, whatever became of its readers."""
@@ -355,8 +318,8 @@ class MailJournal:
         return True
 
 
-def _fail(pending: list[Pending], error: BaseException, budget: ReadingBudget) -> None:
+def _fail(pending: list[Pending], error: BaseException, turns: ReadingTurns) -> None:
     for _, share, written in pending:
-        budget.give_back(share)
+        turns.give_back(share)
         if not written.done():
             written.set_exception(error)

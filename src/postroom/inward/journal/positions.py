@@ -13,6 +13,7 @@ from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReade
 FOLDER = "journal"
 ASIDE = "aside"  # mails that could not be stored, one segment each
 DAMAGED = "damaged"  # bytes of segments in which there is no whole mail, a file for each piece
+OUTCOMES_DAMAGED = "outcomes.damaged"  # the same of the journal of outcomes
 
 
 def find(tx: Tx, journal: str) -> SegmentPlace:
@@ -54,7 +55,9 @@ def count_aside(data_dir: Path) -> int:
 
 
 def count_damaged(data_dir: Path) -> int:
-    return sum(path.suffix != ".part" for path in (data_dir / FOLDER / DAMAGED).glob("*"))
+    """Counts the kept pieces of journals of mail, and of the journal of outcomes."""
+    folders = data_dir / FOLDER / DAMAGED, data_dir / OUTCOMES_DAMAGED
+    return sum(path.suffix != ".part" for folder in folders for path in folder.glob("*"))
 
 
 def count_bytes(data_dir: Path) -> int:

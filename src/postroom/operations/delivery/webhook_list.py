@@ -10,7 +10,7 @@ from postroom import ids
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, NotFound
+from postroom.errors import BadRequest, ClientIdTaken, NotFound
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import new_secret
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
@@ -84,6 +84,8 @@ def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> 
     """Add a webhook to the list; its secret is shown once"""
     accounts.lock(tx, caller.account_id)
     pods.require_client_id(body.client_id)
+    if body.client_id is not None and find_by_client_id(tx, caller.scope, body.client_id) is not None:
+        raise ClientIdTaken("Another webhook has this clientId.", field="clientId")
     inbox_ids = require_inboxes(tx, caller, body.inbox_ids)
     webhook = webhooks.Webhook(
         owner=ids.new(ids.WEBHOOK, now),
@@ -145,6 +147,11 @@ def get_of(tx: Tx, place: Scope, webhook_id: str) -> webhooks.Webhook:
     if not belongs(tx, webhook, place):
         raise NotFound("No such webhook.")
     return webhook
+
+
+def find_by_client_id(tx: Tx, place: Scope, client_id: str) -> webhooks.Webhook | None:
+    found = webhook_list.list_by_client_id(tx, place.account_id, client_id)
+    return next((webhook for webhook in found if belongs(tx, webhook, place)), None)
 
 
 def list_webhooks(tx: Tx, caller: Caller, query: PageQuery) -> ListedWebhookPage:

@@ -1,5 +1,6 @@
 """Operations on programs that people authorize: registration, consent, tokens and revocation."""
 
+import re
 import secrets
 from typing import Any
 
@@ -23,6 +24,7 @@ from postroom.storage.database import Tx
 MCP_PATH = "/mcp"
 READONLY_PATH = f"{MCP_PATH}/readonly"
 INBOX_PREFIX = f"{MCP_PATH}/inbox/"
+CHALLENGE = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 section 4.2
 EVERYTHING = "everything"  # a level that only programs without a browser can get
 
 
@@ -78,7 +80,7 @@ def require_sound(asked: Asked, config: Config) -> str:
     """Errors that the program itself is told of. Returns the resource."""
     if asked.response_type != "code":
         raise OauthError("response_type must be code.", oauth="unsupported_response_type")
-    if asked.code_challenge_method != "S256" or not 43 <= len(asked.code_challenge) <= 128:
+    if asked.code_challenge_method != "S256" or CHALLENGE.fullmatch(asked.code_challenge) is None:
         raise OauthError("A challenge by S256 is needed (PKCE).", oauth="invalid_request")
     return require_resource(asked.resource, config)
 

@@ -15,7 +15,7 @@ async def look(resources: Resources, after: str) -> Page:
     if count := positions.count_aside(data_dir):
         found.append(Finding(ASIDE, positions.ASIDE, f"{count} could not be stored"))
     if count := positions.count_damaged(data_dir):
-        what = f"{count} damaged pieces of journals are kept; mails in them are lost"
+        what = f"{count} damaged pieces of journals are kept; mails or outcomes in them are lost"
         found.append(Finding(DAMAGED, positions.DAMAGED, what))
     return Page(found, sum(each.mails for each in left), None)
 

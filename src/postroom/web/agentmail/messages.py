@@ -195,8 +195,13 @@ async def get_message(call: Call, message_id: str) -> shapes.Message:
         headers=await pools.READING.run(read_fields, raw) if is_received else shown.headers,
         in_reply_to=mail.in_reply_to[0] if mail.in_reply_to else None,
         references=list(mail.references) or None,
-        reply_to=showing.mailboxes(read_reply_to(raw)) or None,
+        reply_to=await pools.READING.run(read_mailboxes, raw) or None,
     )
+
+
+def read_mailboxes(raw: bytes) -> list[str]:
+    """Return the addresses that want the answers."""
+    return showing.mailboxes(read_reply_to(raw))
 
 
 def read_fields(raw: bytes) -> dict[str, str]:

@@ -22,7 +22,7 @@ Note = Annotated[str | None, typer.Option(help="Why; saved, and shown in the eve
 
 # Only an email that is redirected has this field. It keeps its bytes, also what is shown nowhere else.
 _RESENT = re.compile(rb"^resent-message-id:", re.IGNORECASE | re.MULTILINE)
-_ENCODED_LINES = re.compile(rb"(?:^[A-Za-z0-9+/=]{60,}(?:\r\n|\Z))+", re.MULTILINE)
+_ENCODED_LINES = re.compile(rb"(?:^[A-Za-z0-9+/=]{60,}+(?:\r\n|\Z))++", re.MULTILINE)
 
 WHY = {
     "always": "every send waits for approval",

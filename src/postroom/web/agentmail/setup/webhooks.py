@@ -45,8 +45,8 @@ def create_webhook(
 ) -> shapes.Page:
     """The same client_id again returns the first one."""
     accounts.lock(tx, caller.account_id)
-    known = webhook_list.find_by_client_id(tx, caller.account_id, body.client_id) if body.client_id else None
-    if known is not None and verbs.belongs(tx, known, place):
+    known = verbs.find_by_client_id(tx, place, body.client_id) if body.client_id else None
+    if known is not None:
         return show(tx, known)
     events.require_known(body.event_types, "event_types")
     inbox_ids = names.inbox_ids_of(tx, place, body.inbox_ids or [], "inbox_ids")

@@ -107,9 +107,11 @@ async def addressed(call: Call, inbox: Inbox, answered: str, body: shapes.NewDra
     """With the recipients of the reply, so that the draft shows whom it goes to."""
     document = await call.resources.db.read(find_document, call.caller, inbox, answered)
     raw = await raw_mails.read(call.resources, document.id, with_trace=False)
-    reply_to = await pools.READING.run(fill_from_message.read_reply_to, raw)
-    own = mailbox_of(inbox.known_as)
-    to = fill_from_message.who_answers(document, reply_to, own)
+    return await pools.READING.run(with_recipients, document, raw, mailbox_of(inbox.known_as), body)
+
+
+def with_recipients(document: Document, raw: bytes, own: str, body: shapes.NewDraft) -> shapes.NewDraft:
+    to = fill_from_message.who_answers(document, raw, own)
     if not body.reply_all:
         return structs.replace(body, to=list(map(str, to)) or None)
     known = {own, *(mailbox_of(each.address) for each in to)}
