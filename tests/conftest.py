@@ -72,6 +72,7 @@ LONGEST = (
     "tests/frameworks/",
     "tests/simulation/",
 )  # first: none is left alone at the end
+OF_LIBRARY = ("tests/mail", "tests/extraction")  # run alone, they need no PostgreSQL
 SHORTEST = ("tests/mail/", "tests/net/")  # last: no core waits for another one at the end
 
 # Neither a case nor the making of one is judged by the clock of a busy machine.
@@ -120,10 +121,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[USER_FILES] = UserFiles(os.environ, _homes.folder)
     config.stash[USER_FILES].watch_this_process()
     _homes.move_into_a_new_one(os.environ)
-    if POSTGRES_URL not in os.environ:
+    if POSTGRES_URL not in os.environ and not is_of_library_alone(config):
         shared = running_postgres(folder, settings=OF_TESTS, source="wheel")
         os.environ[POSTGRES_URL] = _engine.enter_context(shared)
         make_migrated_database(os.environ[POSTGRES_URL])
+
+
+def is_of_library_alone(config: pytest.Config) -> bool:
+    """Whether every path that the run was given is one of the tests of the library."""
+    folders = [config.rootpath / folder for folder in OF_LIBRARY]
+    paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    return all(any(path.resolve().is_relative_to(folder) for folder in folders) for path in paths)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Iterator
 
 from postroom.inward import screening
-from postroom.inward.appointment import calendars_of
 from postroom.inward.examine import look_for_signals
 from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import read_mail
@@ -14,6 +13,7 @@ from postroom.outward.raw_submission import draft_mail
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import mail_html
 from postroom_mail.authentication import authenticity
+from postroom_mail.meaning.appointment import calendars_of
 from postroom_mail.mime import imap_sections, imap_values
 from postroom_mail.mime.parse import ParsedMail, parse_mail
 from postroom_mail.reports.bounce import read_report, read_returned

@@ -19,9 +19,9 @@ from postroom.storage.database import Database, Tx
 from postroom_mail.search.query import InvalidQuery, parse
 from tests.doubles import START
 from tests.filled_inbox import document
-from tests.mail.search_engines import matches
-from tests.mail.test_index_entry import WORDS
 from tests.mailbox.test_indexing import DOMAIN, index, new_inbox
+from tests.storage.search_engines import matches
+from tests.storage.test_search_engines import WORDS
 
 MAILS, QUESTIONS = 40, 120
 

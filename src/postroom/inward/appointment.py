@@ -2,31 +2,15 @@
 
 from postroom.clock import to_iso
 from postroom.mailbox.documents import Appointment
+from postroom_mail.meaning.appointment import find_appointment
 from postroom_mail.mime.parse import ParsedMail
-from postroom_mail.reading.calendar import Calendar, read_calendar
-
-MAX_CALENDAR_BYTES = 256 * 1024
-MAX_CALENDARS = 3
+from postroom_mail.reading.calendar import Calendar
 
 
 def read_appointment(mail: ParsedMail) -> Appointment | None:
-    """The first appointment found in its calendars: a part of its own, a file, or the whole mail."""
-    for content in calendars_of(mail):
-        found = read_calendar(content[:MAX_CALENDAR_BYTES])
-        if found is not None:
-            return _shown(found)
-    return None
-
-
-def calendars_of(mail: ParsedMail) -> list[bytes]:
-    found = [
-        file.content
-        for file in mail.attachments
-        if file.content_type == "text/calendar" or file.filename.lower().endswith(".ics")
-    ]
-    if mail.body_text[:40].lstrip().upper().startswith("BEGIN:VCALENDAR"):
-        found.append(mail.body_text[:MAX_CALENDAR_BYTES].encode())
-    return found[:MAX_CALENDARS]
+    """Return the first appointment found in its calendars: a part of its own, a file, or the whole mail."""
+    found = find_appointment(mail)
+    return None if found is None else _shown(found)
 
 
 def _shown(calendar: Calendar) -> Appointment:

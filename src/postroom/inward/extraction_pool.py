@@ -11,8 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
-from postroom_mail.files.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
-from postroom_mail.files.job import MAX_ANSWER_BYTES, MAX_PREVIEW_BYTES, Preview, job_frame
+from postroom_mail.files.extraction import MAX_CONTENT_BYTES, Extraction
+from postroom_mail.files.job import (
+    MAX_ANSWER_BYTES,
+    MAX_PREVIEW_BYTES,
+    NotAnAnswer,
+    Preview,
+    job_frame,
+    read_answer,
+)
 from postroom_mail.files.message_framing import LENGTH
 
 T = TypeVar("T")
@@ -143,13 +150,9 @@ class _Extractor(Struct, eq=False):
 
 def _checked(body: bytes) -> Extraction:
     try:
-        answer = msgspec.msgpack.decode(body, type=Extraction)
-    except msgspec.MsgspecError as error:
+        return read_answer(body)
+    except NotAnAnswer as error:
         raise ChildLost from error
-    has_text = answer.text is not None
-    if answer.method not in (METHODS if has_text else REASONS) or len(answer.text or "") > MAX_WHOLE_CHARS:
-        raise ChildLost
-    return answer
 
 
 def _checked_preview(body: bytes) -> bytes | None:

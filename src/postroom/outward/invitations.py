@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from postroom.accounts.scope import Scope
 from postroom.errors import NotAnInvitation
-from postroom.inward.appointment import calendars_of, read_appointment
+from postroom.inward.appointment import read_appointment
 from postroom.mailbox import inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment
@@ -16,6 +16,7 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom_mail.meaning.appointment import calendars_of
 from postroom_mail.mime.address import Address, mailbox_of, validate
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.writing import invitation, invitation_answer

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from postroom_mail.files.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS
+from postroom_mail.files.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from postroom_mail.files.message_framing import encode_frame
 
 MAX_NAME_CHARS = 1_000
@@ -25,6 +25,22 @@ class Preview(msgspec.Struct, frozen=True, array_like=True):
 
 def job_frame(content_type: str, filename: str, content: bytes, *, is_preview: bool = False) -> bytes:
     return encode_frame(ReadingJob(_encodable(content_type), _encodable(filename), content, is_preview))
+
+
+class NotAnAnswer(Exception):
+    """A child sent something else: it has been compromised."""
+
+
+def read_answer(body: bytes) -> Extraction:
+    """Return the text that a child found. Raises NotAnAnswer for anything that no reader would give."""
+    try:
+        answer = msgspec.msgpack.decode(body, type=Extraction)
+    except msgspec.MsgspecError as error:
+        raise NotAnAnswer from error
+    has_text = answer.text is not None
+    if answer.method not in (METHODS if has_text else REASONS) or len(answer.text or "") > MAX_WHOLE_CHARS:
+        raise NotAnAnswer
+    return answer
 
 
 def _encodable(name: str) -> str:

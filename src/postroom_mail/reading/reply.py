@@ -66,7 +66,13 @@ _RULE = "-_=—#~*"
 
 
 def reply_text(body_text: str, subject: str = "") -> str:
-    """Only the new text. If nothing is left, the text without quotes; empty if all of it is quoted."""
+    """Return only the new text of a reply: without quotes, the heads above them, and signatures.
+
+    If nothing is left, it is the text without quotes; "" if all of it is quoted.
+
+    >>> reply_text("Yes, at noon.\\n\\nOn Mon, 4 May 2026 Bob <bob@example.org> wrote:\\n> Shall we meet?\\n")
+    'Yes, at noon.'
+    """
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

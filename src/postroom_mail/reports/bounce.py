@@ -12,7 +12,15 @@ LAST_WORD_LIMIT = 300
 
 
 def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
-    """The report in a mail; None for ordinary mail. `mail_from` is the envelope sender, if known."""
+    """Return the bounce, delay or complaint in an email, whichever server wrote it; None for ordinary email.
+
+    `mail_from` is the sender of the SMTP envelope ("" for bounces), if known.
+
+    >>> header = b"From: MAILER-DAEMON@example.com\\nSubject: Undelivered Mail Returned to Sender\\n\\n"
+    >>> report = read_report(header + b"<bob@example.org>: 550 5.1.1 User unknown\\n", mail_from="")
+    >>> report.kind, report.recipients[0].final_recipient, report.recipients[0].is_hard
+    ('bounce', 'bob@example.org', True)
+    """
     notice = read_notice(raw)
     if is_json_notice(notice.subject):
         return read_mailed(notice)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from postroom_mail.search import index_entry
 from postroom_mail.search.index_entry import Searchable
 from postroom_mail.search.query import InvalidQuery, parse
-from tests.mail.search_engines import SCOPE, Engines, matches, opened
+from tests.storage.search_engines import SCOPE, Engines, matches, opened
 
 WORDS = [
     *("red", "apple", "Äpfel", "Straße", "invoice", "INV-2026", "1,234.56", "bob@mail.example.com", "a"),
