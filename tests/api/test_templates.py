@@ -1,4 +1,4 @@
-"""Templates over REST: kept for an inbox, filled in by sends and drafts, out of reach for others."""
+"""Templates over REST: kept for an inbox, filled in by sends and drafts, out of scope for others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a page reads lies within the reach and the permissions of whoever looks at it."""
+"""What a page reads lies within the scope and the permissions of whoever looks at it."""
 
 from collections.abc import Callable
 

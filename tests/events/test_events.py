@@ -1,4 +1,4 @@
-"""The log of events: numbered without gaps, read from any place, within reach alone."""
+"""The log of events: numbered without gaps, read from any place, in scope alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Inboxes: one address once, within the reach of their owner, with what came and went counted."""
+"""Inboxes: one address once, within the scope of their owner, with what came and went counted."""
 
 import pytest
 

@@ -87,7 +87,7 @@ def record_by(
     before: object = None,
     after: object = None,
 ) -> None:
-    """A decision of the caller. `within` is where it happened, by default the caller's whole reach."""
+    """A decision of the caller. `within` is where it happened, by default the caller's whole scope."""
     where = within or caller.scope
     record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
 

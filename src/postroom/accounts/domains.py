@@ -102,7 +102,7 @@ def get(tx: Tx, scope: Scope, domain_id: str) -> Domain:
 
 
 def require_within(tx: Tx, scope: Scope, domain_id: str) -> None:
-    """The server's own domain is within reach of every whole account."""
+    """The server's own domain is in scope of every whole account."""
     if domain_id != SERVICE_ID or not scope.is_account:
         get(tx, scope, domain_id)
 
@@ -192,7 +192,7 @@ def remove(tx: Tx, scope: Scope, domain_id: str) -> Domain:
 
 
 def require_usable(tx: Tx, scope: Scope, name: str | None, service_domain: str) -> str:
-    """The domain for a new inbox: the service's, or a verified one within reach."""
+    """The domain for a new inbox: the service's, or a verified one in scope."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
     if wanted == service_domain or (can_exist and _is_proved_within(tx, scope, wanted)):

@@ -138,7 +138,7 @@ def add(
     kind: str = PROGRAM,
     resource: str | None = None,
 ) -> Key:
-    """`asked` are permissions; by default those usual for its reach."""
+    """`asked` are permissions; by default those usual for its scope."""
     names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
@@ -291,7 +291,7 @@ def count_of_account(tx: Tx, account_id: str) -> int:
 
 
 def list_of(tx: Tx, within: Scope, limit: int, offset: int) -> tuple[list[Key], int]:
-    """Keys with exactly this reach."""
+    """Keys with exactly this scope."""
     wanted, params = _exactly(within)
     rows = tx.all(
         f"select * from keys where {wanted} order by created_at, id limit :limit offset :offset",
@@ -330,7 +330,7 @@ def remove(tx: Tx, key_id: str) -> None:
 
 
 def get_of(tx: Tx, within: Scope, key_id: str) -> Key:
-    """A key with exactly this reach."""
+    """A key with exactly this scope."""
     wanted, params = _exactly(within)
     row = ids.is_id(ids.KEY, key_id) and tx.one(
         f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params

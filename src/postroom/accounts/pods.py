@@ -69,7 +69,7 @@ def get(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod:
 
 
 def find(tx: Tx, scope: Scope, id_or_client_id: str) -> Pod | None:
-    """A pod out of reach is not found, by the same query as one that does not exist."""
+    """A pod out of scope is not found, by the same query as one that does not exist."""
     if ids.is_id(ids.POD, id_or_client_id):
         column = "id"
     elif _client_id.fullmatch(id_or_client_id):

@@ -121,7 +121,7 @@ def bell(account_id: str) -> str:
 
 
 class EventChoice(Struct, frozen=True):
-    """Which events are wanted within a reach; an empty set wants all."""
+    """Which events are wanted within a scope; an empty set wants all."""
 
     scope: Scope
     inbox_ids: frozenset[str] = frozenset()
@@ -196,7 +196,7 @@ def last_position(tx: Tx, account_id: str) -> int:
 
 
 def last_id(tx: Tx, scope: Scope, below: int = BEHIND_ALL) -> str | None:
-    """The id of the newest event within reach, or of the newest before a position."""
+    """The id of the newest event in scope, or of the newest before a position."""
     rows = _read(tx, scope, NEWEST_FIRST, _choose(tx, EventChoice(scope), NEWEST_FIRST, below, 1), ID_ALONE)
     return str(rows[0]["id"]) if rows else None
 
@@ -269,7 +269,7 @@ def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
 
 
 def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
-    """Columns and values to look for: the wanted inboxes within reach, or a pod, or the account."""
+    """Columns and values to look for: the wanted inboxes in scope, or a pod, or the account."""
     scope = wanted.scope
     if scope.inbox_id is not None and not wanted.inbox_ids:
         return [{"inbox_id": scope.inbox_id}]
@@ -304,7 +304,7 @@ def _positions_of(tx: Tx, place: dict[str, str], order: LogOrder, position: int,
 
 
 def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
-    """Oldest first. The caller has checked that the message is within reach."""
+    """Oldest first. The caller has checked that the message is in scope."""
     rows = tx.all(
         f"select {_COLUMNS} from {_TABLES} where events.message_id = :id order by position limit :limit",
         id=message_id,

@@ -160,7 +160,7 @@ def header_recipients(raw: bytes) -> tuple[str, ...]:
 def find_destinations(
     tx: Tx, connection: Connection, named: tuple[str, ...], service_domain: str, now: int
 ) -> tuple[Destination, ...]:
-    """The connection's inbox, or those of the recipients within its reach; others are ignored.
+    """The connection's inbox, or those of the recipients in its scope; others are ignored.
 
     Raises UnknownRecipient if there is none.
     """

@@ -142,7 +142,7 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[CutPa
 
 
 def list_span(tx: Tx, scope: Scope, span: Span) -> CutPage[KeptDraft]:
-    """Drafts of all inboxes within reach."""
+    """Drafts of all inboxes in scope."""
     column, owner = scope.owner_of_inboxes
     in_pod = "" if scope.pod_id is None else " and pod_id = :pod_id"
     rows = pages.rows_of(

@@ -200,7 +200,7 @@ def count_within(tx: Tx, scope: Scope, state: str, shown: int = 0, choice: Choic
 
 
 def list_scheduled(tx: Tx, scope: Scope, limit: int) -> list[str]:
-    """Messages within reach that are scheduled for later."""
+    """Messages in scope that are scheduled for later."""
     owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select holds.message_id from inboxes join holds on holds.inbox_id = inboxes.id"

@@ -128,7 +128,7 @@ def add(
     per_day: int | None = limits.INBOX_CREATIONS_PER_DAY,
     allow_reserved: bool = False,
 ) -> Inbox:
-    """Uses the default pod if none is given. The domain must be within reach of the caller."""
+    """Uses the default pod if none is given. The domain must be in scope of the caller."""
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES and not allow_reserved:
@@ -238,7 +238,7 @@ def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
 
 
 def are_within(tx: Tx, scope: Scope, inbox_ids: Iterable[str]) -> bool:
-    """Whether each of these ids is an inbox within reach."""
+    """Whether each of these ids is an inbox in scope."""
     for inbox_id in inbox_ids:
         found = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
         if found is None or not is_within(found, scope):
@@ -262,7 +262,7 @@ def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
 
 
 def narrow(tx: Tx, scope: Scope, inbox_id: str | None, pod_id: str | None) -> Scope | None:
-    """The part of a reach that a filter names. None if there is no such inbox or pod within reach."""
+    """The part of a scope that a filter names. None if there is no such inbox or pod in scope."""
     if pod_id is not None:
         pod = pods.find(tx, scope, pod_id)
         if pod is None:

@@ -103,7 +103,7 @@ def list_threads(
 
 
 def _limits_of(scope: Scope) -> dict[str, object]:
-    """A reach of one inbox may be within a pod, and is always within an account."""
+    """A scope of one inbox may be within a pod, and is always within an account."""
     pod = {} if scope.pod_id is None else {"pod_id": scope.pod_id}
     return {"account_id": scope.account_id, **pod}
 
@@ -164,7 +164,7 @@ def list_inboxes(tx: Tx, scope: Scope, span: Span) -> list[Inbox]:
 
 
 def totals(tx: Tx, scope: Scope) -> dict[str, int]:
-    """Totals of all inboxes within reach."""
+    """Totals of all inboxes in scope."""
     column, owner = scope.owner_of_inboxes
     row = tx.one(
         "select count(*) as inboxes, sum(thread_count) as threads,"

@@ -218,7 +218,7 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
 
 
 def find_sent_within(tx: Tx, scope: Scope, rfc_message_id: str, since: int) -> Message | None:
-    """By Message-ID, in any inbox within reach."""
+    """By Message-ID, in any inbox in scope."""
     if not rfc_message_id:
         return None
     column, owner = scope.owner_of_inboxes

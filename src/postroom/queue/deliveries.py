@@ -331,7 +331,7 @@ def put_off(tx: Tx, delivery: Delivery, due_at: int, waits_for: str, reason: str
 
 
 def list_waiting(tx: Tx, scope: Scope, limit: int) -> list[str]:
-    """Messages within reach with at least one recipient that still waits."""
+    """Messages in scope with at least one recipient that still waits."""
     owner, owner_id = scope.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"

@@ -55,7 +55,7 @@ def find_answer(
 ) -> bytes | None:
     """Return the answer to the same request of this inbox; raise IdempotencyKeyReused for another request.
 
-    Uses of the key in inboxes outside of `reach` count as none.
+    Uses of the key in inboxes outside `scope` count as none.
     """
     rows = _find(tx, scope, inbox, key, now)
     if not rows:
@@ -75,12 +75,12 @@ def find_any_answer(tx: Tx, scope: Scope, key: str, now: int) -> bytes | None:
 
 
 def own_name(scope: Scope, key: str) -> str:
-    """Return the name for a key that is taken outside of `reach`. No key has a blank, so the name is free."""
+    """Return the name for a key that is taken outside `scope`. No key has a blank, so the name is free."""
     return key if scope.is_account else f"{key} {scope.owner[1]}"
 
 
 def _find(tx: Tx, scope: Scope, inbox: Inbox | None, key: str, now: int) -> list[Row]:
-    """Return the rows within reach, also those of wider and narrower API keys: a retry may use another."""
+    """Return the rows in scope, also those of wider and narrower API keys: a retry may use another."""
     own = own_name(scope, key)
     rows = tx.all(
         "select idempotency_key, request_hash, answer from idempotency_keys where account_id = :account_id"
@@ -103,7 +103,7 @@ def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, once committed. Else the answer of the first request.
 
     A key may occur only once. A second caller waits at the insert until the first has committed or failed.
-    A key that is taken outside of the caller's reach is claimed under a name of its own.
+    A key that is taken outside the caller's scope is claimed under a name of its own.
     """
     ours = _insert(tx, [(each, each.key) for each in claims])
     known = {

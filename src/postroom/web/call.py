@@ -84,7 +84,7 @@ def find_user(tx: Tx, scope: Scope, user_id: str) -> object:
     return users.get(tx, scope.account_id, user_id)
 
 
-# Functions that find what a path names, within the caller's reach; else NotFound.
+# Functions that find what a path names, in the caller's scope; else NotFound.
 FIND_OWNED: dict[str, Callable[[Tx, Scope, str], object]] = {
     "draft_id": drafts.get,
     "template_id": templates.get,

@@ -108,7 +108,7 @@ def _find_scope_filter(tx: Tx, route: Route, call: Call, arguments: Arguments) -
 
 
 def _find_place(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Scope:
-    """The inbox or pod named by the path, else the caller's whole reach."""
+    """The inbox or pod named by the path, else the caller's whole scope."""
     is_named = "inbox_id" in arguments or "pod_id" in arguments
     return _find_scope_filter(tx, route, call, arguments) if is_named else call.scope
 

@@ -1,4 +1,4 @@
-"""Filters of a request by inboxId or podId: they only narrow the reach of the key."""
+"""Filters of a request by inboxId or podId: they only narrow the scope of the key."""
 
 from collections.abc import Iterable
 

@@ -87,7 +87,7 @@ def _terms(tx: Tx, scope: Scope, filter_: Condition, service_domain: str) -> lis
 
 
 def find_inboxes(tx: Tx, scope: Scope, name: str, service_domain: str) -> list[str]:
-    """Inboxes within reach with this address, or with this name at any domain of the account."""
+    """Inboxes in scope with this address, or with this name at any domain of the account."""
     mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
     rows = tx.all(
         "select * from inboxes where address = :mailbox or address in"

@@ -1,4 +1,4 @@
-"""Search: the messages within reach that match a query, newest first, in pages."""
+"""Search: the messages in scope that match a query, newest first, in pages."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -250,7 +250,7 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
 
 
 def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart | None = None) -> list[Row]:
-    """Rows of `doc`, `message_id` and `created_at`: within reach, existing, and matching the filters.
+    """Rows of `doc`, `message_id` and `created_at`: in scope, existing, and matching the filters.
 
     With a place, only those in order after it; without, all given ones.
     """

@@ -270,7 +270,7 @@ def require_usable_key(provider: str, key: str | None) -> None:
 
 
 def find_place(tx: Tx, scope: Scope, body: NewConnection) -> Scope:
-    """The inbox or the pod that its mail is for; without either, the whole reach of the key."""
+    """The inbox or the pod that its mail is for; without either, the whole scope of the key."""
     if body.inbox_id is None:
         return Scope(scope.account_id, pods.choose(tx, scope, body.pod_id) if body.pod_id else scope.pod_id)
     found = inboxes.narrow(tx, scope, body.inbox_id, body.pod_id)

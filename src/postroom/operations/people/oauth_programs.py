@@ -104,7 +104,7 @@ def offered_levels(caller: Caller, resource: str) -> list[str]:
 
 
 def find_within(tx: Tx, caller: Caller, chosen: str, resource: str = "") -> Scope:
-    """The reach of the program: never further than that of the person, or of the address of MCP."""
+    """The scope of the program: never further than that of the person, or of the address of MCP."""
     _, _, inbox_id = resource.partition(INBOX_PREFIX)
     if inbox_id:
         return inboxes.get(tx, caller.scope, inbox_id).scope

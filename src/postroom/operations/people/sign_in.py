@@ -183,7 +183,7 @@ def sign_out(tx: Tx, caller: Caller, now: int) -> None:
 
 
 def end_session(tx: Tx, caller: Caller, session_id: str, now: int) -> None:
-    """Ends any session within the caller's reach, also of other people."""
+    """Ends any session in the caller's scope, also of other people."""
     sessions.remove(tx, caller.scope, session_id)
     audit.record_by(tx, caller, "session.ended", session_id, now)
 

@@ -145,7 +145,7 @@ def give_back(tx: Tx, domain: str, provider: str, now: int) -> None:
 
 
 def list_within(tx: Tx, scope: Scope, now: int) -> list[WarmUp]:
-    """For domains within reach, and the server's own for a whole account, as of today."""
+    """For domains in scope, and the server's own for a whole account, as of today."""
     wanted, params = "warm_ups.account_id in (:account_id, :service)", {"service": domains.SERVICE}
     if scope.pod_id is not None:
         wanted, params = (

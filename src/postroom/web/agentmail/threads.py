@@ -1,4 +1,4 @@
-"""Threads of /v0: of an inbox, a pod or the whole reach of a key."""
+"""Threads of /v0: of an inbox, a pod or the whole scope of a key."""
 
 from collections.abc import Sequence
 from functools import partial

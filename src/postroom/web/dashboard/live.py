@@ -42,7 +42,7 @@ SESSION_WATCH_SECONDS = 1.0
 
 
 class OpenPage:
-    """One open page. It learns that something happened within its reach, not what."""
+    """One open page. It learns that something happened in its scope, not what."""
 
     retell = None
 

@@ -98,7 +98,7 @@ def list_keys(tx: Tx, place: Scope, query: shapes.PageQuery) -> shapes.Page:
 
 
 def get_of(tx: Tx, place: Scope, key_id: str) -> Key:
-    """A key of any reach if the account is asked, else of exactly this place."""
+    """A key of any scope if the account is asked, else of exactly this place."""
     return keys.get(tx, place.account_id, key_id) if place.is_account else keys.get_of(tx, place, key_id)
 
 

@@ -26,7 +26,7 @@ async def show_rail(context: PageContext, query: RailQuery) -> Response:
 
 
 async def change_pause(context: PageContext, body: PauseForm) -> Response:
-    """Pauses or resumes everything within the person's reach."""
+    """Pauses or resumes everything in the person's scope."""
     if body.action == "pause":
         await context.run(holds.put_pause, query=ScopeFilter())
         return go(own_path(body.back), "Paused. Nothing is sent until you resume.")

@@ -30,7 +30,7 @@ PATH = "/app/settings"
 
 
 class KeyForm(Struct, rename="camel", frozen=True):
-    """`reach` is empty for the account, else the id of a pod or of an inbox."""
+    """`scope` is empty for the account, else the id of a pod or of an inbox."""
 
     name: str = ""
     permissions: list[str] = []
