@@ -302,3 +302,13 @@ def test_each_composed_email_has_an_id_of_its_own() -> None:
 def test_what_cannot_be_written_safely_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(DraftError):
         compose(**{"sender": "a@b.test", "to": ["c@d.test"], "subject": "Hi", "text": "Hello", **wrong})
+
+
+def test_a_report_of_any_form_is_automated_and_not_answered() -> None:
+    """Some complaints are ordinary multiparts, which nothing in the header shows."""
+    samples_of_reports = map(Path.read_bytes, SAMPLES.rglob("bounces/bounces/*.eml"))
+    found = [understand(raw, mail_from="reports@provider.example") for raw in samples_of_reports]
+    reported = [each for each in found if each.report is not None]
+    assert len(reported) > 20
+    assert {each.category for each in reported} == {"automated", "bounce"}
+    assert not any(each.auto_replyable for each in reported)

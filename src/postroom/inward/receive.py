@@ -213,8 +213,8 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
         NO_BODY_SIGNS,
         lambda: signs.body_signs(mail, said, body_text, new_words, found_codes, link_details),
     )
-    is_bounce = any(each is not None and each.kind in FAILURES for each in (report, returned))
-    kind = run("category", _unknown_kind(mail), lambda: _kind(mail, origin, body, is_bounce=is_bounce))
+    reports = [each for each in (report, returned) if each is not None]
+    kind = run("category", _unknown_kind(mail), lambda: _kind(mail, origin, body, reports))
     inside = screening.INSIDE if origin.peer_ip == "" else "none"
     findings = (
         None
@@ -295,13 +295,13 @@ def _unknown_kind(mail: ParsedMail) -> Kind:
     return Kind("automated" if mail.automated else "personal", auto_replyable=False)
 
 
-def _kind(mail: ParsedMail, origin: Origin, body: BodySigns, *, is_bounce: bool) -> Kind:
+def _kind(mail: ParsedMail, origin: Origin, body: BodySigns, reports: Sequence[Report]) -> Kind:
     return categorize(
         mail.signs,
         from_address=mail.from_address,
         mail_from=origin.mail_from,
-        report_type=mail.report_type,
-        is_bounce=is_bounce,
+        report_type=mail.report_type or ("unnamed" if reports else ""),
+        is_bounce=any(report.kind in FAILURES for report in reports),
         body=body,
     )
 

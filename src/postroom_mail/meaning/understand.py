@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from postroom_mail.html.hidden import hidden_text
 from postroom_mail.html.page import HtmlPage, read_page
@@ -221,15 +221,14 @@ class _EmailReading:
 
     def kind(self, mail_from: str | None, report: Report | None) -> Kind:
         """A report is not answered, whoever sent it."""
-        found = category.categorize(
+        return category.categorize(
             self._mail.signs,
             from_address=self._mail.from_address,
             mail_from=mail_from,
-            report_type=self._mail.report_type,
+            report_type=self._mail.report_type or ("unnamed" if report is not None else ""),
             is_bounce=report is not None and report.kind in FAILURES,
             body=signs.body_signs(self._mail, self.said, self.text, self.new_words, self.codes, self.links),
         )
-        return structs.replace(found, auto_replyable=found.auto_replyable and report is None)
 
     def findings(self, dmarc: str, known: Sequence[str], file_texts: Sequence[str]) -> Findings:
         subject = Subject(
