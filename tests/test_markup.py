@@ -57,6 +57,12 @@ def test_a_template_takes_no_value_for_markup(path: Path) -> None:
     assert not list(tree.find_all(FORBIDDEN_NODES))
 
 
+def test_the_indentation_of_a_template_is_not_sent() -> None:
+    template = '<ul\n    id="a">\n  {% for n in (1, 2) %}\n    <li>{{ n }}</li>\n  {% endfor %}\n</ul>'
+    assert written(template) == '<ul\nid="a">\n<li>1</li>\n<li>2</li>\n</ul>'
+    assert written("<p>\n  {{ 1 -}}\n  {% if true %}, 2{% endif +%}\n  3\n</p>") == "<p>\n1, 2\n3\n</p>"
+
+
 @samples("path", TEMPLATES)
 def test_every_attribute_of_htmx_has_the_nonce_beside_it(path: Path) -> None:
     text = path.read_text()
