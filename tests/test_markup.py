@@ -33,6 +33,9 @@ WRITERS_OF_HTML = {
 }
 HTMX = re.compile(r"\bhx-(?:get|post|ws:connect)=")
 BASE_URL = "http://127.0.0.1:8080"
+COLUMNS = 120
+# Elements in which a browser shows line breaks.
+PREFORMATTED = re.compile(r"<(pre|textarea)\b[^>]*>(.*?)</\1>", re.DOTALL)
 
 
 @functools.cache
@@ -55,6 +58,30 @@ def test_a_template_takes_no_value_for_markup(path: Path) -> None:
     filters = {node.name for node in tree.find_all(nodes.Filter)}
     assert not filters & FORBIDDEN_FILTERS
     assert not list(tree.find_all(FORBIDDEN_NODES))
+
+
+@samples("path", TEMPLATES)
+def test_no_line_of_a_template_is_longer_than_an_editor_is_wide(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert [number for number, line in enumerate(lines, 1) if len(line) > COLUMNS] == []
+
+
+def test_the_indentation_of_a_template_is_not_sent() -> None:
+    template = '<ul\n    id="a">\n  {% for n in (1, 2) %}\n    <li>{{ n }}</li>\n  {% endfor %}\n</ul>'
+    assert written(template) == '<ul\nid="a">\n<li>1</li>\n<li>2</li>\n</ul>'
+    assert written("<p>\n  {{ 1 -}}\n  {% if true %}, 2{% endif +%}\n  3\n</p>") == "<p>\n1, 2\n3\n</p>"
+
+
+def sent(path: Path) -> str:
+    """The text of a template as Jinja writes it, with marks where its tags stand."""
+    tokens = environment().lex(environment().preprocess(path.read_text()))
+    return "".join(value if kind == "data" else "\0" for _, kind, value in tokens)
+
+
+@samples("path", TEMPLATES)
+def test_no_template_breaks_a_line_where_a_browser_shows_it(path: Path) -> None:
+    shown = [inside for _, inside in PREFORMATTED.findall(sent(path))]
+    assert not [inside for inside in shown if "\n" in inside]
 
 
 @samples("path", TEMPLATES)

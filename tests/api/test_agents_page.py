@@ -39,7 +39,7 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
     async with signed_in(server, name="Ann", link=await new_link(server)) as page:
         listed = (await page.get("/app/agents")).text
         assert ">night agent</a>" in listed
-        assert "2 of 7" in listed
+        assert "2 of 7" in " ".join(listed.split())
         assert f'<a href="/app/approvals?key={agent["id"]}">1</a>' in listed
         waiting = (await page.get(f"/app/approvals?key={agent['id']}")).text
         assert f'data-row="{second}"' in waiting
@@ -75,7 +75,7 @@ async def test_the_time_line_has_the_tools_that_an_agent_called(server: Server) 
             await own.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **call})
     await door.save_use()
     async with signed_in(server) as page:
-        shown = (await page.get(f"/app/agents/{agent['id']}")).text
+        shown = " ".join((await page.get(f"/app/agents/{agent['id']}")).text.split())
     assert "list_unread_threads for bob@postroom.localhost 2 times" in shown
     assert "read_thread for bob@postroom.localhost</span> <span" in shown
     assert ">not_found</span>" in shown
@@ -111,7 +111,7 @@ async def test_webhooks_of_the_list_are_added_switched_and_removed_on_the_page(s
         assert sorted(webhook["headers"]) == ["X-Place", "X-Team"]
         assert webhook["eventTypes"] == ["message.held", "message.sent"]
         shown = (await page.get("/app/webhooks")).text
-        assert "<td>http://127.0.0.1:9/more<br>" in shown
+        assert "<td> http://127.0.0.1:9/more <br>" in " ".join(shown.split())
         assert "bob@postroom.localhost</a>" in shown
         path = f"/app/webhooks/listed/{webhook['id']}"
         assert "whsec_" in (await page.post(f"{path}/rotate")).text

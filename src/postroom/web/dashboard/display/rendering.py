@@ -1,6 +1,7 @@
 """From values to HTML: templates beside their pages, everything escaped, the same headers on every page."""
 
 import json
+import re
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from types import CodeType
@@ -9,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import jinja2
 from jinja2.bccache import Bucket
+from jinja2.ext import Extension
 from markupsafe import Markup
 from starlette.responses import Response
 
@@ -31,6 +33,7 @@ HEADERS = {
 }
 SIZES = ("bytes", "kB", "MB", "GB")
 MOMENTS_KEPT = 4_096  # as formatted: a reloaded list shows the same ones
+INDENTATION = re.compile(r"\n +")
 
 
 class CompiledTemplates(jinja2.BytecodeCache):
@@ -50,6 +53,13 @@ class CompiledTemplates(jinja2.BytecodeCache):
 COMPILED = CompiledTemplates()
 
 
+class WithoutIndentation(Extension):
+    """Lines are indented for those who read templates; no browser needs to be sent that."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return INDENTATION.sub("\n", source)
+
+
 @cache
 def loader() -> jinja2.BaseLoader:
     folders = ["", "pages", "agents", "settings", "operator", "delivery", "profile"]
@@ -66,7 +76,7 @@ class Renderer:
             loader=loader(),
             bytecode_cache=COMPILED,
             autoescape=True,
-            extensions=[Attributes],
+            extensions=[WithoutIndentation, Attributes],
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
