@@ -142,7 +142,8 @@ async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Serve
             "reviewers": ["a@b.example"],
             "approvals": 1,
         }
-        made = await page.post("/app/settings/keys", data={"name": "agent", "permissions": ["read", "draft"]})
+        wanted = {"name": "agent", "scopeId": "all", "permissions": ["read", "draft"]}
+        made = await page.post("/app/settings/keys", data=wanted)
         assert re.search(r"pr_[\w-]{40,}", made.text)
         rule = {"type": "allow", "value": "example.com", "direction": "outbound"}
         assert (await page.post("/app/settings/policy/rules", data=rule)).status_code == 303
@@ -154,6 +155,22 @@ async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Serve
         assert "whsec_" in hook.text
         written = (await page.get("/app/settings/audit")).text
         assert "webhook.set" in written
+
+
+async def test_a_new_key_has_the_scope_that_was_chosen_and_none_without_a_choice(server: Server) -> None:
+    inbox_id = await server.new_inbox("support")
+    async with signed_in(server) as page:
+        form = (await page.get("/app/settings/keys")).text
+        assert f'<option value="{inbox_id}">' in form
+        [name] = re.findall(r'<select id="(\w+)" name="\1">', form)
+        made = await page.post("/app/settings/keys", data={"name": "of one", name: inbox_id})
+        token = re.search(r"pr_[\w-]{40,}", made.text)
+        assert token is not None
+        me = await server.api.get("/v1/me", headers={"Authorization": f"Bearer {token[0]}"})
+        assert me.json()["inboxId"] == inbox_id
+        unchosen = await page.post("/app/settings/keys", data={"name": "of which"})
+        assert unchosen.status_code == 400
+        assert "pr_" not in unchosen.text
 
 
 async def test_another_site_changes_nothing(server: Server) -> None:

@@ -72,7 +72,7 @@ def answer_of(response: httpx2.Response) -> dict[str, str]:
 
 
 async def consent(page: httpx2.AsyncClient, query: dict[str, str], **choice: str) -> httpx2.Response:
-    form = {"level": "draft", "decision": "allow", **choice}
+    form = {"level": "draft", "scope_id": "all", "decision": "allow", **choice}
     return await page.post("/app/authorize", data={**query, **form})
 
 
@@ -183,7 +183,7 @@ async def test_the_official_client_finds_registers_asks_and_lists_its_tools(serv
     inbox_id = await server.new_inbox("connected")
     memory = Memory()
     async with person(server) as page:
-        auth = provider(server, "/mcp", page, memory, scope=inbox_id)
+        auth = provider(server, "/mcp", page, memory, scope_id=inbox_id)
         tools = await list_tools(server, "/mcp", auth)
     assert {"read_thread", "create_draft"} <= tools
     assert memory.tokens is not None
@@ -388,7 +388,7 @@ async def test_nobody_lets_a_program_do_more_than_he_may(server: Server) -> None
         assert "drafts only" not in shown.text
         assert (await consent(page, asked(client_id), level="send")).status_code == 403
         assert (await consent(page, asked(client_id), level="everything")).status_code == 403
-        assert (await consent(page, asked(client_id), level="read", scope=foreign)).status_code == 404
+        assert (await consent(page, asked(client_id), level="read", scope_id=foreign)).status_code == 404
         resource = f"{server.base_url}/mcp/inbox/{foreign}"
         assert (await consent(page, asked(client_id, resource=resource), level="read")).status_code == 404
         code = answer_of(await consent(page, asked(client_id), level="read", scope=own))["code"]
@@ -500,7 +500,7 @@ async def test_a_program_without_a_browser_gets_its_key_once(server: Server) -> 
     async with person(server) as page:
         shown = await page.get(started["verifyUrl"])
         assert started["userCode"] in shown.text
-        form = {"code": started["userCode"], "level": "everything", "reach": inbox_id, "decision": "allow"}
+        form = {"code": started["userCode"], "level": "everything", "scope_id": inbox_id, "decision": "allow"}
         assert (await page.post("/app/device", data=form)).status_code == 303
         assert (await page.post("/app/device", data=form)).status_code == 404  # decided once
     ready = await poll(server, started)
@@ -519,11 +519,11 @@ async def test_a_refused_expired_or_unknown_request_is_not_found(server: Server)
         assert (await page.post("/app/device", data=form)).status_code == 303
         assert (await poll(server, refused)).status_code == 404
         assert (await page.get("/app/device", params={"code": "BBBB-BBBB"})).status_code == 404
-        too_much = {"code": expired["userCode"], "level": "send", "decision": "allow"}
+        too_much = {"code": expired["userCode"], "level": "send", "scope_id": "all", "decision": "allow"}
         assert (await page.post("/app/device", data=too_much)).status_code == 403
         server.clock.turn(10 * MINUTE)
         assert (await poll(server, expired)).status_code == 404
-        late = {"code": expired["userCode"], "level": "read", "decision": "allow"}
+        late = {"code": expired["userCode"], "level": "read", "scope_id": "all", "decision": "allow"}
         assert (await page.post("/app/device", data=late)).status_code == 404
     assert (await server.api.get("/auth/cli/poll", params={"requestId": "x"})).status_code == 404
 
@@ -535,7 +535,7 @@ async def test_the_command_signs_in_and_keeps_a_profile(server: Server) -> None:
         while not (rows := await server.resources.db.read(waiting_codes)):
             await asyncio.sleep(0.02)
     async with person(server) as page:
-        form = {"code": rows[0]["user_code"], "level": "everything", "decision": "allow"}
+        form = {"code": rows[0]["user_code"], "level": "everything", "scope_id": "all", "decision": "allow"}
         assert (await page.post("/app/device", data=form)).status_code == 303
     done = await command
     assert done.exit_code == 0, done.output

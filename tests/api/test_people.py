@@ -129,7 +129,7 @@ async def test_nobody_gives_more_than_he_has(server: Server) -> None:
         assert refused.status_code == 403
         assert (await admin.post(f"{people}/{owner['id']}", data={"role": "viewer"})).status_code == 403
         assert (await admin.post(f"{people}/{owner['id']}/remove")).status_code == 403
-        made = await admin.post("/app/settings/keys", data={"name": "of an admin"})
+        made = await admin.post("/app/settings/keys", data={"name": "of an admin", "scopeId": "all"})
         [token] = re.findall(r"pr_[\w-]{43}", made.text)[:1]
         assert (await admin.get("/app/operator")).status_code == 403
     async with server.client(token) as climbing:  # a key that an admin made is no way up
@@ -183,7 +183,7 @@ async def test_who_may_do_less_is_signed_out_and_what_he_allowed_ends(server: Se
     user = await invite(server, role="admin")
     async with browser(server) as page:
         await join(server, page)
-        made = await page.post("/app/settings/keys", data={"name": "mine"})
+        made = await page.post("/app/settings/keys", data={"name": "mine", "scopeId": "all"})
         [token] = re.findall(r"pr_[\w-]{43}", made.text)[:1]
         async with server.client(token) as program:
             assert (await program.get("/v1/me")).status_code == 200
@@ -197,7 +197,7 @@ async def test_with_a_user_go_sessions_and_keys(server: Server) -> None:
     user = await invite(server, role="admin")
     async with browser(server) as page:
         await join(server, page)
-        made = await page.post("/app/settings/keys", data={"name": "mine"})
+        made = await page.post("/app/settings/keys", data={"name": "mine", "scopeId": "all"})
         [token] = re.findall(r"pr_[\w-]{43}", made.text)[:1]
         assert (await server.api.delete(f"/v1/users/{user['id']}")).status_code == 204
         assert (await page.get("/app/mail")).headers["location"].startswith("/app/sign-in")

@@ -45,7 +45,7 @@ class Choice(Struct, frozen=True):
     """What a person chose: a level of LEVELS, and an inbox or a pod; empty: all that the person reaches."""
 
     level: str
-    scope: str = ""
+    scope_id: str
 
 
 def register(tx: Tx, body: Any, address: str, config: Config, now: int) -> OauthClient:
@@ -121,7 +121,7 @@ def allow(tx: Tx, caller: Caller, asked: Asked, choice: Choice, config: Config, 
     client, resource = require_client(tx, asked), require_sound(asked, config)
     if choice.level not in offered_levels(caller, resource):
         raise Forbidden("You cannot allow a program to do more than you may.", field="level")
-    within = find_within(tx, caller, choice.scope, resource)
+    within = find_within(tx, caller, choice.scope_id, resource)
     accounts.lock(tx, caller.account_id)
     keys.require_room(tx, within)
     held = LEVELS[choice.level]
@@ -205,7 +205,7 @@ def allow_device(tx: Tx, caller: Caller, user_code: str, choice: Choice, now: in
     levels = device_levels(caller)
     if choice.level not in levels:
         raise Forbidden("You cannot allow a program to do more than you may.", field="level")
-    within = find_within(tx, caller, choice.scope)
+    within = find_within(tx, caller, choice.scope_id)
     held = levels[choice.level]
     if within.inbox_id is not None:
         held = tuple(word for word in held if word in OF_AN_INBOX)

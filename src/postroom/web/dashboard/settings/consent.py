@@ -7,10 +7,11 @@ from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts.oauth import device_codes
 from postroom.config import Config
-from postroom.errors import OauthError
+from postroom.errors import BadRequest, OauthError
 from postroom.operations.people import oauth_programs
 from postroom.operations.people.oauth_programs import Asked, Choice
 from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.dashboard.forms import WHOLE_SCOPE
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.oauth.endpoints import to_program
 
@@ -24,7 +25,7 @@ SENTENCES = {
 
 class ConsentForm(Asked, frozen=True):
     level: str = ""
-    scope: str = ""
+    scope_id: str | None = None
     decision: str = ""
 
     @property
@@ -38,8 +39,15 @@ class DeviceQuery(Struct, frozen=True):
 
 class DeviceForm(DeviceQuery, frozen=True):
     level: str = ""
-    scope: str = ""
+    scope_id: str | None = None
     decision: str = ""
+
+
+def chosen(form: ConsentForm | DeviceForm) -> Choice:
+    """A form that names no scope is refused: it would get all that the person may use."""
+    if form.scope_id is None:
+        raise BadRequest("Choose what the program may use.", field="scope_id")
+    return Choice(form.level, "" if form.scope_id == WHOLE_SCOPE else form.scope_id)
 
 
 async def show_consent(context: PageContext, query: Asked) -> Response:
@@ -79,7 +87,7 @@ async def decide_consent(context: PageContext, body: ConsentForm) -> Response:
     if body.decision != "allow":
         return back_to(asked, config, error="access_denied", error_description="The person refused.")
     try:
-        code = await context.decide(oauth_programs.allow, asked, Choice(body.level, body.scope), config)
+        code = await context.decide(oauth_programs.allow, asked, chosen(body), config)
     except OauthError as error:
         return back_to(asked, config, error=error.oauth, error_description=error.message)
     return back_to(asked, config, code=code)
@@ -107,5 +115,5 @@ async def decide_device(context: PageContext, body: DeviceForm) -> Response:
     if body.decision != "allow":
         await context.decide(oauth_programs.refuse_device, body.code)
         return go("/app", "The program was refused.")
-    await context.decide(oauth_programs.allow_device, body.code, Choice(body.level, body.scope))
+    await context.decide(oauth_programs.allow_device, body.code, chosen(body))
     return go("/app", "The program is allowed. Its key is listed under Keys, where you can revoke it.")

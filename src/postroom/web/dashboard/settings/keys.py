@@ -15,6 +15,7 @@ from postroom.operations import keys as operations
 from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
+from postroom.web.dashboard.forms import WHOLE_SCOPE
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
@@ -30,11 +31,11 @@ PATH = "/app/settings"
 
 
 class KeyForm(Struct, rename="camel", frozen=True):
-    """`scope` is empty for the account, else the id of a pod or of an inbox."""
+    """`scope_id` is `all` for the account, else the id of a pod or of an inbox. A form must name it."""
 
+    scope_id: str
     name: str = ""
     permissions: list[str] = []
-    scope: str = ""
     days: str = ""
 
 
@@ -72,10 +73,10 @@ def read_keys(tx: Tx, context: PageContext, offset: int) -> tuple[list[Key], dic
 
 async def create_key(context: PageContext, body: KeyForm) -> Response:
     wanted = operations.NewKey(body.name, body.permissions or None, read_end(context, body.days))
-    if body.scope.startswith("pod_"):
-        made = await context.ask(operations.create_pod_key, pod_id=body.scope, body=wanted)
-    elif body.scope:
-        made = await context.ask(operations.create_inbox_key, inbox_id=body.scope, body=wanted)
+    if body.scope_id.startswith("pod_"):
+        made = await context.ask(operations.create_pod_key, pod_id=body.scope_id, body=wanted)
+    elif body.scope_id != WHOLE_SCOPE:
+        made = await context.ask(operations.create_inbox_key, inbox_id=body.scope_id, body=wanted)
     else:
         made = await context.ask(operations.create_api_key, body=wanted)
     return await show_keys(context, OffsetQuery(), token=made["token"])
