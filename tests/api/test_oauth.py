@@ -391,7 +391,7 @@ async def test_nobody_lets_a_program_do_more_than_he_may(server: Server) -> None
         assert (await consent(page, asked(client_id), level="read", scope_id=foreign)).status_code == 404
         resource = f"{server.base_url}/mcp/inbox/{foreign}"
         assert (await consent(page, asked(client_id, resource=resource), level="read")).status_code == 404
-        code = answer_of(await consent(page, asked(client_id), level="read", scope=own))["code"]
+        code = answer_of(await consent(page, asked(client_id), level="read", scope_id=own))["code"]
         given = (await exchange(server, client_id, code)).json()
         assert "read_thread" in tools_in(await ask_mcp(server, given["access_token"]))
 
