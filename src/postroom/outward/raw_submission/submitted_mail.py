@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
+from postroom.inward import into_thread
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mailbox import threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
 from postroom.outward.send import look_up, submit_letter, to_files
@@ -78,7 +78,7 @@ def _look_up(
     tx: Tx, caller: Caller, order: Order, parsed: ParsedMail, now: int, service_domain: str
 ) -> tuple[Context, Order] | bytes:
     """The thread is found by what the mail answers, as for received mail."""
-    thread = threads.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
+    thread = into_thread.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
     order = structs.replace(order, thread_id=None if thread is None else thread.id)
     found = look_up(tx, caller, order, now, service_domain)
     return (found, order) if isinstance(found, Context) else found.content
