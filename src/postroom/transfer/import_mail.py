@@ -346,7 +346,7 @@ def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
 
 
 def _hash_of_accepted(mail: AcceptedMail) -> str:
-    return _hash_of(deposit.content_of(mail.read), mail.blob)
+    return _hash_of(mail.read.content, mail.blob)
 
 
 def _hash_of(content: bytes | None, blob: str | None) -> str:
