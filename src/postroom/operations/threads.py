@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
@@ -20,7 +21,7 @@ from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 from postroom_mail.screening import canary
 
-Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
+Label = Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS, description="Only threads with this label.")]
 IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
 
 
@@ -28,7 +29,7 @@ class ThreadQuery(Struct, frozen=True):
     is_read: IsRead | None = None
     is_read_alias: bool | None = field(default=None, name="isRead")
     label: Label | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
     @property
@@ -42,7 +43,7 @@ class ThreadsQuery(Struct, frozen=True):
     is_read: IsRead | None = None
     is_read_alias: bool | None = field(default=None, name="isRead")
     label: Label | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
     @property
@@ -69,7 +70,7 @@ class ThreadChange(Struct, frozen=True):
 
 class ThreadMessageQuery(Struct, frozen=True):
     order: Annotated[Literal["asc", "desc"], Meta(description="desc gives the newest first.")] = "asc"
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 

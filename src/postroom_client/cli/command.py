@@ -11,6 +11,7 @@ import typer
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.words.help_text import as_options
 from postroom_client.cli.words.names import NOUNS, find
+from postroom_client.limits import LONGEST_PAGE
 
 Json = Annotated[
     bool | None,
@@ -31,7 +32,7 @@ InboxId = Annotated[
 ]
 OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Only of this inbox.")]
 OfPod = Annotated[str | None, typer.Option("--pod-id", help="Only of this pod: its id or clientId.")]
-Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
+Limit = Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="How many to show.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 
 _EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "api_key": ApiKeyOption}
