@@ -37,18 +37,9 @@ class ThreadQuery(Struct, frozen=True):
         return self.is_read_alias if self.is_read is None else self.is_read
 
 
-class ThreadsQuery(Struct, frozen=True):
+class ThreadsQuery(ThreadQuery, frozen=True):
     inbox_id: InboxFilter | None = field(default=None, name="inboxId")
     pod_id: PodFilter | None = field(default=None, name="podId")
-    is_read: IsRead | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = limits.PAGE
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
 
 
 class ThreadChange(Struct, frozen=True):
@@ -132,7 +123,7 @@ def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
     return ThreadPage([], 0) if scope is None else list_page(tx, scope, query)
 
 
-def list_page(tx: Tx, scope: Scope, query: ThreadQuery | ThreadsQuery) -> ThreadPage:
+def list_page(tx: Tx, scope: Scope, query: ThreadQuery) -> ThreadPage:
     label = None if query.label is None else labels.fold(query.label)
     found, total = threads.list_within(tx, scope, query.flag, label, query.limit, query.offset)
     return ThreadPage(show_all(tx, found), total)

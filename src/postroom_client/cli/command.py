@@ -13,10 +13,11 @@ from postroom_client.cli.words.help_text import as_options
 from postroom_client.cli.words.names import NOUNS, find
 from postroom_client.limits import LONGEST_PAGE
 
+JSON_FLAGS = "--json/--no-json"
 Json = Annotated[
     bool | None,
     typer.Option(
-        "--json/--no-json",
+        JSON_FLAGS,
         show_default=False,
         help="JSON for programs or tables for people; JSON when piped.",
     ),
@@ -39,7 +40,7 @@ _EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "
 
 
 _WITH_VALUE = ("--profile", "--base-url", "--api-key")
-_ALONE = ("--json", "--no-json")
+_ALONE = tuple(JSON_FLAGS.split("/"))
 
 
 def in_order(arguments: list[str]) -> list[str]:
