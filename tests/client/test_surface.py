@@ -27,7 +27,7 @@ from tests.command_tree import command_called
 from tests.samples import samples
 
 SOURCE = Path(postroom_client.__file__).parent
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent.name != "hatch")  # which builds it
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "hatch_build.py")
 LIBRARY = {"postroom_client", "httpx2", "websockets", "msgspec", "platformdirs"}
 COMMAND = {"typer", "rich"}
 TOOLS = {"mcp", "mcp_types", "pydantic"}

@@ -11,7 +11,7 @@ def to_bytes(kind: str, value: str) -> bytes:
     """Raises ValueError for anything but an id of this kind."""
     found = _ID.fullmatch(value)
     if found is None or found[1] != kind:
-        raise ValueError(f"not an id that begins with {kind}_")
+        raise ValueError(f"not an id of the kind {kind}")
     return bytes.fromhex(found[2])
 
 
