@@ -16,6 +16,7 @@ FOLDERS = sorted({path.parent for room in (SOURCE, CLIENT, LIBRARY) for path in 
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
+    ["limits"],
     ["ids", "clock", "errors", "setting_values", "config", "log", "fields", "processes"],
     ["net"],
     ["storage"],
@@ -40,7 +41,7 @@ TRANSACTIONS_OF_DOORS = {
     "web/operations.py:_try_verb": "runs a verb to see what it would answer, and is always rolled back",
 }
 DOORS = {"smtp", "imap", "web", "couriers"}
-PURE = {"errors", "setting_values", "config"}
+PURE = {"limits", "errors", "setting_values", "config"}
 WORDS_OF_THREADS = {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
 DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^"]')
 COMMENT = re.compile(r"#.*")

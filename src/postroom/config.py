@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from postroom import limits
 from postroom import setting_values as read
 from postroom.setting_values import MOST_OF_A_LIMIT, PLANS, ConfigError, Endpoint, Plan
 
@@ -265,13 +266,41 @@ SETTINGS = (
     Setting(
         "POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", read.number(1, 600), "Most requests to it."
     ),
-    Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", read.limit, "Of an inbox; 0: no limit."),
-    Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", read.limit, "Of an inbox; 0: no limit."),
     Setting(
-        "POSTROOM_COLD_PER_DAY", "cold_per_day", "20", read.limit, "Strangers a young inbox may write to."
+        "POSTROOM_SENDS_PER_MINUTE",
+        "sends_per_minute",
+        str(limits.SENDS_PER_MINUTE),
+        read.limit,
+        "Of an inbox; 0: no limit.",
     ),
-    Setting("POSTROOM_INBOXES_PER_DAY", "inboxes_per_day", "100", read.limit, "New ones of an account."),
-    Setting("POSTROOM_REQUESTS_PER_MINUTE", "requests_per_minute", "1000", read.limit, "Of an account."),
+    Setting(
+        "POSTROOM_SENDS_PER_DAY",
+        "sends_per_day",
+        str(limits.SENDS_PER_DAY),
+        read.limit,
+        "Of an inbox; 0: no limit.",
+    ),
+    Setting(
+        "POSTROOM_COLD_PER_DAY",
+        "cold_per_day",
+        str(limits.COLD_RECIPIENTS_PER_DAY),
+        read.limit,
+        "Strangers a young inbox may write to.",
+    ),
+    Setting(
+        "POSTROOM_INBOXES_PER_DAY",
+        "inboxes_per_day",
+        str(limits.INBOXES_PER_DAY),
+        read.limit,
+        "New ones of an account.",
+    ),
+    Setting(
+        "POSTROOM_REQUESTS_PER_MINUTE",
+        "requests_per_minute",
+        str(limits.REQUESTS_PER_MINUTE),
+        read.limit,
+        "Of an account.",
+    ),
     Setting("POSTROOM_API_KEY", "api_key", "", read.api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", read.plan, "Plan of the first account."),
 )

@@ -8,6 +8,7 @@ from msgspec import Meta, Raw, Struct
 
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
+from postroom.limits import LONGEST_PAGE, PAGE
 
 Shown = TypeVar("Shown", bound=Struct)
 
@@ -30,12 +31,14 @@ RetentionDays = Annotated[
     int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")
 ]
 OwnWebhook = Annotated[str, Meta(description="The inbox's own webhook, instead of the account's.")]
-Limit = Annotated[int, Meta(ge=1, description="Size of the page; above 100 counts as 100.")]
+Limit = Annotated[
+    int, Meta(ge=1, description=f"Size of the page; above {LONGEST_PAGE} counts as {LONGEST_PAGE}.")
+]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
 
 class PageQuery(Struct, frozen=True):
-    limit: Limit = 50
+    limit: Limit = PAGE
     offset: Offset = 0
 
 

@@ -39,6 +39,11 @@ def moment_of(value: str) -> int:
     return int(value[4:16], 16)
 
 
+def is_meant_as(prefix: str, value: str) -> bool:
+    """Whether a value, valid or not, is given as an id of this kind."""
+    return value.startswith(f"{prefix}_")
+
+
 def is_id(prefix: str, value: str) -> bool:
     shape = _SHAPE.fullmatch(value)
     return shape is not None and shape[1] == prefix

@@ -5,6 +5,7 @@ import pytest
 from postroom.accounts import keys
 from postroom.accounts.permissions import READING
 from postroom.errors import ApiKeyLimitReached, NotFound
+from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
@@ -58,7 +59,7 @@ async def test_an_inbox_has_twenty_keys_and_only_its_own(db: Database, inbox: In
     def fill(tx: Tx) -> list[str]:
         return [
             keys.add(tx, inbox.account_id, inbox.id, f"{number}", keys.new_token(), START + number).id
-            for number in range(keys.KEYS_PER_INBOX - 1)
+            for number in range(KEYS_OF_AN_INBOX - 1)
         ]
 
     made = await db.write(fill)

@@ -7,6 +7,7 @@ from postroom.accounts.rules.limits import Budget
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.errors import ApiError, ColdOutreachLimit, LoopDetected, RateLimitExceeded
 from postroom.inward.deposit import deposit
+from postroom.limits import COLD_RECIPIENTS_PER_DAY, INBOXES_PER_DAY, SENDS_PER_DAY
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
@@ -49,7 +50,7 @@ async def test_ten_sends_fit_into_any_minute(db: Database, inbox: Inbox) -> None
 async def test_two_hundred_sends_fit_into_a_day_and_midnight_begins_another(
     db: Database, inbox: Inbox
 ) -> None:
-    moments = [MIDNIGHT + number * 5 * MINUTE for number in range(limits.SENDS_PER_DAY)]
+    moments = [MIDNIGHT + number * 5 * MINUTE for number in range(SENDS_PER_DAY)]
     await db.write(add_sends, inbox, moments)
     evening = MIDNIGHT + DAY - HOUR
     with pytest.raises(RateLimitExceeded) as refusal:
@@ -64,7 +65,7 @@ async def test_two_hundred_sends_fit_into_a_day_and_midnight_begins_another(
 async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbox: Inbox) -> None:
     def meet(tx: Tx) -> None:
         message = put_mail(tx, inbox)
-        for number in range(limits.COLD_RECIPIENTS_PER_DAY - 1):
+        for number in range(COLD_RECIPIENTS_PER_DAY - 1):
             put_delivery(tx, message, f"{number}@x.example", is_cold=1, created_at=MIDNIGHT)
         put_delivery(tx, message, "friend@x.example", is_cold=0, created_at=MIDNIGHT)
         put_delivery(tx, message, "yesterday@x.example", is_cold=1, created_at=MIDNIGHT - 1)
@@ -102,7 +103,7 @@ async def test_twenty_replies_an_hour_to_a_machine_are_a_loop(db: Database, inbo
 
 async def test_a_hundred_inboxes_a_day_can_be_created(db: Database, inbox: Inbox) -> None:
     def create(tx: Tx) -> None:
-        for number in range(limits.INBOX_CREATIONS_PER_DAY - 1):
+        for number in range(INBOXES_PER_DAY - 1):
             tx.run(
                 "insert into inbox_creations (inbox_id, account_id, created_at) values (:id, :owner, :now)",
                 id=f"inb_{number}",

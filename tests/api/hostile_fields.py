@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect as types
 from starlette.datastructures import Headers
 
+from postroom.limits import REQUEST_BYTES
 from postroom.web.connection import URL_LIMIT_BYTES
 from postroom.web.dashboard.forms import (
     COOKIE,
@@ -25,7 +26,6 @@ from postroom.web.dashboard.forms import (
     read_upload,
 )
 from postroom.web.interface.bodies.uploads import read_with_files
-from postroom.web.requests.request_body import BODY_LIMIT_BYTES
 from postroom.web.routing import Route
 from tests.source_patterns import sources
 
@@ -124,7 +124,7 @@ class Place:
         """Of the text as it is written into the request."""
         if self.part != "body":
             return HEAD_BYTES
-        return BODY_LIMITS.get(self.route.read, BODY_LIMIT_BYTES) - AROUND_BYTES
+        return BODY_LIMITS.get(self.route.read, REQUEST_BYTES) - AROUND_BYTES
 
 
 @dataclass(frozen=True)

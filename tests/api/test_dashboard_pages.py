@@ -5,9 +5,9 @@ import re
 import pytest
 
 from postroom.accounts import accounts, keys
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import threads
 from postroom.storage.database import Database, Tx
-from postroom.storage.pages import PAGE_BYTES
 from postroom.web.dashboard.pages.thread import read_part
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_search import settled

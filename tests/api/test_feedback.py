@@ -8,6 +8,7 @@ import pytest
 
 from postroom.clock import DAY, start_of_day
 from postroom.events import feedback
+from postroom.limits import FEEDBACK_A_DAY, FEEDBACK_CONTEXT_BYTES
 from tests.api.test_dashboard import new_link, signed_in
 from tests.api.test_keys import second_account
 from tests.conftest import Server
@@ -23,7 +24,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({**TOLD, "message": "x" * (feedback.MESSAGE_CHARACTERS + 1)}, "message"),
     ({**TOLD, "context": [1]}, "context"),
     ({**TOLD, "context": "x"}, "context"),
-    ({**TOLD, "context": {"a": "x" * feedback.CONTEXT_BYTES}}, "context"),
+    ({**TOLD, "context": {"a": "x" * FEEDBACK_CONTEXT_BYTES}}, "context"),
 ]
 
 
@@ -60,7 +61,7 @@ async def test_what_is_no_feedback_is_refused_at_its_field(server: Server) -> No
     headers = {"Content-Type": "application/json"}
     assert (await server.api.post("/v1/feedback", content=deep, headers=headers)).status_code == 400
     assert await kept(server) == []
-    most = {"a": "x" * (feedback.CONTEXT_BYTES - len('{"a":""}'))}
+    most = {"a": "x" * (FEEDBACK_CONTEXT_BYTES - len('{"a":""}'))}
     fits = {"type": "bug", "message": "x" * feedback.MESSAGE_CHARACTERS, "context": most}
     assert (await server.api.post("/v1/feedback", json=fits)).status_code == 201
 
@@ -70,7 +71,7 @@ async def test_a_key_gives_twenty_a_day_also_at_once(server: Server) -> None:
     refused = [answer for answer in answers if answer.status_code == 429]
     assert len(refused) == 5
     assert all(answer.json()["error"] == "rate_limit_exceeded" for answer in refused)
-    assert len(await kept(server)) == feedback.A_DAY_AND_KEY
+    assert len(await kept(server)) == FEEDBACK_A_DAY
     other = (await server.api.post("/v1/api-keys", json={"name": "other"})).json()["token"]
     async with server.client(other) as second:
         assert (await second.post("/v1/feedback", json=TOLD)).status_code == 201

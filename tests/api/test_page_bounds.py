@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from postroom.storage import pages
+from postroom.limits import PAGE_BYTES
 from tests.conftest import Server
 from tests.letters import letter
 
@@ -31,7 +31,7 @@ async def read_all(server: Server, path: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while True:
         answer = await server.api.get(path, params={"limit": "100", "offset": str(len(found))})
-        assert len(answer.content) <= pages.PAGE_BYTES * 1.1
+        assert len(answer.content) <= PAGE_BYTES * 1.1
         page = answer.json()
         found += page["data"]
         if "truncated" not in page:

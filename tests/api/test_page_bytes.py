@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
-from postroom.storage.pages import PAGE_BYTES
 from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.mailbox.test_outlines import lose_document

@@ -7,8 +7,8 @@ import httpx2
 import msgspec
 import pytest
 
+from postroom import limits
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
-from postroom.outward import send_stages
 from postroom_mail.mime.parse import parse_mail
 from tests.api.test_send import raw_of, send, status_of
 from tests.conftest import Server, running_server, settings
@@ -167,7 +167,7 @@ async def test_a_forward_of_html_escapes_what_a_stranger_wrote(server: Server) -
 async def test_the_files_of_a_forward_count_toward_the_limit(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send_stages, "FILES_LIMIT_BYTES", 500_000)
+    monkeypatch.setattr(limits, "ATTACHMENTS_BYTES", 500_000)
     bob = await server.new_inbox("bob")
     big = ("attachments", ("a.bin", b"x" * 300_000))
     fields = {"to": "bob@postroom.localhost", "subject": "Big", "body": "x"}

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from postroom.events import event_log
+from postroom.limits import STREAMS_OF_AN_ACCOUNT
 from postroom.web.streams import websocket
-from postroom.web.streams.stream import CONNECTIONS_PER_ACCOUNT
 from postroom.web.streams.websocket import StreamProtocol
 from tests.api.raw_websocket import CLOSE, PING, TEXT, RawWebSocket, encode, open_raw
 from tests.api.test_stream import hear, mail, open_stream, repeat_last_event, subscribe
@@ -131,7 +131,7 @@ async def test_pings_whose_answers_nobody_reads_are_closed(
 async def test_a_goodbye_amid_much_unread_is_answered_and_frees_the_place(server: Server) -> None:
     await server.new_inbox("hello")
     slow = await open_slow(server)
-    others = [await open_stream(server) for _ in range(CONNECTIONS_PER_ACCOUNT - 1)]
+    others = [await open_stream(server) for _ in range(STREAMS_OF_AN_ACCOUNT - 1)]
     await add_large_events(server)
     await slow.send(encode(CLOSE, b"\x03\xe8"))
     assert (await read_events(slow))[1] == 1000

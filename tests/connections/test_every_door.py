@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from postroom.external_mailboxes.posts import MAX_POST_BYTES, PROVIDERS
+from postroom.external_mailboxes.posts import PROVIDERS
 from postroom.external_mailboxes.providers.post import Post
+from postroom.limits import FOREIGN_EMAIL_BYTES
 from tests.conftest import Server
 from tests.connections import provider_posts as made
 from tests.connections.provider_posts import MAIL, SECONDS
@@ -192,7 +193,7 @@ async def try_mails(server: Server, provider: str, shown: dict[str, Any], door: 
         answer = await post_to(server, url, post)
         assert (answer.status_code, answer.json()["error"]) == (403, "invalid_signature"), provider
         assert names_what_to_do(answer.json()["message"]), answer.json()["message"]
-    assert await status_of_a_long_post(url, MAX_POST_BYTES + 1) == b"413", provider
+    assert await status_of_a_long_post(url, FOREIGN_EMAIL_BYTES + 1) == b"413", provider
     for post, words in door.broken:
         answer = await post_to(server, url, post)
         assert (answer.status_code, answer.json()["error"]) == (400, "bad_request"), provider

@@ -11,9 +11,10 @@ from postroom.accounts.scope import Scope
 from postroom.errors import InvalidSignature, Unavailable
 from postroom.external_mailboxes import connections
 from postroom.external_mailboxes.fetching import Fetched, FetchError
-from postroom.external_mailboxes.posts import MAX_POST_BYTES, PostIntake
+from postroom.external_mailboxes.posts import PostIntake
 from postroom.external_mailboxes.providers.post import Post
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
+from postroom.limits import FOREIGN_EMAIL_BYTES
 from postroom.queue import deliveries
 from tests.conftest import Server
 from tests.connections import provider_posts as made
@@ -115,7 +116,7 @@ async def test_what_is_wrong_with_a_post_is_said(server: Server) -> None:
     assert (await post_to(server, url[:-9] + "x/mime", made.mailgun(KEY))).status_code == 404
     async with http_client() as stranger:
         assert (await stranger.get(url)).status_code == 405
-    assert await status_of_a_long_post(url, MAX_POST_BYTES + 1) == b"413"
+    assert await status_of_a_long_post(url, FOREIGN_EMAIL_BYTES + 1) == b"413"
     assert await subjects(server, inbox_id) == []
 
 

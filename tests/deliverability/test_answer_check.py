@@ -7,8 +7,7 @@ import pytest
 
 from postroom.deliverability.answer_check import PAUSE, answer_check
 from postroom.inward import received_reports
-from postroom.inward.deposit import came_by_tls
-from postroom.inward.received_reports import ReceivedReport
+from postroom.inward.received_reports import ReceivedReport, came_by_tls
 from postroom.net.dns import Resolver
 from postroom.outward.notices.letters import ServerLetter
 from postroom.storage.database import Tx, item_from_row

@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx2
 
 from postroom.accounts import accounts, keys
-from postroom.accounts.rules.limits import INBOX_CREATIONS_PER_DAY
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
+from postroom.limits import INBOXES_PER_DAY, KEYS_OF_AN_INBOX
 from postroom.storage.database import Tx
 from tests.conftest import settings
 from tests.end_to_end.process import Running, serving_process
@@ -71,7 +71,7 @@ class Author:
     async def _write_one(self, api: httpx2.AsyncClient) -> None:
         self.number += 1
         address = self.dice.choice([*self.boxes, None, None])
-        if address is None and self.creations < INBOX_CREATIONS_PER_DAY:
+        if address is None and self.creations < INBOXES_PER_DAY:
             await self._create(api)
         elif not self.boxes:
             await self._ask(api, "GET", "/v1/me", 200)
@@ -106,7 +106,7 @@ class Author:
 
     async def _create_key(self, api: httpx2.AsyncClient, address: str) -> None:
         box = self.boxes[address]
-        if box.key_count == keys.KEYS_PER_INBOX:
+        if box.key_count == KEYS_OF_AN_INBOX:
             return
         self.hoped = {**self.boxes, address: replace(box, key_count=box.key_count + 1)}
         path = f"/v1/inboxes/{self.ids[address]}/api-keys"

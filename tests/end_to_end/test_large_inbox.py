@@ -10,6 +10,7 @@ from postroom.accounts import accounts
 from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import EventChoice
+from postroom.inward import into_thread
 from postroom.mailbox import messages, threads
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.conftest import Server
@@ -94,7 +95,7 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
     ),
     "a reply": (
         "messages_by_rfc_id",
-        lambda tx, inbox: threads.resolve(tx, inbox, ["<1@x>"], ["<2@x>", "<none@x>"]),
+        lambda tx, inbox: into_thread.resolve(tx, inbox, ["<1@x>"], ["<2@x>", "<none@x>"]),
     ),
     "events": (
         "events_by_position",

@@ -50,5 +50,5 @@ def test_no_other_text_is_a_return_path(local_part: str) -> None:
 
 @samples("bad", ["", "msg_", "msg_xyz", "thr_" + "0" * 32, MESSAGE.upper(), MESSAGE + "\n"])
 def test_only_a_message_id_can_be_encoded(bad: str) -> None:
-    with pytest.raises(ValueError, match="not a message id"):
+    with pytest.raises(ValueError, match="not an id of the kind msg"):
         encode(SECRET, bad, 0, DAY)

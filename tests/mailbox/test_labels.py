@@ -7,6 +7,7 @@ import pytest
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.fields import Span
+from postroom.limits import LABELS_OF_A_THREAD
 from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
@@ -96,7 +97,7 @@ async def test_a_thread_has_so_many_labels_and_not_one_more(db: Database, inbox:
     def run(tx: Tx) -> None:
         message = put_mail(tx, inbox)
         thread = threads.get(tx, inbox.scope, message.thread_id)
-        words = [f"word {number:02}" for number in range(labels.LABELS_OF_A_THREAD)]
+        words = [f"word {number:02}" for number in range(LABELS_OF_A_THREAD)]
         assert labels.change(tx, thread, words, [], START) == words
         labels.change(tx, thread, ["one more"], words[:1], START)  # another takes its place
         for attempt in (

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import attachments, documents, inboxes, message_json, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import BLOCKED, SENT, Message
 from postroom.storage.database import Database, Tx, insert
-from postroom.storage.pages import PAGE_BYTES
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 

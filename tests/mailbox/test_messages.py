@@ -5,12 +5,12 @@ from msgspec import structs
 
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import documents, messages, raw_mails, related
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import idempotency
 from postroom.storage.database import Database, Tx
-from postroom.storage.pages import PAGE_BYTES
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 

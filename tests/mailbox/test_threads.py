@@ -4,6 +4,7 @@ import pytest
 
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
+from postroom.inward import into_thread
 from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
@@ -32,7 +33,7 @@ async def test_in_reply_to_comes_before_references_and_the_first_known_counts(
     one, two = await thread_of(db, inbox, "<1@x>"), await thread_of(db, inbox, "<2@x>")
 
     async def find(in_reply_to: list[str], references: list[str]) -> str | None:
-        found = await db.read(threads.resolve, inbox.id, in_reply_to, references)
+        found = await db.read(into_thread.resolve, inbox.id, in_reply_to, references)
         return found.id if found else None
 
     assert await find(["<1@x>"], ["<2@x>"]) == one.id
@@ -44,7 +45,7 @@ async def test_in_reply_to_comes_before_references_and_the_first_known_counts(
 async def test_a_thread_of_another_inbox_is_never_joined(db: Database, inbox: Inbox) -> None:
     await thread_of(db, inbox, "<1@x>")
     other = await db.write(make_inbox, "other", inbox.account_id)
-    assert await db.read(threads.resolve, other.id, ["<1@x>"], []) is None
+    assert await db.read(into_thread.resolve, other.id, ["<1@x>"], []) is None
 
 
 @pytest.mark.sqlite_alone

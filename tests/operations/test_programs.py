@@ -21,6 +21,7 @@ from postroom.errors import (
     RateLimitExceeded,
     Unauthorized,
 )
+from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.people import oauth_programs
 from postroom.operations.people.oauth_programs import Asked, Choice
@@ -320,7 +321,7 @@ async def test_only_so_many_keys_of_programs_reach_one_inbox(db: Database, inbox
     def run(tx: Tx) -> None:
         asked = ask_for_code(tx)
         whole = make_caller(tx, Scope(inbox.account_id))
-        for _ in range(keys.KEYS_PER_INBOX):
+        for _ in range(KEYS_OF_AN_INBOX):
             make_caller(tx, inbox.scope)
         with refuses(ApiKeyLimitReached):
             oauth_programs.allow(tx, whole, asked, Choice("read", inbox.id), CONFIG, START)

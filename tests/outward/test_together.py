@@ -6,13 +6,13 @@ import pytest
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
-from postroom.accounts.rules import limits
 from postroom.accounts.scope import Scope
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
 from postroom.inward.mails import AcceptedMail, Arrival, Destination, Origin
 from postroom.inward.receive import read_mail
+from postroom.limits import COLD_RECIPIENTS_PER_DAY, SENDS_PER_DAY, SENDS_PER_MINUTE
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import plain
 from postroom.mailbox.inboxes import Inbox
@@ -94,11 +94,11 @@ async def test_no_limit_is_passed_by_sends_of_different_moments_in_one_call(
     db: Database, inbox: Inbox
 ) -> None:
     now = START + DAY
-    for number in range(limits.SENDS_PER_MINUTE):
+    for number in range(SENDS_PER_MINUTE):
         await db.write(submit, [submission(inbox, f"minute {number}", now - MINUTE + 10)])
     pair = [submission(inbox, "first", now), submission(inbox, "second", now + 20)]
     assert await refusal(db, lambda tx: submit(tx, pair)) is RateLimitExceeded
-    for number in range(limits.SENDS_PER_DAY):
+    for number in range(SENDS_PER_DAY):
         await db.write(submit, [submission(inbox, f"day {number}", MIDNIGHT - DAY + number * 5 * MINUTE)])
     pair = [submission(inbox, "before", MIDNIGHT - 5), submission(inbox, "after", MIDNIGHT + 5)]
     assert await refusal(db, lambda tx: submit(tx, pair)) is RateLimitExceeded
@@ -106,7 +106,7 @@ async def test_no_limit_is_passed_by_sends_of_different_moments_in_one_call(
 
 
 async def test_the_strangers_of_two_days_in_one_call_pass_no_limit(db: Database, inbox: Inbox) -> None:
-    for number in range(limits.COLD_RECIPIENTS_PER_DAY):
+    for number in range(COLD_RECIPIENTS_PER_DAY):
         moment = MIDNIGHT - DAY + number * MINUTE
         await db.write(submit, [submission(inbox, f"{number}", moment, f"p{number}@example.com")])
     pair = [

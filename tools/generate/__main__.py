@@ -8,6 +8,7 @@ from tools.generate import (
     description,
     python_calls,
     python_commands,
+    python_limits,
     python_methods,
     python_results,
     reference,
@@ -21,6 +22,7 @@ TYPESCRIPT = "clients/typescript/src"
 FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/results.py": python_results.results,
     f"{CLIENT}/errors.py": python_results.errors,
+    f"{CLIENT}/limits.py": python_limits.limits_of_client,
     f"{CLIENT}/calls/calls.py": python_calls.calls,
     f"{CLIENT}/calls/methods.py": python_methods.methods,
     f"{CLIENT}/calls/operations.py": python_commands.operations,

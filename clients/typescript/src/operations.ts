@@ -400,7 +400,7 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page. */
-  listAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
+  listAllThreads(query: { is_read?: boolean; label?: string; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
       path: "/v1/threads",
@@ -1343,7 +1343,7 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; each page is asked for when it is wanted. */
-  iterAllThreads(query: { inboxId?: string; podId?: string; is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
+  iterAllThreads(query: { is_read?: boolean; label?: string; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }
 

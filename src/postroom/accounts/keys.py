@@ -17,11 +17,11 @@ from postroom.errors import (
     ApiKeyLimitReached,
     NotFound,
 )
+from postroom.limits import KEYS_OF_AN_INBOX
 from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, one_of, update, update_item
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
-KEYS_PER_INBOX = 20  # and a pod
 KEYS_OF_AN_ACCOUNT = 100
 ALL_OF_THEM = 2**31
 # What a key represents: a program, a person, or a program that a person authorized.
@@ -318,7 +318,7 @@ def _exactly(within: Scope) -> tuple[str, dict[str, object]]:
 
 
 def require_room(tx: Tx, within: Scope) -> None:
-    most = KEYS_OF_AN_ACCOUNT if within.is_account else KEYS_PER_INBOX
+    most = KEYS_OF_AN_ACCOUNT if within.is_account else KEYS_OF_AN_INBOX
     if count_of(tx, within) >= most:
         raise ApiKeyLimitReached(f"There are at most {most} keys of this kind. Delete one first.")
 

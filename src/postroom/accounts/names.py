@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from postroom.errors import BadRequest
+from postroom.limits import NAME_CHARACTERS
 
-MAX_CHARACTERS = 200
 # Includes characters that change the text direction: a name could look like another.
 _CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069"
 PATTERN = f"^[^{_CONTROLS}]*$"
@@ -15,7 +15,7 @@ PATTERN = f"^[^{_CONTROLS}]*$"
 Name = Annotated[
     str,
     Meta(
-        max_length=MAX_CHARACTERS,
+        max_length=NAME_CHARACTERS,
         description="A name for people.",
         examples=["ci-runner"],
         extra_json_schema={"pattern": PATTERN},
@@ -28,13 +28,13 @@ _clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # JSON has no lone surro
 
 def is_clean(name: str) -> bool:
     """fullmatch, because `$` would let a line break at the end pass."""
-    return len(name) <= MAX_CHARACTERS and _clean.fullmatch(name) is not None
+    return len(name) <= NAME_CHARACTERS and _clean.fullmatch(name) is not None
 
 
 def require_clean(name: str, field: str) -> None:
     if not is_clean(name):
         raise BadRequest(
-            f"{field} must be at most {MAX_CHARACTERS} characters, without control characters.", field=field
+            f"{field} must be at most {NAME_CHARACTERS} characters, without control characters.", field=field
         )
 
 

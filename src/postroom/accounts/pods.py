@@ -10,10 +10,11 @@ from postroom.accounts import names
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.fields import Span
+from postroom.limits import VISIBLE_CHARACTERS
 from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, Row, Tx, count, insert_item, item_from_row, update
 
-CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
+CLIENT_ID = rf"^(?!pod_)[!-.0-~]{{1,{VISIBLE_CHARACTERS}}}$"  # visible characters without a slash
 
 _client_id = re.compile(CLIENT_ID[1:-1])
 
@@ -51,7 +52,8 @@ def _count(tx: Tx, account_id: str, by: int) -> None:
 def require_client_id(client_id: str | None) -> None:
     if client_id is not None and not _client_id.fullmatch(client_id):
         raise BadRequest(
-            "clientId must be 1 to 255 visible characters without a slash, and not begin with pod_.",
+            f"clientId must be 1 to {VISIBLE_CHARACTERS} visible characters without a slash,"
+            " and not begin with pod_.",
             field="clientId",
         )
 

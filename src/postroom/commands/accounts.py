@@ -10,7 +10,7 @@ from postroom.commands import output
 from postroom.commands.database import decide, read, require_account, with_database
 from postroom.config import MOST_OF_A_LIMIT, PLANS, Config, Plan, load
 from postroom_client.cli import app
-from postroom_client.cli.command import group
+from postroom_client.cli.command import Json, group
 
 if TYPE_CHECKING:
     from postroom.storage.database import Database
@@ -26,14 +26,6 @@ SIZE = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 AccountArgument = Annotated[str, typer.Argument(help="Id or name of the account.")]
 StorageOption = Annotated[
     str | None, typer.Option("--storage", help="Storage limit for its mail: 500MB, 10GB, or none.")
-]
-Json = Annotated[
-    bool | None,
-    typer.Option(
-        "--json/--no-json",
-        show_default=False,
-        help="JSON for programs or tables for people; JSON when piped.",
-    ),
 ]
 
 

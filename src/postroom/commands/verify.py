@@ -8,6 +8,7 @@ import typer
 from postroom.commands.output import is_for_programs, print_table
 from postroom.commands.transfer import progress, with_resources
 from postroom_client.cli import app
+from postroom_client.cli.command import Json
 
 if TYPE_CHECKING:
     from postroom.resources import Resources
@@ -22,7 +23,7 @@ def verify(
     rebuild_index: Annotated[
         bool, typer.Option("--rebuild-index", help="Empty the search index; the server rebuilds it.")
     ] = False,
-    as_json: Annotated[bool | None, typer.Option("--json/--no-json", help="Print JSON.")] = None,
+    as_json: Json = None,
 ) -> None:
     """Check everything stored: rows, large mails, search index, counters; the server may run."""
     if rebuild_index:

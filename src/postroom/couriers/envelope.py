@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.outward.courier import DeliveryError, OutgoingMail
 from postroom_mail.authentication.organization import ascii_domain
 
-_MAX_ADDRESS_CHARACTERS = 320
 # A control character or a bracket would end the address in the middle of the command.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
 
@@ -22,7 +22,7 @@ class OutgoingEnvelope(Struct, frozen=True):
 def require_sendable(mail: OutgoingMail) -> None:
     """Nothing in the mail may be read as a command by any server, however it treats line ends."""
     for address in (mail.mail_from, mail.recipient):
-        if _UNSAFE.search(address) or len(address) > _MAX_ADDRESS_CHARACTERS:
+        if _UNSAFE.search(address) or len(address) > ADDRESS_CHARACTERS:
             raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")
     line_ends = mail.raw.count(b"\r\n")
     if mail.raw.count(b"\n") != line_ends or mail.raw.count(b"\r") != line_ends:

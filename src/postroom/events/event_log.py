@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
@@ -141,7 +141,7 @@ def position_of(tx: Tx, scope: Scope, event_id: str) -> int:
         account_id=scope.account_id,
     )
     if not row:
-        raise NotFound("No such event. It may be older than 30 days.")
+        raise NotFound(f"No such event. It may be older than {limits.EVENTS_DAYS} days.")
     return int(row["position"])
 
 
@@ -152,7 +152,7 @@ def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str)
     owner = (account_id, inbox_id)
     positions = [row["position"] for row in rows or () if (row["account_id"], row["inbox_id"]) == owner]
     if not positions:
-        raise NotFound("No such message, or its event is older than 30 days.")
+        raise NotFound(f"No such message, or its event is older than {limits.EVENTS_DAYS} days.")
     return int(min(positions))
 
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, seconds_until, start_of_day
@@ -10,9 +10,7 @@ from postroom.errors import NotFound, RateLimitExceeded
 from postroom.storage.database import Tx, count, insert_item, item_from_row
 
 TYPES = ("bug", "friction", "feature_request")
-A_DAY_AND_KEY = 20
 MESSAGE_CHARACTERS = 10_000
-CONTEXT_BYTES = 8 * 1024
 LIFETIME = 365 * DAY
 
 
@@ -47,9 +45,9 @@ def add(tx: Tx, caller: Caller, kind: str, message: str, context: str | None, no
 def _require_room(tx: Tx, key_id: str, now: int) -> None:
     today = start_of_day(now)
     lately = "from feedback where key_id = :key_id and created_at >= :today"
-    if count(tx, f"select count(*) as number {lately}", key_id=key_id, today=today) >= A_DAY_AND_KEY:
+    if count(tx, f"select count(*) as number {lately}", key_id=key_id, today=today) >= limits.FEEDBACK_A_DAY:
         raise RateLimitExceeded(
-            f"A key can give feedback {A_DAY_AND_KEY} times a day (UTC). Try again tomorrow.",
+            f"A key can give feedback {limits.FEEDBACK_A_DAY} times a day (UTC). Try again tomorrow.",
             retry_after=seconds_until(today + DAY, now),
         )
 

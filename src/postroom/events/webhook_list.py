@@ -3,14 +3,12 @@
 import re
 from collections.abc import Mapping
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.errors import BadRequest, NotFound, WebhookLimitReached
 from postroom.events import kinds, webhooks
 from postroom.events.webhooks import Webhook
 from postroom.storage.database import Tx
 
-MOST = 50
-HEADERS_LIMIT = 20
 VALUE_CHARACTERS = 1000
 NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 VALUE = re.compile(r"[\x20-\x7e]*")
@@ -26,8 +24,8 @@ OURS = frozenset(
 
 
 def require_headers(headers: Mapping[str, str]) -> None:
-    if len(headers) > HEADERS_LIMIT:
-        raise BadRequest(f"headers has at most {HEADERS_LIMIT} entries.", field="headers")
+    if len(headers) > limits.WEBHOOK_HEADERS:
+        raise BadRequest(f"headers has at most {limits.WEBHOOK_HEADERS} entries.", field="headers")
     for name, value in headers.items():
         if name.lower() in OURS:
             raise BadRequest(f"{name} is set by the server and cannot be replaced.", field="headers")
@@ -41,8 +39,8 @@ def add(tx: Tx, webhook: Webhook) -> None:
         "select count(*) as webhooks from webhooks where account_id = :id and is_listed = 1",
         id=webhook.account_id,
     )
-    if row is not None and row["webhooks"] >= MOST:
-        raise WebhookLimitReached(f"An account has at most {MOST} webhooks. Delete one first.")
+    if row is not None and row["webhooks"] >= limits.WEBHOOKS:
+        raise WebhookLimitReached(f"An account has at most {limits.WEBHOOKS} webhooks. Delete one first.")
     kinds.require_known(webhook.event_types, "eventTypes")
     require_headers(webhook.headers)
     webhooks.add(tx, webhook)

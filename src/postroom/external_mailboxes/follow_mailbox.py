@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroom import log
+from postroom import limits, log
 from postroom.accounts.people import own_letters
 from postroom.clock import DAY
 from postroom.external_mailboxes import address_uses, connections
@@ -30,7 +30,6 @@ POLL_SECONDS = 60.0
 BATCH_MAILS = 25
 BATCH_BYTES = 2 * 1024 * 1024
 BATCHES_AT_ONCE = 16  # of all mailboxes together: each is completely in memory
-MAX_MAIL_BYTES = 40 * 1024 * 1024
 FIRST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 300.0
 NOW = "now"
@@ -158,8 +157,8 @@ async def take_mails(
     follower: Follower, client: ImapClient, connection: Connection, wanted: list[ListedMail]
 ) -> list[int]:
     """The UIDs of those that are stored here now: fetched by one command, stored in few commits."""
-    fitting = [mail.uid for mail in wanted if mail.size_bytes <= MAX_MAIL_BYTES]
-    raws = await client.fetch_all(fitting, MAX_MAIL_BYTES + BATCH_BYTES) if fitting else {}
+    fitting = [mail.uid for mail in wanted if mail.size_bytes <= limits.FOREIGN_EMAIL_BYTES]
+    raws = await client.fetch_all(fitting, limits.FOREIGN_EMAIL_BYTES + BATCH_BYTES) if fitting else {}
     for mail in wanted:
         if mail.uid not in raws:
             log.get().info("a mail was left", connection=connection.id, uid=mail.uid, size=mail.size_bytes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from postroom import log
+from postroom import limits, log
 from postroom.accounts import accounts, domains, secret_values
 from postroom.errors import BadRequest, InvalidSignature, Unavailable, UnknownRecipient
 from postroom.external_mailboxes import connections
@@ -29,7 +29,6 @@ from postroom_mail.mime.parse import parse_mail
 from postroom_mail.reports.reasons import Fault
 from postroom_mail.reports.report import Report
 
-MAX_POST_BYTES = 40 * 1024 * 1024
 MAX_RECIPIENTS = 100
 CERTIFICATES = 16  # kept in memory
 RESEND_URL = "https://api.resend.com"
@@ -122,7 +121,7 @@ class PostIntake:
             url = await pools.READING.run(download_url, answer)
         except BrokenPost as error:
             raise Unavailable(str(error), retry_after=60) from None
-        return await self._fetch(url, {}, MAX_POST_BYTES)
+        return await self._fetch(url, {}, limits.FOREIGN_EMAIL_BYTES)
 
     async def _take_mail(self, connection: Connection, mail: PostedMail) -> None:
         resources = self._resources
@@ -176,7 +175,7 @@ def find_destinations(
     if not found:
         raise UnknownRecipient(
             "No inbox has one of these addresses. Create one, or give the connection an inboxId.",
-            recipients=[address[:320] for address in named[:10]],
+            recipients=[address[: limits.ADDRESS_CHARACTERS] for address in named[:10]],
         )
     return tuple(found)
 

@@ -1,4 +1,12 @@
-"""Puts mails that were read into their inboxes: threads, messages, events; many mails in few statements."""
+"""Puts emails that were read into their inboxes, many with few statements. One email goes this way:
+
+1. `set_answers_aside`, `set_reports_aside`, `without_letters`: email that belongs into no inbox leaves here.
+2. `without_taken`, `without_known`: an inbox that already has the email gets no second one.
+3. `count_mails`: its inbox counts it, and stays locked by that until the commit.
+4. `to_copy`, `look_at_senders`: it gets a document, a thread and a known sender; blocked, only a document.
+5. `store`: all of it becomes rows; what it answers was stored in an earlier part (`in_parts`).
+6. `emit`: its event is recorded, or the examination that will do so; then what it reports of a sent email.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,10 +26,9 @@ from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
-from postroom.inward.received_reports import ReceivedReport
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.screening import Screening
-from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
+from postroom.mailbox import attachments, correspondents, inboxes, messages, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
@@ -104,35 +111,10 @@ def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]])
 def set_reports_aside(tx: Tx, addressed: list[AddressedMail], bells: list[list[str]]) -> list[AddressedMail]:
     """Stores reports about domains until they are read. Returns the mails that go into inboxes."""
     reports = [each for each in addressed if each.destination.report_domain]
-    received_reports.add_all(tx, [to_report(each) for each in reports])
+    received_reports.add_all(tx, [received_reports.to_report(each) for each in reports])
     for each in reports:
         bells[each.number].append(received_reports.BELL)
     return [each for each in addressed if not each.destination.report_domain]
-
-
-def to_report(addressed: AddressedMail) -> ReceivedReport:
-    now, to, origin = addressed.mail.now, addressed.destination, addressed.read.origin
-    return ReceivedReport(
-        id=received_reports.new_id(now),
-        domain=to.report_domain,
-        content=content_of(addressed.read),
-        due_at=now,
-        is_check=to.is_check,
-        peer_ip=origin.peer_ip,
-        helo=origin.helo,
-        mail_from=origin.mail_from,
-        has_tls=came_by_tls(origin.trace),
-    )
-
-
-def came_by_tls(trace: bytes) -> bool:
-    """Whether our own trace field names a protocol with TLS (RFC 3848)."""
-    return b"SMTPS id " in trace
-
-
-def content_of(read: ReadMail) -> bytes:
-    """The mail as it came, without our trace."""
-    return raw_mails.restore(read.kept, read.mail.body_text, read.mail.body_html)[len(read.origin.trace) :]
 
 
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
@@ -152,7 +134,7 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
         peer_ip=origin.peer_ip,
         helo=origin.helo,
         mail_from=origin.mail_from,
-        content=content_of(read),
+        content=read.content,
         due_at=mail.now,
     )
 

@@ -1,6 +1,6 @@
-"""Puts a mail into its thread, decided by what it answers: on arrival, or when it is let in later."""
+"""Finds the thread of an email by what it answers, and puts it there: on arrival, or when it is let in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -11,6 +11,19 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 from postroom_mail.mime.parse import ParsedMail
+
+_NAMED = "inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and thread_id <> ''"
+# An imported mail may have the Message-ID of a received or sent one, which comes first whatever its date.
+_OF_ANY_MAIL = (
+    "select threads.* from messages join threads on threads.id = messages.thread_id where messages.id ="
+    f" coalesce((select id from messages where {_NAMED} and is_imported = 0 order by id limit 1),"
+    f" (select id from messages where {_NAMED} order by id limit 1))"
+)
+_OF_IMPORTED_MAIL = (
+    "select threads.* from messages join threads on threads.id = messages.thread_id"
+    " where messages.inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and threads.is_imported = 1"
+    " order by messages.id limit 1"
+)
 
 
 class Names(Struct, frozen=True):
@@ -47,7 +60,7 @@ def find_place(
     tx: Tx, inbox: Inbox, names: Names, subject: str, now: int, is_imported: bool = False
 ) -> ThreadPlace:
     """Finds the thread that the mail joins or starts, and counts the mail in it."""
-    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
+    joined = resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
     if joined is None:
         thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported)
         return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
@@ -56,6 +69,25 @@ def find_place(
         threads.add_participants(tx, [(joined.id, address) for address in names.participants])
     thread = threads.add_message(tx, joined, is_read=False, now=now, is_imported=is_imported)
     return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
+
+
+def resolve(
+    tx: Tx,
+    inbox_id: str,
+    in_reply_to: Iterable[str],
+    references: Iterable[str],
+    is_imported: bool = False,
+) -> Thread | None:
+    """In-Reply-To first, then References, and only among the messages of this inbox.
+
+    Imported mail joins only threads of imported mail: anyone with a key can import mail in any name.
+    """
+    found = _OF_IMPORTED_MAIL if is_imported else _OF_ANY_MAIL
+    for rfc_message_id in (*in_reply_to, *references):
+        row = tx.one(found, inbox_id=inbox_id, rfc_message_id=rfc_message_id)
+        if row is not None:
+            return Thread.from_row(row)
+    return None
 
 
 def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:

@@ -109,6 +109,13 @@ class ReadMail(Struct, frozen=True):
         return not self.needs_examination and self.verdicts.dmarc != "permerror"
 
     @property
+    def content(self) -> bytes:
+        """The mail as it came, without our trace."""
+        return raw_mails.restore(self.kept, self.mail.body_text, self.mail.body_html)[
+            len(self.origin.trace) :
+        ]
+
+    @property
     def reply_text(self) -> str:
         return self.mail.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from postroom import ids
+from postroom.inward.mails import AddressedMail
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
 from postroom.storage.database import Row, Tx, item_from_row
@@ -38,6 +39,26 @@ class ReceivedReport(Struct, frozen=True):
 
 def new_id(now: int) -> str:
     return ids.new(ids.REPORT, now)
+
+
+def to_report(addressed: AddressedMail) -> ReceivedReport:
+    now, to, origin = addressed.mail.now, addressed.destination, addressed.read.origin
+    return ReceivedReport(
+        id=new_id(now),
+        domain=to.report_domain,
+        content=addressed.read.content,
+        due_at=now,
+        is_check=to.is_check,
+        peer_ip=origin.peer_ip,
+        helo=origin.helo,
+        mail_from=origin.mail_from,
+        has_tls=came_by_tls(origin.trace),
+    )
+
+
+def came_by_tls(trace: bytes) -> bool:
+    """Whether our own trace field names a protocol with TLS (RFC 3848)."""
+    return b"SMTPS id " in trace
 
 
 def add_all(tx: Tx, new: Iterable[ReceivedReport]) -> None:

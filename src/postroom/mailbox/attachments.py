@@ -8,13 +8,14 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroom import limits
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
 from postroom.errors import InvalidSignature, NoText, NotFound
 from postroom.storage.database import Row, Tx, all_of
 from postroom_mail.files.extraction import MAX_TEXT_CHARS
 
-LINK_LIFETIME = 15 * MINUTE
+LINK_LIFETIME = limits.ATTACHMENT_LINK_MINUTES * MINUTE
 LINKS = "attachment-links"
 # Without the rest of a cut text: only a reader who continues pays for it.
 _COLUMNS = (

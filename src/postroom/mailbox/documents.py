@@ -24,7 +24,6 @@ COLUMNS = "document, reply_at, reply_bytes"
 WRITTEN_COLUMNS = f"{COLUMNS}, document_bytes, kept_category"
 # Lists read an outline of documents that are larger as JSON; `0144_outlines.sql` has the number too.
 LARGE_BYTES = 32 * 1024
-PAGE_BYTES = pages.PAGE_BYTES
 # The size of the document as JSON, in SQL. `document_bytes` is behind the document, and SQLite reads all
 # pages up to a column; the length of a document is known without them, and a compressed one is never longer.
 SIZE = (

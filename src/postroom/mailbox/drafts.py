@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.scope import Scope
@@ -19,7 +19,6 @@ from postroom.storage.pages import CutPage
 from postroom_mail.mime import filenames
 
 DRAFTS_OF_AN_INBOX = 1000
-FILES_OF_A_DRAFT = 100
 
 SIZED = f"select id, length(fields) as {pages.SIZE} from drafts"
 FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob"
@@ -270,8 +269,8 @@ def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
     row = tx.one("select max(position) as last from draft_files where draft_id = :id", id=draft_id)
     first = 0 if row is None or row["last"] is None else row["last"] + 1
     there = [file.filename for file in list_files(tx, [draft_id])[draft_id]]
-    if len(there) + len(files) > FILES_OF_A_DRAFT:
-        raise BadRequest(f"A draft can have {FILES_OF_A_DRAFT} files.", field="attachments")
+    if len(there) + len(files) > limits.ATTACHMENTS:
+        raise BadRequest(f"A draft can have {limits.ATTACHMENTS} files.", field="attachments")
     cleaned = [filenames.clean(file.filename) for file in files]
     names = filenames.unique([*there, *cleaned])[len(there) :]
     tx.many(

@@ -14,12 +14,13 @@ from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import AccountLimits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
+from postroom.limits import INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
 
-MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
+MAILBOX_NAME = rf"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{{1,{MAILBOX_NAME_CHARACTERS - 2}}}[a-z0-9]$"
 MetadataValue = str | int | float | bool
 RESERVED_NAMES = set(
     "postmaster abuse hostmaster webmaster mailer-daemon noc security root admin noreply no-reply".split()
@@ -125,7 +126,7 @@ def add(
     now: int,
     pod_id: str | None = None,
     scope: Scope | None = None,
-    per_day: int | None = limits.INBOX_CREATIONS_PER_DAY,
+    per_day: int | None = INBOXES_PER_DAY,
     allow_reserved: bool = False,
 ) -> Inbox:
     """Uses the default pod if none is given. The domain must be in scope of the caller."""

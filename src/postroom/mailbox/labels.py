@@ -3,17 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from postroom import limits
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, threads
 from postroom.mailbox.folders import flags, label_changes, uid_map
 from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage.database import Tx, all_of, one_of
 
-MAX_CHARACTERS = 50
-LABELS_OF_A_THREAD = 20
 ALL_OF_THEM = 2**31
 UNREAD = "unread"  # shown as a label, but stored differently
-PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,50}$"
+PATTERN = rf"^[^\x00-\x1f\x7f-\x9f]{{1,{limits.LABEL_CHARACTERS}}}$"
 
 # Condition on a message and its thread: unread.
 IS_UNREAD = (
@@ -32,9 +31,10 @@ def fold(label: str) -> str:
 
 def require_valid(labels: Iterable[str], field: str) -> None:
     for label in labels:
-        if not 1 <= len(label.strip()) <= MAX_CHARACTERS or _control.search(label):
+        if not 1 <= len(label.strip()) <= limits.LABEL_CHARACTERS or _control.search(label):
             raise BadRequest(
-                f"A label has 1 to {MAX_CHARACTERS} characters and no control characters.", field=field
+                f"A label has 1 to {limits.LABEL_CHARACTERS} characters and no control characters.",
+                field=field,
             )
 
 
@@ -118,8 +118,8 @@ def _read(added: Sequence[str], removed: Sequence[str]) -> tuple[dict[str, str],
 
 def _require_few(tx: Tx, thread_id: str) -> list[str]:
     found = of_threads(tx, [thread_id]).get(thread_id, [])
-    if len(found) > LABELS_OF_A_THREAD:
-        raise BadRequest(f"A thread has at most {LABELS_OF_A_THREAD} labels.", field="addLabels")
+    if len(found) > limits.LABELS_OF_A_THREAD:
+        raise BadRequest(f"A thread has at most {limits.LABELS_OF_A_THREAD} labels.", field="addLabels")
     return found
 
 

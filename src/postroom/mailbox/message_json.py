@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import attachments, documents, holds, labels
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import AS_GIVEN, Piece
@@ -25,7 +26,6 @@ from postroom.mailbox.messages import (
     Slice,
 )
 from postroom.storage.database import Tx
-from postroom.storage.pages import PAGE_BYTES
 
 AT_ONCE = 20  # messages whose files are read by one query
 

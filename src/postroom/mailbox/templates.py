@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound, TemplateExists, TemplateLimitReached
 from postroom.mailbox import inboxes
@@ -18,9 +18,6 @@ from postroom_mail.writing import template_fields
 from postroom_mail.writing.template_fields import FieldError
 
 TEMPLATES_OF_AN_INBOX = 100
-SUBJECT_CHARACTERS = 998
-BODY_CHARACTERS = 100_000
-HTML_CHARACTERS = 500_000
 MOST_BYTES_OF_A_CHARACTER = 4
 
 # An inbox disappears at once, and its templates a little later.
@@ -158,13 +155,13 @@ def _fill(template: Template, values: Mapping[str, str]) -> TemplateText:
     template_fields.require_all(template.fields, values)
     content = template.content
     is_html = text.looks_like_html(content.body)
-    body = template_fields.fill(content.body, values, BODY_CHARACTERS, is_html=is_html)
+    body = template_fields.fill(content.body, values, limits.BODY_CHARACTERS, is_html=is_html)
     body_html = None
     if content.body_html is not None:
-        body_html = template_fields.fill(content.body_html, values, HTML_CHARACTERS, is_html=True)
+        body_html = template_fields.fill(content.body_html, values, limits.HTML_CHARACTERS, is_html=True)
     elif not is_html and text.looks_like_html(body):
         body_html = template_fields.as_html(body)
     subject = None
     if content.subject is not None:
-        subject = template_fields.fill(content.subject, values, SUBJECT_CHARACTERS)
+        subject = template_fields.fill(content.subject, values, limits.SUBJECT_CHARACTERS)
     return TemplateText(body, subject, body_html)

@@ -27,20 +27,6 @@ OF_INBOXES_THAT_ARE_THERE = (
 )
 
 
-_NAMED = "inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and thread_id <> ''"
-# An imported mail may have the Message-ID of a received or sent one, which comes first whatever its date.
-_OF_ANY_MAIL = (
-    "select threads.* from messages join threads on threads.id = messages.thread_id where messages.id ="
-    f" coalesce((select id from messages where {_NAMED} and is_imported = 0 order by id limit 1),"
-    f" (select id from messages where {_NAMED} order by id limit 1))"
-)
-_OF_IMPORTED_MAIL = (
-    "select threads.* from messages join threads on threads.id = messages.thread_id"
-    " where messages.inbox_id = :inbox_id and rfc_message_id = :rfc_message_id and threads.is_imported = 1"
-    " order by messages.id limit 1"
-)
-
-
 class Thread(Struct, frozen=True):
     id: str
     inbox_id: str
@@ -67,25 +53,6 @@ class Thread(Struct, frozen=True):
             row["pod_id"],
             bool(row["is_imported"]),
         )
-
-
-def resolve(
-    tx: Tx,
-    inbox_id: str,
-    in_reply_to: Iterable[str],
-    references: Iterable[str],
-    is_imported: bool = False,
-) -> Thread | None:
-    """In-Reply-To first, then References, and only among the messages of this inbox.
-
-    Imported mail joins only threads of imported mail: anyone with a key can import mail in any name.
-    """
-    found = _OF_IMPORTED_MAIL if is_imported else _OF_ANY_MAIL
-    for rfc_message_id in (*in_reply_to, *references):
-        row = tx.one(found, inbox_id=inbox_id, rfc_message_id=rfc_message_id)
-        if row is not None:
-            return Thread.from_row(row)
-    return None
 
 
 def new(inbox: Inbox, subject: str, is_read: bool, now: int, is_imported: bool = False) -> Thread:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.net.proxies import network_of
 
 FREE_FAILURES = 3
@@ -44,4 +45,4 @@ class FailedLogins:
 
 
 def _who(address: str, name: str) -> tuple[str, str]:
-    return network_of(address), name[:320].lower()
+    return network_of(address), name[:ADDRESS_CHARACTERS].lower()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
+from postroom import limits
 from postroom.accounts import actors, audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
@@ -22,7 +23,7 @@ class AuditQuery(Struct, frozen=True):
     until: AskedMoment | None = None
     actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
     action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 

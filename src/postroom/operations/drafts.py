@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from postroom import limits
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_word
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.fields import PageQuery
-from postroom.mailbox import drafts, inboxes, labels, messages, threads
+from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.send_stages import parse_moment, require_ahead, require_files_fit
 from postroom.storage.database import Tx
@@ -142,8 +143,8 @@ def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
 
 def changed_labels(draft: KeptDraft, added: Sequence[str], removed: Sequence[str]) -> list[str]:
     kept = [label for label in dict.fromkeys((*draft.labels, *added)) if label not in removed]
-    if len(kept) > labels.LABELS_OF_A_THREAD:
-        raise BadRequest(f"A draft has at most {labels.LABELS_OF_A_THREAD} labels.", field="add_labels")
+    if len(kept) > limits.LABELS_OF_A_THREAD:
+        raise BadRequest(f"A draft has at most {limits.LABELS_OF_A_THREAD} labels.", field="add_labels")
     return kept
 
 

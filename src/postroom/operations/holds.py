@@ -16,6 +16,7 @@ from postroom.config import Config
 from postroom.deliverability import reputation
 from postroom.events import notifications
 from postroom.fields import Limit, Offset, Timestamp, Truncated
+from postroom.limits import NOTE_CHARACTERS, PAGE
 from postroom.mailbox import documents, holds, inboxes, message_json, messages
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
@@ -26,7 +27,10 @@ from postroom.outward.holding.decide import Decision
 from postroom.storage.database import Tx
 
 Note = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; saved, and shown in the event.")
+    str,
+    Meta(
+        max_length=NOTE_CHARACTERS, pattern=r"^[^\x00]*$", description="Why; saved, and shown in the event."
+    ),
 ]
 
 
@@ -37,7 +41,7 @@ class ApprovalQuery(Struct, rename="camel", frozen=True):
     ] = "held"
     inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = None
     pod_id: Annotated[str, Meta(description="Only of this pod: its id or clientId.")] | None = None
-    limit: Limit = 50
+    limit: Limit = PAGE
     offset: Offset = 0
 
 

@@ -17,11 +17,11 @@ from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
 from postroom.external_mailboxes import address_uses, connections
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
+from postroom.limits import INBOX_METADATA_ENTRIES, NAME_CHARACTERS, PAGE
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 from postroom_mail.screening import canary
 
-METADATA_LIMIT = 256
 METADATA_CHARACTERS = 500
 METADATA_BYTES = 64 * 1024  # of all keys together: each list of inboxes shows them
 
@@ -29,7 +29,7 @@ METADATA_BYTES = 64 * 1024  # of all keys together: each list of inboxes shows t
 DisplayName = Annotated[
     str,
     Meta(
-        max_length=names.MAX_CHARACTERS,
+        max_length=NAME_CHARACTERS,
         description="The name that From shows.",
         extra_json_schema={"pattern": names.PATTERN},
     ),
@@ -45,7 +45,7 @@ MailboxName = Annotated[
 Metadata = Annotated[
     dict[str, str | int | float | bool | None],
     Meta(
-        max_length=METADATA_LIMIT,
+        max_length=INBOX_METADATA_ENTRIES,
         description="Stored and shown, never sent. Keys that are not given stay, null removes one.",
     ),
 ]
@@ -89,7 +89,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
 
 class InboxQuery(Struct, frozen=True):
     pod_id: PodFilter | None = field(default=None, name="podId")
-    limit: Limit = 50
+    limit: Limit = PAGE
     offset: Offset = 0
 
 
@@ -228,10 +228,14 @@ def change_metadata(
         for name, value in {**inboxes.decode_metadata(stored), **asked}.items()
         if value is not None
     }
-    if len(changed) > METADATA_LIMIT or not all(map(_is_short, changed)) or not _are_short(changed.values()):
+    if (
+        len(changed) > INBOX_METADATA_ENTRIES
+        or not all(map(_is_short, changed))
+        or not _are_short(changed.values())
+    ):
         raise BadRequest(
-            f"metadata has at most {METADATA_LIMIT} keys, and strings of at most {METADATA_CHARACTERS}"
-            " characters.",
+            f"metadata has at most {INBOX_METADATA_ENTRIES} keys, and strings of at most"
+            f" {METADATA_CHARACTERS} characters.",
             field="metadata",
         )
     encoded = msgspec.json.encode(changed)

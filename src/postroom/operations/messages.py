@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
+from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import SENDING, require_any
@@ -41,7 +42,7 @@ class MessageQuery(Struct, frozen=True):
         ]
         | None
     ) = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 

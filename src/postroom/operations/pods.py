@@ -16,6 +16,7 @@ from postroom.config import Plan
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
 from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp, show_item
+from postroom.limits import SAVED_SEARCH_NAME_CHARACTERS, SAVED_SEARCHES
 from postroom.mailbox.search import message_search
 from postroom.net import relay
 from postroom.storage.database import Tx
@@ -32,7 +33,15 @@ NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and key
 class SavedSearch(Struct, frozen=True):
     """A saved query for `/v1/search`; the dashboard shows it beside the mail."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=50, pattern=PLAIN, description="What it is called.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=SAVED_SEARCH_NAME_CHARACTERS,
+            pattern=PLAIN,
+            description="What it is called.",
+        ),
+    ]
     q: Annotated[
         str, Meta(min_length=1, max_length=grammar.MAX_CHARS, pattern=PLAIN, description="The question.")
     ]
@@ -40,7 +49,7 @@ class SavedSearch(Struct, frozen=True):
 
 SavedSearches = Annotated[
     list[SavedSearch],
-    Meta(max_length=50, description="Saved searches; a list replaces the previous one."),
+    Meta(max_length=SAVED_SEARCHES, description="Saved searches; a list replaces the previous one."),
 ]
 
 

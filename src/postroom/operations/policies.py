@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from postroom import limits
 from postroom.accounts import audit, key_rules
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
@@ -36,7 +37,7 @@ RuleType = Annotated[
 RuleValue = Annotated[
     str,
     Meta(
-        max_length=320,
+        max_length=limits.ADDRESS_CHARACTERS,
         description="An address, a domain, or *.domain for the names below it.",
         examples=["alice@example.com", "example.com", "*.example.com"],
     ),
@@ -78,7 +79,7 @@ class PolicyAuditQuery(Struct, rename="camel", frozen=True):
     direction: Direction | None = None
     since: AskedMoment | None = None
     until: AskedMoment | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 

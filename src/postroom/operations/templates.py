@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from postroom import limits
 from postroom.accounts import audit, names
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest
@@ -20,7 +21,7 @@ TemplateName = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=names.MAX_CHARACTERS,
+        max_length=limits.NAME_CHARACTERS,
         description="Name used by sends, unique in its inbox.",
         examples=["welcome"],
         extra_json_schema={"pattern": names.GIVEN_PATTERN},
@@ -30,7 +31,7 @@ TemplateSubject = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=templates.SUBJECT_CHARACTERS,
+        max_length=limits.SUBJECT_CHARACTERS,
         description="Subject of mails written from it, unless they give their own.",
         examples=["Welcome, {{name}}"],
         extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
@@ -40,7 +41,7 @@ TemplateBody = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=templates.BODY_CHARACTERS,
+        max_length=limits.BODY_CHARACTERS,
         description="Plain text, or HTML, which is detected; `{{name}}` is a field.",
         examples=["Hello {{name}}, your order {{order}} is on its way."],
     ),
@@ -48,7 +49,7 @@ TemplateBody = Annotated[
 TemplateHtml = Annotated[
     str,
     Meta(
-        max_length=templates.HTML_CHARACTERS,
+        max_length=limits.HTML_CHARACTERS,
         description="A separate HTML version; field values are escaped in it.",
     ),
 ]
@@ -72,7 +73,7 @@ class TemplateChange(Struct, rename="camel", frozen=True):
 class TemplateQuery(Struct, rename="camel", frozen=True):
     inbox_id: InboxFilter | None = None
     pod_id: PodFilter | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 
@@ -175,9 +176,9 @@ def require_valid(name: str, content: TemplateText) -> None:
     """The same limits as the types of a body have, for one that a page made."""
     names.require_given(name, "name")
     for field, text, most in (
-        ("subject", content.subject, templates.SUBJECT_CHARACTERS),
-        ("body", content.body, templates.BODY_CHARACTERS),
-        ("bodyHtml", content.body_html, templates.HTML_CHARACTERS),
+        ("subject", content.subject, limits.SUBJECT_CHARACTERS),
+        ("body", content.body, limits.BODY_CHARACTERS),
+        ("bodyHtml", content.body_html, limits.HTML_CHARACTERS),
     ):
         if text is not None and len(text) > most:
             raise BadRequest(f"{field} has at most {most:,} characters.", field=field)

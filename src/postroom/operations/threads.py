@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
@@ -20,7 +21,7 @@ from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 from postroom_mail.screening import canary
 
-Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
+Label = Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS, description="Only threads with this label.")]
 IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
 
 
@@ -28,7 +29,7 @@ class ThreadQuery(Struct, frozen=True):
     is_read: IsRead | None = None
     is_read_alias: bool | None = field(default=None, name="isRead")
     label: Label | None = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
     @property
@@ -36,18 +37,9 @@ class ThreadQuery(Struct, frozen=True):
         return self.is_read_alias if self.is_read is None else self.is_read
 
 
-class ThreadsQuery(Struct, frozen=True):
+class ThreadsQuery(ThreadQuery, frozen=True):
     inbox_id: InboxFilter | None = field(default=None, name="inboxId")
     pod_id: PodFilter | None = field(default=None, name="podId")
-    is_read: IsRead | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
 
 
 class ThreadChange(Struct, frozen=True):
@@ -69,7 +61,7 @@ class ThreadChange(Struct, frozen=True):
 
 class ThreadMessageQuery(Struct, frozen=True):
     order: Annotated[Literal["asc", "desc"], Meta(description="desc gives the newest first.")] = "asc"
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 
@@ -131,7 +123,7 @@ def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
     return ThreadPage([], 0) if scope is None else list_page(tx, scope, query)
 
 
-def list_page(tx: Tx, scope: Scope, query: ThreadQuery | ThreadsQuery) -> ThreadPage:
+def list_page(tx: Tx, scope: Scope, query: ThreadQuery) -> ThreadPage:
     label = None if query.label is None else labels.fold(query.label)
     found, total = threads.list_within(tx, scope, query.flag, label, query.limit, query.offset)
     return ThreadPage(show_all(tx, found), total)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from postroom import limits
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
@@ -25,7 +26,10 @@ class NewWebhook(Struct, rename="camel", frozen=True):
     event_types: (
         Annotated[
             list[EventType],
-            Meta(max_length=20, description="Kinds of events to post; message.received by default."),
+            Meta(
+                max_length=limits.WEBHOOK_KINDS,
+                description="Kinds of events to post; message.received by default.",
+            ),
         ]
         | None
     ) = None
@@ -48,7 +52,7 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
         Annotated[Literal["pending", "delivered", "failed"], Meta(description="Only these; all by default.")]
         | None
     ) = None
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     offset: Offset = 0
 
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
+from postroom import limits
 from postroom.errors import BadRequest
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
-from postroom.outward.send_stages import RECIPIENTS_LIMIT, Context, Order, require_files_fit
+from postroom.outward.send_stages import Context, Order, require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom_mail.mime import headers
@@ -62,9 +63,9 @@ def add_everybody(order: Order, answered: Document, raw: bytes, inbox_address: s
     cc = (*unknown(order.cc, known), *unknown(others, known))
     if not to:
         raise BadRequest("The last message has nobody to reply to.", field="replyAll")
-    if len(to) + len(cc) + len(order.bcc) > RECIPIENTS_LIMIT:
+    if len(to) + len(cc) + len(order.bcc) > limits.RECIPIENTS:
         raise BadRequest(
-            f"A mail can have {RECIPIENTS_LIMIT} recipients, and the last message has more.",
+            f"A mail can have {limits.RECIPIENTS} recipients, and the last message has more.",
             field="replyAll",
         )
     return structs.replace(order, to=to, cc=cc)

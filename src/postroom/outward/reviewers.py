@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from postroom import log
+from postroom import limits, log
 from postroom.accounts import actors, domains, secret_values
 from postroom.accounts.actors import Actor
 from postroom.accounts.dkim_keys import DkimKey
@@ -42,8 +42,6 @@ from postroom_mail.writing.quote import INVISIBLE
 from postroom_mail.writing.review_path import ReviewPath
 
 REVIEW_PATH = "/review/"
-SHOWN_TEXT_CHARACTERS = 100_000  # as long as a text may be
-NOTE_CHARACTERS = 1000
 ANSWER = re.compile(r"(?i)\s*+(approve|reject)\b[\s.!:,-]*+(.*+)")
 
 
@@ -109,7 +107,7 @@ def _decide(tx: Tx, review: Review, word: str, content_hash: str, decision: Deci
 
 def read_note(text: str) -> str | None:
     """A person's note on the decision, cleaned for storage."""
-    return INVISIBLE.sub("", text).strip()[:NOTE_CHARACTERS] or None
+    return INVISIBLE.sub("", text).strip()[: limits.NOTE_CHARACTERS] or None
 
 
 # --- notices
@@ -185,7 +183,7 @@ def notice_text(review: Review, shown: ContentView, link: str) -> str:
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
     return (
         f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{until}\n"
-        f"{content_view.to_text(shown, SHOWN_TEXT_CHARACTERS)}\n\n"
+        f"{content_view.to_text(shown, limits.BODY_CHARACTERS)}\n\n"
         "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"

@@ -10,6 +10,7 @@ from postroom.accounts.rules import limits
 from postroom.accounts.scope import Scope
 from postroom.clock import from_iso
 from postroom.errors import ApiError, BadRequest, DraftChanged
+from postroom.limits import RECIPIENTS
 from postroom.mailbox import documents, inboxes, messages, raw_mails, related, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
@@ -18,7 +19,6 @@ from postroom.mailbox.messages import INBOUND
 from postroom.outward import fill_from_message, invitations
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.send_stages import (
-    RECIPIENTS_LIMIT,
     ComposedMail,
     Context,
     Order,
@@ -335,7 +335,7 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies the sender it answers, unless addressed already or an address here that is no inbox."""
-    room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
+    room = RECIPIENTS - len(order.to) - len(order.cc) - len(order.bcc)
     is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
     if not order.copies_sender or around.last_inbound is None or around.is_from_service:
         return order.cc

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType
 
+from postroom import limits
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules.limits import SPECIFIED, AccountLimits
 from postroom.clock import DAY, from_iso
@@ -21,9 +22,7 @@ from postroom_mail.writing.compose import Draft, DraftAttachment
 from postroom_mail.writing.invitation import Invitation
 from postroom_mail.writing.invitation_answer import CalendarAnswer
 
-RECIPIENTS_LIMIT = 50
-SEND_AHEAD = 30 * DAY
-FILES_LIMIT_BYTES = 25 * 1024 * 1024
+SEND_AHEAD = limits.SEND_AHEAD_DAYS * DAY
 MOMENT_BYTES, RANDOM_BYTES = 6, 10  # of a Message-ID
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -173,8 +172,12 @@ def new_message_id(sender: str, now: int) -> str:
 
 
 def require_files_fit(sizes: Iterable[int]) -> None:
-    if sum(sizes) > FILES_LIMIT_BYTES:
-        raise PayloadTooLarge("Attachments can have 25 MB in total.")
+    if sum(sizes) > limits.ATTACHMENTS_BYTES:
+        raise files_too_large()
+
+
+def files_too_large() -> PayloadTooLarge:
+    return PayloadTooLarge(f"Attachments can have {limits.ATTACHMENTS_TOGETHER}.")
 
 
 def parse_moment(value: str) -> int:
@@ -208,4 +211,6 @@ def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None
 def require_ahead(send_at: int, now: int) -> None:
     """A time in the past is refused, not taken as now."""
     if not now < send_at <= now + SEND_AHEAD:
-        raise BadRequest("sendAt must be in the future, at most 30 days ahead.", field="sendAt")
+        raise BadRequest(
+            f"sendAt must be in the future, at most {limits.SEND_AHEAD_DAYS} days ahead.", field="sendAt"
+        )

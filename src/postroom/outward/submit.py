@@ -1,4 +1,14 @@
-"""Checks, stores and queues composed mails as the specification says; many in few statements."""
+"""Checks, stores and queues composed emails as the specification says, many with few statements.
+
+One email goes this way, in `submit_part`:
+
+1. `idempotency.claim_all`: a key that is known gets its first answer again, and nothing else happens.
+2. `count_in_inboxes`: its inbox counts it, and stays locked by that until the commit.
+3. `require_allowed_reply_to`, `judge`, `require_limits`, `require_no_loops`: any of them may refuse it.
+4. `find_holds`: a rule, a pause or its time may hold it.
+5. `store`, `to_deliveries`: thread, message, hold and files become rows, and a delivery for each recipient.
+6. `emit`, `answer_of`: a hold is announced, and the answer written.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

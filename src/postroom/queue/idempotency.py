@@ -10,11 +10,12 @@ from msgspec import Struct
 from postroom.accounts.scope import Scope
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
+from postroom.limits import IDEMPOTENCY_HOURS, VISIBLE_CHARACTERS
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Row, Tx
 
-LIFETIME = 24 * HOUR
+LIFETIME = IDEMPOTENCY_HOURS * HOUR
 VERSION = "2:"  # of the request hash, which begins with it
 
 
@@ -29,7 +30,7 @@ class Claim(Struct, frozen=True):
     now: int
 
 
-_visible = re.compile(r"[\x21-\x7e]{1,255}")
+_visible = re.compile(rf"[\x21-\x7e]{{1,{VISIBLE_CHARACTERS}}}")
 
 
 def require_key(value: str | None) -> str:
@@ -38,7 +39,9 @@ def require_key(value: str | None) -> str:
             "Send the header Idempotency-Key: a new UUID for each mail, the same one for each retry of it."
         )
     if not _visible.fullmatch(value):
-        raise BadRequest("Idempotency-Key must be 1 to 255 visible characters.", field="Idempotency-Key")
+        raise BadRequest(
+            f"Idempotency-Key must be 1 to {VISIBLE_CHARACTERS} visible characters.", field="Idempotency-Key"
+        )
     return value
 
 

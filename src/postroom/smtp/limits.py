@@ -2,12 +2,14 @@
 
 from msgspec import Struct
 
+from postroom import limits
+
 
 class SessionLimits(Struct, frozen=True):
     """Every limit of a session; the defaults suit a public server on port 25."""
 
     hostname: str = "localhost"
-    max_message_bytes: int = 35 * 1024 * 1024
+    max_message_bytes: int = limits.EMAIL_BYTES
     # A mail above this leaves memory for a temporary file.
     spool_over_bytes: int = 1024 * 1024
     # RFC 5321 section 4.5.3.1.4 demands 512; extensions and long addresses need more.

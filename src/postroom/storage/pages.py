@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from postroom.fields import Span
+from postroom.limits import PAGE_BYTES
 from postroom.storage.database import Row, Tx, all_of, count
 
 T = TypeVar("T")
 
-PAGE_BYTES = 4 * 1024 * 1024
 SIZE = "content_bytes"
 COUNTED_BEYOND_PAGE = 1000
 

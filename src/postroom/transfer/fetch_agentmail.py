@@ -8,9 +8,10 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
+from postroom import limits
 from postroom.clock import from_iso
 from postroom.errors import Unavailable
-from postroom.transfer.mbox import EARLIEST, MAX_MAIL_BYTES, FiledMail
+from postroom.transfer.mbox import EARLIEST, FiledMail
 
 SECONDS = 60.0
 PAGE = 100
@@ -58,7 +59,7 @@ def fetch_mails(
             for message in list_messages(api, inbox):
                 answer = get(api, f"{inbox}/{quote(message.message_id, safe='')}/raw", PAGE_BYTES)
                 link = msgspec.json.decode(answer, type=RawLink).download_url
-                raw = get(links, link, MAX_MAIL_BYTES)  # wherever it leads, the key is not sent
+                raw = get(links, link, limits.EMAIL_BYTES)  # wherever it leads, the key is not sent
                 path = folder / f"{len(fetched):08}"
                 path.write_bytes(raw)
                 fetched.append(FiledMail(path, 0, len(raw), message.at(now), ""))

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from postroom import limits
 from postroom.accounts.people import own_letters
 from postroom.clock import from_iso
 from postroom.errors import NotFound
@@ -42,7 +43,7 @@ from postroom.processes.pools import Pool, ProcessPool
 from postroom.resources import Resources
 from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Tx, one_of
-from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
+from postroom.transfer.sources import OldMail
 from postroom_mail.files.extraction import Extraction
 from postroom_mail.mime.parse import parse_mail
 
@@ -116,7 +117,7 @@ async def read_batch(
     mails: Sequence[OldMail],
 ) -> list[LabelledMail]:
     """Without mails that no server would accept."""
-    fitting = [mail for mail in mails if len(mail.raw) <= MAX_MAIL_BYTES]
+    fitting = [mail for mail in mails if len(mail.raw) <= limits.EMAIL_BYTES]
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
     read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
     pairs = zip(fitting, (found for part in read for found in part), strict=True)
@@ -346,7 +347,7 @@ def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
 
 
 def _hash_of_accepted(mail: AcceptedMail) -> str:
-    return _hash_of(deposit.content_of(mail.read), mail.blob)
+    return _hash_of(mail.read.content, mail.blob)
 
 
 def _hash_of(content: bytes | None, blob: str | None) -> str:

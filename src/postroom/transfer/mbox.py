@@ -10,10 +10,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from postroom import limits
 from postroom_mail.mime import headers
 from postroom_mail.mime.parse import message_id_of
 
-MAX_MAIL_BYTES = 35 * 1024 * 1024
 HEAD_BYTES = 64 * 1024
 LINE_BYTES = 1024
 FROM = b"From "
@@ -22,8 +22,10 @@ EARLIEST = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _TO_QUOTE = re.compile(rb"^(>*From )", re.MULTILINE)
 _DATE = re.compile(rb"^date:[ \t]*+([^\r\n]{1,100})", re.MULTILINE | re.IGNORECASE)
-_RETURN_PATH = re.compile(rb"^return-path:[ \t]*<([^>\r\n]{0,320})>", re.MULTILINE | re.IGNORECASE)
-_FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
+_RETURN_PATH = re.compile(
+    rb"^return-path:[ \t]*<([^>\r\n]{0,%d})>" % limits.ADDRESS_CHARACTERS, re.MULTILINE | re.IGNORECASE
+)
+_FROM_LINE = re.compile(rb"From (\S{1,%d})[ \t]++([^\r\n]{1,60})" % limits.ADDRESS_CHARACTERS)
 
 
 class FiledMail(Struct, frozen=True):

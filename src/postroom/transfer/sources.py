@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from postroom import limits
 from postroom.errors import BadRequest
 from postroom.external_mailboxes.imap_client import (
     TLS_PORT,
@@ -23,7 +24,6 @@ from postroom.transfer import mbox
 from postroom.transfer.mbox import FiledMail
 from postroom_mail.authentication.lookup import DnsTemporary
 
-MAX_MAIL_BYTES = mbox.MAX_MAIL_BYTES
 BATCH_MAILS = 200
 BATCH_BYTES = 16 * 1024 * 1024
 ASKED_AT_ONCE = 2_000
@@ -93,7 +93,7 @@ def read_files(filed: Sequence[FiledMail]) -> list[OldMail]:
     return [
         OldMail(mbox.read(mail), mail.at, mail.mail_from, mail.labels)
         for mail in filed
-        if mail.length <= MAX_MAIL_BYTES
+        if mail.length <= limits.EMAIL_BYTES
     ]
 
 
@@ -143,10 +143,10 @@ async def from_mailbox(
 
 
 async def fetch_batch(client: ImapClient, wanted: Sequence[ListedMail], now: int) -> list[OldMail]:
-    asked = [mail for mail in wanted if mail.size_bytes <= MAX_MAIL_BYTES]
+    asked = [mail for mail in wanted if mail.size_bytes <= limits.EMAIL_BYTES]
     if not asked:
         return []
-    raws = await client.fetch_all([mail.uid for mail in asked], 2 * BATCH_BYTES + MAX_MAIL_BYTES)
+    raws = await client.fetch_all([mail.uid for mail in asked], 2 * BATCH_BYTES + limits.EMAIL_BYTES)
     return [
         OldMail(raws[mail.uid], min(mail.arrived_at or now, now), "") for mail in asked if mail.uid in raws
     ]

@@ -1,5 +1,6 @@
 """Removes expired rows: which tables, and after how long."""
 
+from postroom import limits
 from postroom.accounts import audit, dkim_keys
 from postroom.accounts.oauth import grants, oauth_clients
 from postroom.clock import DAY
@@ -11,7 +12,7 @@ from postroom.queue.providers import counts, paces, warm_ups
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
 
-EVENT_LIFETIME = 30 * DAY
+EVENT_LIFETIME = limits.EVENTS_DAYS * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
 CODE_REMEMBERED = DAY  # within this time after its end, a code used again ends its grant

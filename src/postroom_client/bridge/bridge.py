@@ -15,6 +15,7 @@ from postroom_client.bridge.handlers import Handler
 from postroom_client.calls import calls
 from postroom_client.client import Client
 from postroom_client.errors import ConnectionFailed, NotFound, PostroomError, StreamRefused
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Event, EventPage
 from postroom_client.transport.exchange import Call, backoff, decoded
 from postroom_client.transport.stream import PASSING_STATUSES, Frame, Subscription, frames
@@ -23,7 +24,6 @@ FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 LONGEST_POLL_SECONDS = 50.0
 LOOK_SECONDS = 0.5
-PAGE = 100
 
 
 class RawPage(Struct, frozen=True):
@@ -113,7 +113,7 @@ class Bridge:
     def _find_end(self) -> str | None:
         """The id of the last event."""
         last: str | None = None
-        while (page := self._ask(calls.list_events(after=last, limit=PAGE))).data:
+        while (page := self._ask(calls.list_events(after=last, limit=LONGEST_PAGE))).data:
             last = page.next
         return last
 

@@ -12,9 +12,9 @@ from uuid import uuid4
 from msgspec import UNSET, UnsetType
 
 from postroom_client.errors import PayloadTooLarge
+from postroom_client.limits import ATTACHMENTS_BYTES, ATTACHMENTS_TOGETHER
 from postroom_client.transport.exchange import DEFAULT_TIMEOUT_SECONDS, OutgoingFile
 
-ATTACHMENT_LIMIT_BYTES = 25 * 1024 * 1024
 UPLOAD_TIMEOUT_SECONDS = 120.0
 ANSWER_MARGIN_SECONDS = 15
 
@@ -82,8 +82,8 @@ def read_file(source: File) -> OutgoingFile:
 
 def read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
     files = tuple(read_file(source) for source in sources)
-    if sum(len(file.content) for file in files) > ATTACHMENT_LIMIT_BYTES:
-        raise PayloadTooLarge("The attachments are over 25 MB in total.")
+    if sum(len(file.content) for file in files) > ATTACHMENTS_BYTES:
+        raise PayloadTooLarge(f"The attachments are over {ATTACHMENTS_TOGETHER}.")
     return files
 
 

@@ -510,12 +510,12 @@ def list_messages(
 
 def list_all_threads(
     *,
-    inbox_id: str | None = None,
-    pod_id: str | None = None,
     is_read: bool | None = None,
     label: str | None = None,
     limit: int = 50,
     offset: int = 0,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
 ) -> Call[Page[Thread]]:
     """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
     return Call(
@@ -524,12 +524,12 @@ def list_all_threads(
         decoded(Page[Thread]),
         query=present(
             {
-                "inboxId": inbox_id,
-                "podId": pod_id,
                 "is_read": is_read,
                 "label": label,
                 "limit": unless(limit, 50),
                 "offset": unless(offset, 0),
+                "inboxId": inbox_id,
+                "podId": pod_id,
             }
         ),
     )

@@ -473,29 +473,29 @@ class BlockingMethods(Protocol):
     def list_all_threads(
         self,
         *,
-        inbox_id: str | None = None,
-        pod_id: str | None = None,
         is_read: bool | None = None,
         label: str | None = None,
         limit: int = 50,
         offset: int = 0,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> Page[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return self.run(
             calls.list_all_threads(
-                inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
+                is_read=is_read, label=label, limit=limit, offset=offset, inbox_id=inbox_id, pod_id=pod_id
             )
         )
 
     def iter_all_threads(
         self,
         *,
-        inbox_id: str | None = None,
-        pod_id: str | None = None,
         is_read: bool | None = None,
         label: str | None = None,
         limit: int = 100,
         offset: int = 0,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> Iterator[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
         each page is asked for when it is wanted.
@@ -505,12 +505,12 @@ class BlockingMethods(Protocol):
             calls.list_all_threads,
             (),
             {
-                "inbox_id": inbox_id,
-                "pod_id": pod_id,
                 "is_read": is_read,
                 "label": label,
                 "limit": limit,
                 "offset": offset,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
             },
         )
 
@@ -1999,29 +1999,29 @@ class AwaitedMethods(Protocol):
     async def list_all_threads(
         self,
         *,
-        inbox_id: str | None = None,
-        pod_id: str | None = None,
         is_read: bool | None = None,
         label: str | None = None,
         limit: int = 50,
         offset: int = 0,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> Page[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return await self.run(
             calls.list_all_threads(
-                inbox_id=inbox_id, pod_id=pod_id, is_read=is_read, label=label, limit=limit, offset=offset
+                is_read=is_read, label=label, limit=limit, offset=offset, inbox_id=inbox_id, pod_id=pod_id
             )
         )
 
     def iter_all_threads(
         self,
         *,
-        inbox_id: str | None = None,
-        pod_id: str | None = None,
         is_read: bool | None = None,
         label: str | None = None,
         limit: int = 100,
         offset: int = 0,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> AsyncIterator[Thread]:
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page;
         each page is asked for when it is wanted.
@@ -2031,12 +2031,12 @@ class AwaitedMethods(Protocol):
             calls.list_all_threads,
             (),
             {
-                "inbox_id": inbox_id,
-                "pod_id": pod_id,
                 "is_read": is_read,
                 "label": label,
                 "limit": limit,
                 "offset": offset,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
             },
         )
 

@@ -309,8 +309,6 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "list_all_threads": (
-        Parameter("inbox_id", "text", help="Only of this inbox."),
-        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
         Parameter(
@@ -319,6 +317,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "search_page": (
         Parameter(

@@ -7,21 +7,20 @@ from postroom_client.calls import calls
 from postroom_client.calls.arguments import Addresses
 from postroom_client.calls.calls import SendOptions
 from postroom_client.errors import NotFound
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Message, Sent, Thread, ThreadMessages
 from postroom_client.transport.exchange import Steps
-
-PAGE = 100
 
 
 def reply(thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Steps[Sent]:
     """Answer the last mail that came in this thread; the thread is then read."""
-    page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=PAGE)
-    offset = max(page.total - PAGE, 0)
+    page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=LONGEST_PAGE)
+    offset = max(page.total - LONGEST_PAGE, 0)
     if offset:
-        page = yield calls.list_thread_messages(thread_id, limit=PAGE, offset=offset)
+        page = yield calls.list_thread_messages(thread_id, limit=LONGEST_PAGE, offset=offset)
     messages = list(page.data)
     while page.truncated and page.data:  # large mails make short pages
-        page = yield calls.list_thread_messages(thread_id, limit=PAGE, offset=offset + len(messages))
+        page = yield calls.list_thread_messages(thread_id, limit=LONGEST_PAGE, offset=offset + len(messages))
         messages += page.data
     to = reply_recipients(messages)
     sent: Sent = yield calls.send(page.inbox_id, to=to, body=body, thread_id=thread_id, **options)

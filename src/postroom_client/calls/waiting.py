@@ -5,11 +5,11 @@ from enum import Enum
 
 from postroom_client.calls import calls
 from postroom_client.calls.arguments import ANSWER_MARGIN_SECONDS
+from postroom_client.limits import LONGEST_PAGE, MESSAGE_WAIT_SECONDS
 from postroom_client.results import EventPage, Message, Page, Thread, ThreadMessages
 from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
-LONGEST_WAIT_SECONDS = 120.0
-PAGE = 100
+LONGEST_WAIT_SECONDS = float(MESSAGE_WAIT_SECONDS)
 WHOLE_LOG = "0"  # where the log was empty before, all that is in it is new
 
 
@@ -90,10 +90,10 @@ def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
 
     One that is still examined is not handed over: its files may have no text yet, and it no verdict.
     """
-    threads: Page[Thread] = yield calls.list_threads(inbox_id, is_read=False, limit=PAGE)
+    threads: Page[Thread] = yield calls.list_threads(inbox_id, is_read=False, limit=LONGEST_PAGE)
     for thread in reversed(threads.data):
-        behind = max(thread.message_count - PAGE, 0)
-        page: ThreadMessages = yield calls.list_thread_messages(thread.id, limit=PAGE, offset=behind)
+        behind = max(thread.message_count - LONGEST_PAGE, 0)
+        page: ThreadMessages = yield calls.list_thread_messages(thread.id, limit=LONGEST_PAGE, offset=behind)
         inbound = [message for message in page.data if message.direction == "inbound"]
         if inbound and inbound[-1].is_examined and wanted.matches(inbound[-1]):
             found: Message = yield calls.get_message(inbound[-1].id)

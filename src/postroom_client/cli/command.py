@@ -11,11 +11,13 @@ import typer
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.words.help_text import as_options
 from postroom_client.cli.words.names import NOUNS, find
+from postroom_client.limits import LONGEST_PAGE
 
+JSON_FLAGS = "--json/--no-json"
 Json = Annotated[
     bool | None,
     typer.Option(
-        "--json/--no-json",
+        JSON_FLAGS,
         show_default=False,
         help="JSON for programs or tables for people; JSON when piped.",
     ),
@@ -31,14 +33,14 @@ InboxId = Annotated[
 ]
 OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Only of this inbox.")]
 OfPod = Annotated[str | None, typer.Option("--pod-id", help="Only of this pod: its id or clientId.")]
-Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
+Limit = Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="How many to show.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 
 _EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "api_key": ApiKeyOption}
 
 
 _WITH_VALUE = ("--profile", "--base-url", "--api-key")
-_ALONE = ("--json", "--no-json")
+_ALONE = tuple(JSON_FLAGS.split("/"))
 
 
 def in_order(arguments: list[str]) -> list[str]:

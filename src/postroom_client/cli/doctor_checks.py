@@ -15,6 +15,7 @@ import msgspec
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Connection, Domain, User
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Call, Patience, Reply, content
@@ -31,7 +32,6 @@ DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
 WAYS = "ways in"
 PEOPLE = "people"
-PAGE = 100
 NAMED = 5  # of many connections with the same fault
 
 ANALYSIS_FAILURES = re.compile(r"^postroom_analysis_failures_total\{[^}]*\} ([0-9.]+)$", re.MULTILINE)
@@ -211,9 +211,9 @@ def check_people(client: Client, settings: Settings) -> Finding:
         return Finding(PEOPLE, "pass", "Not visible to this key.")
     found: list[User] = []
     while True:
-        page = client.list_users(limit=PAGE, offset=len(found))
+        page = client.list_users(limit=LONGEST_PAGE, offset=len(found))
         found += page.data
-        if len(page.data) < PAGE:
+        if len(page.data) < LONGEST_PAGE:
             break
     if shared := [each.email for each in found if each.address_is_an_inbox]:
         step = "Invite them with another address: postroom users invite"
@@ -225,9 +225,9 @@ def list_ways(client: Client) -> list[Connection]:
     """All of them, page by page."""
     found: list[Connection] = []
     while True:
-        page = client.list_connections(limit=PAGE, offset=len(found))
+        page = client.list_connections(limit=LONGEST_PAGE, offset=len(found))
         found += page.data
-        if len(page.data) < PAGE:
+        if len(page.data) < LONGEST_PAGE:
             return found
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Me
 from postroom_client.transport.exchange import Call, OutgoingFile, Steps
 
@@ -23,7 +24,7 @@ Ctx = Context[Any, Any]
 InboxId = Annotated[str, Field(description="Id of the inbox, inb_…; empty: the inbox that auth_me names.")]
 ThreadId = Annotated[str, Field(description="Id of the thread, thr_…", min_length=1)]
 MessageId = Annotated[str, Field(description="Id of the message, msg_…", min_length=1)]
-Limit = Annotated[int, Field(description="How many at most.", ge=1, le=100)]
+Limit = Annotated[int, Field(description="How many at most.", ge=1, le=LONGEST_PAGE)]
 Offset = Annotated[int, Field(description="How many to skip.", ge=0)]
 Addresses = Annotated[str | list[str], Field(description="One address, or a list of them.")]
 Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from postroom_client.calls import calls, shortcuts, waiting
+from postroom_client.limits import SEARCH_CHARACTERS
 from postroom_client.mcp import results
 from postroom_client.mcp.api_caller import ApiCaller, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
 from postroom_client.mcp.results import (
@@ -111,7 +112,7 @@ class Tools:
                 description='Words (all must be there), "a phrase", -not, a OR b, word*, from: to: subject:'
                 " label: in: has:attachment is:unread is:sent before:YYYY-MM-DD after:YYYY-MM-DD",
                 min_length=1,
-                max_length=512,
+                max_length=SEARCH_CHARACTERS,
             ),
         ],
         inbox_id: Annotated[str, Field(description="Only in this inbox; empty: in all.")] = "",

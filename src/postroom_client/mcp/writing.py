@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from postroom_client.calls import calls, sending
+from postroom_client.limits import CALENDAR_COMMENT_CHARACTERS, SUBJECT_CHARACTERS
 from postroom_client.mcp import outgoing
 from postroom_client.mcp.api_caller import (
     Addresses,
@@ -43,7 +44,7 @@ class WritingTools:
         self,
         ctx: Ctx,
         to: Addresses,
-        subject: Annotated[str, Field(max_length=998)] = "",
+        subject: Annotated[str, Field(max_length=SUBJECT_CHARACTERS)] = "",
         body: BodyOrTemplate = "",
         inbox_id: InboxId = "",
         template: TemplateName = "",
@@ -90,7 +91,9 @@ class WritingTools:
         message_id: MessageId,
         to: Addresses,
         body: Body,
-        subject: Annotated[str, Field(description="Empty: Fwd: and the old subject.", max_length=998)] = "",
+        subject: Annotated[
+            str, Field(description="Empty: Fwd: and the old subject.", max_length=SUBJECT_CHARACTERS)
+        ] = "",
         **fields: Any,
     ) -> SentMail:
         """Forward a mail, with its text below yours and all its files."""
@@ -135,7 +138,9 @@ class WritingTools:
         status: Annotated[
             Literal["accepted", "declined", "tentative"], Field(description="The answer to the organizer.")
         ],
-        comment: Annotated[str, Field(description="Message to the organizer.", max_length=2000)] = "",
+        comment: Annotated[
+            str, Field(description="Message to the organizer.", max_length=CALENDAR_COMMENT_CHARACTERS)
+        ] = "",
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
         """Answer a mail's invitation; the organizer gets the answer."""

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Inbox, Message
 from postroom_client.scenarios.scenarios import INBOX, Scenario, Step, fill_in
 
 LOOK_AGAIN_SECONDS = 2.0
-PAGE = 100
 
 
 class StepResult(Struct, rename="camel", frozen=True):
@@ -55,7 +55,7 @@ class Person:
         """The oldest unseen mail from the inbox under test."""
         deadline = time.monotonic() + seconds
         while True:
-            found = self._client.list_messages(self.inbox.id, direction="inbound", limit=PAGE).data
+            found = self._client.list_messages(self.inbox.id, direction="inbound", limit=LONGEST_PAGE).data
             new = [each for each in found if each.id not in self._seen and self._is_answer(each)]
             if new:
                 self._seen.add(new[-1].id)

@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
+from postroom_client.limits import LONGEST_PAGE
 from postroom_client.transport.exchange import Call
-
-PAGE = 100
 
 
 def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
@@ -14,7 +13,7 @@ def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
         name = "cursor" if "cursor" in kwargs else "after"
         return {**kwargs, name: page.next} if page.next and page.data else None
     # The server gives no more than a whole page, and less where large items would make it too large.
-    is_last = len(page.data) < min(kwargs["limit"], PAGE) and not getattr(page, "truncated", False)
+    is_last = len(page.data) < min(kwargs["limit"], LONGEST_PAGE) and not getattr(page, "truncated", False)
     if is_last or not page.data:
         return None
     return {**kwargs, "offset": kwargs.get("offset", 0) + len(page.data)}

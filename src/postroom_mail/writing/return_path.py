@@ -10,11 +10,12 @@ import re
 
 from msgspec import Struct
 
+from postroom_mail.writing import signed_ids
+
 PREFIX = "bounces+"
 CONTEXT = b"postroom return path\x00"  # nothing else is signed with the same secret and this prefix
-PAYLOAD_BYTES = 16 + 1 + 2  # message id, recipient, day
+PAYLOAD_BYTES = signed_ids.ID_BYTES + 1 + 2  # message id, recipient, day
 SIGNATURE_BYTES = 16  # fills the 64 octets of a local part (RFC 5321 section 4.5.3.1.1) without padding
-MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
 TOKEN = re.compile(r"bounces\+([a-z2-7]{56})", re.I | re.A)
 CLOCK_SKEW_DAYS = 1
 
@@ -27,10 +28,8 @@ class BouncePath(Struct, frozen=True):
 
 def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> str:
     """The local part, 64 characters; `day` counts from 1970-01-01. Servers may change its case on the way."""
-    match = MESSAGE_ID.fullmatch(message_id)
-    if not match:
-        raise ValueError("not a message id")
-    payload = bytes.fromhex(match[1]) + recipient_index.to_bytes(1, "big") + day.to_bytes(2, "big")
+    message = signed_ids.to_bytes(signed_ids.MESSAGE, message_id)
+    payload = message + recipient_index.to_bytes(1, "big") + day.to_bytes(2, "big")
     return PREFIX + base64.b32encode(payload + signature(secret, payload)).decode().lower()
 
 
@@ -48,7 +47,9 @@ def decode(secret: bytes, local_part: str, today: int, max_age_days: int) -> Bou
     payload, given = token[:PAYLOAD_BYTES], token[PAYLOAD_BYTES:]
     if not hmac.compare_digest(given, signature(secret, payload)):
         return None
-    path = BouncePath(f"msg_{payload[:16].hex()}", payload[16], int.from_bytes(payload[17:], "big"))
+    message_id = signed_ids.from_bytes(signed_ids.MESSAGE, payload[: signed_ids.ID_BYTES])
+    recipient_index, day = payload[signed_ids.ID_BYTES], payload[signed_ids.ID_BYTES + 1 :]
+    path = BouncePath(message_id, recipient_index, int.from_bytes(day, "big"))
     return path if -CLOCK_SKEW_DAYS <= today - path.day <= max_age_days else None
 
 

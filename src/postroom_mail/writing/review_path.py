@@ -7,12 +7,13 @@ import re
 
 from msgspec import Struct
 
+from postroom_mail.writing import signed_ids
+
 PREFIX = "review+"
 CONTEXT = b"postroom review\x00"  # nothing else is signed with the same secret and this prefix
 REVIEWER_BYTES = 4
-PAYLOAD_BYTES = 16 + REVIEWER_BYTES
+PAYLOAD_BYTES = signed_ids.ID_BYTES + REVIEWER_BYTES
 SIGNATURE_BYTES = 15  # 35 bytes are 56 letters, without padding; with the prefix they fit a local part
-MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
 TOKEN = re.compile(r"[a-z2-7]{56}", re.I | re.A)
 TOKEN_BYTES = PAYLOAD_BYTES + SIGNATURE_BYTES
 # Base 32 with the digits of `int`, which is five times as fast as `base64`: an email may have thousands.
@@ -29,10 +30,7 @@ class ReviewPath(Struct, frozen=True):
 
 def encode(secret: bytes, message_id: str, reviewer: str) -> str:
     """The token. Servers may change its case on the way."""
-    match = MESSAGE_ID.fullmatch(message_id)
-    if not match:
-        raise ValueError("not a message id")
-    payload = bytes.fromhex(match[1]) + hash_of(reviewer)
+    payload = signed_ids.to_bytes(signed_ids.MESSAGE, message_id) + hash_of(reviewer)
     return base64.b32encode(payload + _sign(secret, payload)).decode().lower()
 
 
@@ -47,7 +45,8 @@ def decode(secret: bytes, token: str) -> ReviewPath | None:
     payload, given = raw[:PAYLOAD_BYTES], raw[PAYLOAD_BYTES:]
     if not hmac.compare_digest(given, _sign(secret, payload)):
         return None
-    return ReviewPath(f"msg_{payload[:16].hex()}", payload[16:])
+    message, reviewer_hash = payload[: signed_ids.ID_BYTES], payload[signed_ids.ID_BYTES :]
+    return ReviewPath(signed_ids.from_bytes(signed_ids.MESSAGE, message), reviewer_hash)
 
 
 def hash_of(reviewer: str) -> bytes:

@@ -8,13 +8,14 @@ import re
 
 from msgspec import Struct
 
+from postroom_mail.writing import signed_ids
+
 UNSUBSCRIBE_PATH = "/unsubscribe/"
 CONTEXT = b"postroom unsubscribe\x00"  # nothing else is signed with the same secret and this prefix
-IDS_BYTES = 2 * 16  # account and message
+IDS_BYTES = 2 * signed_ids.ID_BYTES  # account and message
 SIGNATURE_BYTES = 16
 ADDRESS_LIMIT_BYTES = 320
 TOKEN = re.compile(r"[A-Za-z0-9_-]{60,500}")
-ID = re.compile(r"[a-z]{3}_([0-9a-f]{32})")
 
 
 class Unsubscription(Struct, frozen=True):
@@ -27,8 +28,9 @@ class Unsubscription(Struct, frozen=True):
 
 def encode(secret: bytes, wish: Unsubscription) -> str:
     """Contains all that the click needs, so that it works even after the mail is deleted here."""
-    ids = [ID.fullmatch(value) for value in (wish.account_id, wish.message_id)]
-    payload = b"".join(bytes.fromhex(found[1]) for found in ids if found) + wish.address.encode()
+    account = signed_ids.to_bytes(signed_ids.ACCOUNT, wish.account_id)
+    message = signed_ids.to_bytes(signed_ids.MESSAGE, wish.message_id)
+    payload = account + message + wish.address.encode()
     return base64.urlsafe_b64encode(_sign(secret, payload) + payload).rstrip(b"=").decode()
 
 
@@ -42,8 +44,12 @@ def decode(secret: bytes, token: str) -> Unsubscription | None:
     given, payload = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
     if not hmac.compare_digest(given, _sign(secret, payload)):
         return None
-    account, message, address = payload[:16], payload[16:IDS_BYTES], payload[IDS_BYTES:]
-    return Unsubscription(f"acc_{account.hex()}", f"msg_{message.hex()}", address.decode())
+    account, message = payload[: signed_ids.ID_BYTES], payload[signed_ids.ID_BYTES : IDS_BYTES]
+    return Unsubscription(
+        signed_ids.from_bytes(signed_ids.ACCOUNT, account),
+        signed_ids.from_bytes(signed_ids.MESSAGE, message),
+        payload[IDS_BYTES:].decode(),
+    )
 
 
 def header_fields(secret: bytes, base_url: str, wish: Unsubscription, inbox_id: str) -> bytes:

@@ -4,6 +4,7 @@ import hmac
 
 from msgspec import Struct
 
+from postroom import limits
 from postroom.accounts.keys import hash_token
 from postroom.accounts.people import users
 from postroom.accounts.people.users import User
@@ -12,8 +13,8 @@ from postroom.errors import Unauthorized
 from postroom.storage.database import Tx, count, insert
 
 INVITATION, SIGN_IN = "invitation", "sign_in"
-INVITATION_LIFETIME = 72 * HOUR
-SIGN_IN_LIFETIME = 15 * MINUTE
+INVITATION_LIFETIME = limits.INVITATION_HOURS * HOUR
+SIGN_IN_LIFETIME = limits.SIGN_IN_LINK_MINUTES * MINUTE
 SIGN_IN_LINKS_AN_HOUR = 5
 
 

@@ -7,17 +7,16 @@ import msgspec
 from msgspec import Meta, Struct
 
 from postroom.errors import BadRequest
+from postroom.limits import APPROVAL_HOURS, APPROVALS
 from postroom_mail.mime.address import normalize, validate
 
 ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK = "always", "strangers", "attachments", "links", "risk"
 WORDS = (ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK)
 OVER_PER_DAY = "overPerDay"
 KEY = "key"  # the reason for a send by a key that may only draft
-EXPIRES_HOURS = 72
 LONGEST_HOURS = 30 * 24
 REVIEWERS_LIMIT = 10
 RULES_LIMIT = 20
-MOST_APPROVALS = 3
 
 
 class OverPerDay(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
@@ -36,7 +35,7 @@ class Approval(Struct, rename="camel", frozen=True):
     expires_hours: Annotated[
         int,
         Meta(description="How long it waits.", extra_json_schema={"minimum": 1, "maximum": LONGEST_HOURS}),
-    ] = EXPIRES_HOURS
+    ] = APPROVAL_HOURS
     reviewers: Annotated[
         list[str],
         Meta(
@@ -48,7 +47,7 @@ class Approval(Struct, rename="camel", frozen=True):
         int,
         Meta(
             description="How many different people have to approve.",
-            extra_json_schema={"minimum": 1, "maximum": MOST_APPROVALS},
+            extra_json_schema={"minimum": 1, "maximum": APPROVALS},
         ),
     ] = 1
 
@@ -58,7 +57,7 @@ class Conditions(Struct, frozen=True):
 
     words: frozenset[str] = frozenset()
     over_per_day: int | None = None
-    expires_hours: int = EXPIRES_HOURS
+    expires_hours: int = APPROVAL_HOURS
     reviewers: tuple[str, ...] = ()
     approvals: int = 1
 
@@ -82,8 +81,8 @@ def require_valid(approval: Approval) -> Approval:
             )
     if not 1 <= approval.expires_hours <= LONGEST_HOURS:
         raise BadRequest(f"expiresHours must be 1 to {LONGEST_HOURS}.", field="approval")
-    if not 1 <= approval.approvals <= MOST_APPROVALS:
-        raise BadRequest(f"approvals must be 1 to {MOST_APPROVALS}.", field="approval")
+    if not 1 <= approval.approvals <= APPROVALS:
+        raise BadRequest(f"approvals must be 1 to {APPROVALS}.", field="approval")
     return msgspec.structs.replace(approval, reviewers=_require_reviewers(approval.reviewers))
 
 
@@ -135,7 +134,7 @@ def add_up(stored: Iterable[str | None]) -> Conditions:
     return Conditions(
         frozenset(words),
         min(counts, default=None),
-        min(hours, default=EXPIRES_HOURS),
+        min(hours, default=APPROVAL_HOURS),
         tuple(dict.fromkeys(reviewers)),
         max(people, default=1),
     )

@@ -11,14 +11,17 @@ from msgspec import Meta, Struct
 from postroom.clock import DAY, HOUR, MINUTE, seconds_until, start_of_day
 from postroom.config import MOST_OF_A_LIMIT, Config
 from postroom.errors import BadRequest, ColdOutreachLimit, LoopDetected, RateLimitExceeded
+from postroom.limits import (
+    COLD_LIMIT_DAYS,
+    COLD_RECIPIENTS_PER_DAY,
+    INBOXES_PER_DAY,
+    REQUESTS_PER_MINUTE,
+    SENDS_PER_DAY,
+    SENDS_PER_MINUTE,
+)
 from postroom.storage.database import Tx
 
-INBOX_CREATIONS_PER_DAY = 100
-SENDS_PER_MINUTE = 10
-SENDS_PER_DAY = 200
-COLD_RECIPIENTS_PER_DAY = 20
-REQUESTS_PER_MINUTE = 1_000
-COLD_LIMIT_ENDS_AFTER = 30 * DAY
+COLD_LIMIT_ENDS_AFTER = COLD_LIMIT_DAYS * DAY
 LOOP_REPLIES_PER_HOUR = 20
 
 NEWEST_FIRST = "order by created_at desc limit 1 offset"
@@ -30,7 +33,7 @@ class AccountLimits(Struct, rename="camel", frozen=True):
     sends_per_minute: int | None = SENDS_PER_MINUTE
     sends_per_day: int | None = SENDS_PER_DAY
     cold_per_day: int | None = COLD_RECIPIENTS_PER_DAY
-    inboxes_per_day: int | None = INBOX_CREATIONS_PER_DAY
+    inboxes_per_day: int | None = INBOXES_PER_DAY
     requests_per_minute: int | None = REQUESTS_PER_MINUTE
 
 

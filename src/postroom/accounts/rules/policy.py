@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest, NotFound
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, delete, insert, insert_new, item_from_row, one_of
 from postroom_mail.mime import address_rules
@@ -287,7 +288,7 @@ def record_stop(
         inbox_id=within.inbox_id,
         action=action,
         direction=direction,
-        address=refusal.address[:320],
+        address=refusal.address[:ADDRESS_CHARACTERS],
         rule=refusal.rule,
         message_id=message_id,
         created_at=now,

@@ -1,5 +1,6 @@
 """The limits of an IMAP session: sizes, counts and times."""
 
+from postroom import limits
 from postroom.net.mail_clients.limits import ProgramLimits
 
 
@@ -10,7 +11,7 @@ class ImapLimits(ProgramLimits, frozen=True):
     max_line_bytes: int = 64 * 1024
     # A literal inside a command; only APPEND brings a mail.
     max_literal_bytes: int = 16 * 1024
-    max_mail_bytes: int = 35 * 1024 * 1024
+    max_mail_bytes: int = limits.EMAIL_BYTES
     max_literals: int = 50
     max_depth: int = 20
     max_errors: int = 20

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from postroom import log
+from postroom import ids, log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
 from postroom.mailbox import messages
@@ -27,7 +27,7 @@ BATCH, BATCH_APART = 200, 1_000  # the larger the batch, the less is written
 BATCH_CHARACTERS = 5_000_000
 STORED_AT_ONCE = 16
 COUNTED_WAITING = 10_000
-BEHIND_ALL = "msg_g"  # sorts after every possible id
+BEHIND_ALL = f"{ids.MESSAGE}_g"  # sorts after every possible id
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EMPTY: dict[str, Any] = {
     "name": "index",

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
@@ -19,7 +20,6 @@ from postroom_mail.search import snippet, tokens
 from postroom_mail.search.index_entry import Searchable
 from postroom_mail.search.query import Field, InvalidQuery, Query, Term
 
-PAGE_MAX_BYTES = 4 * 1024 * 1024
 SHOWN_TOGETHER = 10
 FIRST_CHUNK, LARGEST_CHUNK = 128, 2_048
 REALMS_TOGETHER = 16
@@ -326,7 +326,7 @@ def _show(
         found = messages.list_by_ids(tx, message_ids[start : start + SHOWN_TOGETHER])
         for message, document in zip(found, message_json.to_json(tx, found, links), strict=True):
             size += len(document)
-            if shown and (size > PAGE_MAX_BYTES or is_over()):
+            if shown and (size > PAGE_BYTES or is_over()):
                 return shown
             shown.append(_found_in(document, contents.read(tx, message), question.asked))
     return shown

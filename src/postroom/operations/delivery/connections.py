@@ -16,6 +16,7 @@ from postroom.external_mailboxes import address_uses, connections
 from postroom.external_mailboxes.connections import Connection
 from postroom.external_mailboxes.providers import signing_keys
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import normalize, validate
@@ -35,7 +36,7 @@ SigningKey = Annotated[
 ApiUrl = Annotated[str, Meta(max_length=500, description="Another URL of Resend's API.")]
 Host = Annotated[str, Meta(min_length=1, max_length=253, pattern="^[A-Za-z0-9.:-]+$")]
 Port = Annotated[int, Meta(ge=1, le=65535)]
-Name = Annotated[str, Meta(min_length=1, max_length=320, pattern="^[^\\x00-\\x1f\\x7f]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=ADDRESS_CHARACTERS, pattern="^[^\\x00-\\x1f\\x7f]+$")]
 After = Annotated[
     str,
     Meta(

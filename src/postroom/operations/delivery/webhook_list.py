@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
@@ -24,7 +24,10 @@ MOST_PLACES = 100
 
 Url = Annotated[str, Meta(description="Where to post events.", examples=["https://example.com/hooks/mail"])]
 EventTypes = Annotated[
-    list[EventType], Meta(max_length=20, description="Kinds of events to post; message.received by default.")
+    list[EventType],
+    Meta(
+        max_length=limits.WEBHOOK_KINDS, description="Kinds of events to post; message.received by default."
+    ),
 ]
 InboxIds = Annotated[list[str], Meta(max_length=MOST_PLACES, description="Only of these inboxes.")]
 PodIds = Annotated[

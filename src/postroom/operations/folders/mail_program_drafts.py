@@ -8,7 +8,8 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import WRITING
 from postroom.errors import NotFound
-from postroom.mailbox import drafts, inboxes, threads
+from postroom.inward import into_thread
+from postroom.mailbox import drafts, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.folders import flags, views
 from postroom.mailbox.folders.uid_map import DRAFTS
@@ -38,7 +39,7 @@ def add_draft(
     """Adds a draft to the thread of the mail that it answers. Returns its UID."""
     caller, inbox = require(tx, caller, inbox_id, WRITING, now)
     wanted = read_flags(given)
-    thread = threads.resolve(tx, inbox.id, read.answers, ())
+    thread = into_thread.resolve(tx, inbox.id, read.answers, ())
     fields = msgspec.structs.replace(read.fields, thread_id=None if thread is None else thread.id)
     texts = (fields.body, fields.body_html or "")  # a person may forward a letter of the server from here
     own_letters.end_shown_links(tx, inbox.id, texts, now)

@@ -8,6 +8,7 @@ from msgspec import Meta, Raw, Struct
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest
 from postroom.events import feedback
+from postroom.limits import FEEDBACK_CONTEXT_BYTES
 from postroom.operations import operator
 from postroom.storage.database import Tx
 
@@ -56,8 +57,8 @@ def _require_text(message: str) -> str:
 
 def _require_short(context: dict[str, Raw]) -> str:
     encoded = msgspec.json.encode(context)
-    if len(encoded) > feedback.CONTEXT_BYTES:
-        raise BadRequest(f"context has more than {feedback.CONTEXT_BYTES:,} bytes.", field="context")
+    if len(encoded) > FEEDBACK_CONTEXT_BYTES:
+        raise BadRequest(f"context has more than {FEEDBACK_CONTEXT_BYTES:,} bytes.", field="context")
     return encoded.decode()
 
 

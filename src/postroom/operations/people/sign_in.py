@@ -18,6 +18,7 @@ from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
 from postroom.errors import Forbidden, NotFound, Unauthorized
 from postroom.external_mailboxes import address_uses
+from postroom.limits import SIGN_IN_LINK_MINUTES
 from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
 from postroom.outward.notices import letters
@@ -213,7 +214,8 @@ def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, 
             url = f"{config.base_url}{SIGN_IN_PATH}?{query}"
             text = (
                 f"To sign in to the account {account.name}, open this page in the browser where you asked\n"
-                f"for it, and press its button. It works once, within 15 minutes:\n\n{url}\n\n"
+                f"for it, and press its button. It works once, within {SIGN_IN_LINK_MINUTES} minutes:\n\n"
+                f"{url}\n\n"
                 "If you did not ask for it, do nothing.\n"
             )
             letters.add(tx, user.account_id, user.id, user.email, "Sign in to Postroom", text, now)

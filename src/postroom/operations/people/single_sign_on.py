@@ -15,11 +15,10 @@ from postroom.accounts.sessions import SignInOrigin
 from postroom.config import Config
 from postroom.errors import Unauthorized
 from postroom.external_mailboxes import address_uses
+from postroom.limits import SIGN_IN_NAME_CHARACTERS
 from postroom.operations.people.sign_in import NewSession, Proved, accept, of_user, open_session
 from postroom.operations.people.users import require_elsewhere
 from postroom.storage.database import Tx
-
-NAME_CHARACTERS = 100
 
 
 class Attempt(Struct, frozen=True):
@@ -84,4 +83,5 @@ def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
 
 def clean(name: str) -> str:
     """The provider's name for the person, without characters that a name may not have, and not too long."""
-    return "".join(character for character in name if character.isprintable()).strip()[:NAME_CHARACTERS]
+    printable = "".join(character for character in name if character.isprintable())
+    return printable.strip()[:SIGN_IN_NAME_CHARACTERS]

@@ -14,6 +14,7 @@ from postroom.config import Config
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
+from postroom.limits import ADDRESS_CHARACTERS, INVITATION_HOURS
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import split
@@ -27,7 +28,10 @@ Role = Annotated[
     ),
 ]
 Email = Annotated[
-    str, Meta(max_length=320, description="The person's mail address.", examples=["ann@example.org"])
+    str,
+    Meta(
+        max_length=ADDRESS_CHARACTERS, description="The person's mail address.", examples=["ann@example.org"]
+    ),
 ]
 PodIds = Annotated[list[PodId], Meta(description="Only these pods; empty: the whole account.")]
 
@@ -106,7 +110,8 @@ def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, no
     by = caller.session_name if caller.session_id is not None else caller.account_name
     text = (
         f"{by} invites you to Postroom, as {user.role} of the account {caller.account_name}.\n\n"
-        f"Open this page and press its button; the link works once, within 72 hours:\n\n{url}\n\n"
+        f"Open this page and press its button; the link works once, within {INVITATION_HOURS} hours:\n\n"
+        f"{url}\n\n"
         "If you expected nothing of the kind, do nothing.\n"
     )
     letters.add(tx, user.account_id, user.id, user.email, "You are invited to Postroom", text, now)

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec import Struct
 
+from postroom import limits
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom_mail.mime import address, headers
 from postroom_mail.mime.address import Address
 from postroom_mail.mime.parse import ParsedMail, parse_mail
 from postroom_mail.writing import compose
-from postroom_mail.writing.compose import SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom_mail.writing.compose import Draft, DraftAttachment
 from postroom_mail.writing.header_words import DraftError
 
 HEADER_BYTES = 256 * 1024
-RECIPIENTS = 50
 
 
 class DraftFields(Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -92,7 +92,7 @@ def read(raw: bytes) -> ReadDraft:
         to=_valid(mail.to),
         cc=_valid(mail.cc),
         bcc=_valid(address.parse_list(block.joined("bcc"))),
-        subject=" ".join(mail.subject.split())[:SUBJECT_LIMIT],
+        subject=" ".join(mail.subject.split())[: limits.SUBJECT_CHARACTERS],
         body=mail.body_text,
         body_html=mail.body_html or None,
         include_quote=False,  # it has the quote that the program wrote
@@ -107,7 +107,7 @@ def _valid(found: Iterable[Address]) -> list[str]:
             valid.append(str(Address(each.name, address.validate(each.address))))
         except ValueError:
             continue
-    return valid[:RECIPIENTS]
+    return valid[: limits.RECIPIENTS]
 
 
 def _answered(mail: ParsedMail) -> tuple[str, ...]:

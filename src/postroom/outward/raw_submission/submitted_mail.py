@@ -12,15 +12,15 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, structs
 
+from postroom import limits
 from postroom.accounts.keys import Caller
 from postroom.errors import BadRequest, Forbidden, PayloadTooLarge
+from postroom.inward import into_thread
 from postroom.inward.deposit import BODY_MAX_CHARACTERS
-from postroom.mailbox import threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward import invitations
 from postroom.outward.send import look_up, submit_letter, to_files
 from postroom.outward.send_stages import (
-    RECIPIENTS_LIMIT,
     ComposedMail,
     Context,
     Order,
@@ -41,11 +41,11 @@ from postroom_mail.mime.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom_mail.mime.parts import Part
 from postroom_mail.reading.calendar import read_calendar
 from postroom_mail.writing import compose, passed_on, sealed
-from postroom_mail.writing.compose import CALENDAR_METHODS, SUBJECT_LIMIT, Draft, DraftAttachment
+from postroom_mail.writing.compose import CALENDAR_METHODS, Draft, DraftAttachment
 from postroom_mail.writing.invitation import CalendarFile
 
 KEY_CHARACTERS = 200
-OWN_FIELDS, OWN_FIELD_CHARACTERS = 50, 998
+OWN_FIELDS = 50
 DATE_CHARACTERS = 100
 CALENDAR_BYTES = 256 * 1024
 _OWN_FIELD = re.compile(r"x-[!-9;-~]{1,70}")
@@ -78,7 +78,7 @@ def _look_up(
     tx: Tx, caller: Caller, order: Order, parsed: ParsedMail, now: int, service_domain: str
 ) -> tuple[Context, Order] | bytes:
     """The thread is found by what the mail answers, as for received mail."""
-    thread = threads.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
+    thread = into_thread.resolve(tx, order.inbox_id, parsed.in_reply_to, parsed.references)
     order = structs.replace(order, thread_id=None if thread is None else thread.id)
     found = look_up(tx, caller, order, now, service_domain)
     return (found, order) if isinstance(found, Context) else found.content
@@ -118,8 +118,8 @@ def require_readable(block: Block, parsed: ParsedMail) -> None:
     if parsed.parse_error or not block.is_complete:
         reason = parsed.parse_error or "too many header fields"
         raise BadRequest(f"This email cannot be read completely: {reason}.", field="body")
-    if len(parsed.subject) > SUBJECT_LIMIT:
-        raise BadRequest(f"The subject can have {SUBJECT_LIMIT} characters.", field="subject")
+    if len(parsed.subject) > limits.SUBJECT_CHARACTERS:
+        raise BadRequest(f"The subject can have {limits.SUBJECT_CHARACTERS} characters.", field="subject")
     if max(len(parsed.body_text), len(parsed.body_html)) > BODY_MAX_CHARACTERS:
         raise PayloadTooLarge(f"The text of an email can have {BODY_MAX_CHARACTERS:,} characters.")
 
@@ -186,7 +186,7 @@ def _own_fields(fields: Headers) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in fields.fields:
         value = charset.clean_line(headers.decode_words(fields.text(name)))
-        if _OWN_FIELD.fullmatch(name) and 0 < len(value) <= OWN_FIELD_CHARACTERS:
+        if _OWN_FIELD.fullmatch(name) and 0 < len(value) <= limits.HEADER_CHARACTERS:
             found[name.title()] = value
     return dict(list(found.items())[:OWN_FIELDS])
 
@@ -268,8 +268,8 @@ def share_out(
 ) -> tuple[tuple[Address, ...], tuple[Address, ...], tuple[Address, ...]]:
     """Each recipient once: as To or Cc if the mail names it so, else as Bcc."""
     left = {normalize(checked): Address("", checked) for checked in map(_checked, recipients)}
-    if len(left) > RECIPIENTS_LIMIT:
-        raise BadRequest(f"A mail has at most {RECIPIENTS_LIMIT} recipients.", field="to")
+    if len(left) > limits.RECIPIENTS:
+        raise BadRequest(f"A mail has at most {limits.RECIPIENTS} recipients.", field="to")
     shared = []
     for named in (parsed.to, parsed.cc):
         own = [(each, left.pop(normalize(each.address), None)) for each in named]

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from postroom import limits
 from postroom.outward.simulator import files, reports
 from postroom.outward.simulator.sent import Answer, Sent, WrittenWords, answer
 
 SLOW_SECONDS = 5
 SLOWEST_SECONDS = 60
-ECHO_MAX_CHARACTERS = 100_000
 
 
 class SimulatedRefusal(Struct, frozen=True):
@@ -88,7 +88,7 @@ def _unless_automated(sent: Sent, words: WrittenWords) -> Reaction:
 
 
 def echo(sent: Sent) -> Reaction:
-    text = sent.mail.body_text[:ECHO_MAX_CHARACTERS] or "(no text)"
+    text = sent.mail.body_text[: limits.BODY_CHARACTERS] or "(no text)"
     return Reaction(answers=(answer(sent, WrittenWords("Echo", text)),))
 
 

@@ -13,8 +13,8 @@ from postroom.accounts.keys import Caller
 from postroom.clock import from_iso, to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import Cursor, Span
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import attachments, keyset_listing, labels, messages, raw_mails
-from postroom.mailbox.documents import PAGE_BYTES
 from postroom.mailbox.folders import label_changes
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.keyset_listing import Wanted

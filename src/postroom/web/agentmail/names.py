@@ -9,6 +9,7 @@ from postroom.accounts import domains, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.errors import ApiError, BadRequest, NotFound
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.mailbox import drafts, inboxes, keyset_listing, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -20,7 +21,6 @@ from postroom.web.routing import Found, Router
 from postroom_mail.mime.address import mailbox_of
 
 PREFIX = "/v0/"
-ADDRESS_CHARACTERS = 320
 # What has no counterpart here, by the words of a path; refused before authentication.
 NO_COUNTERPART = frozenset(
     (

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from postroom import limits
 from postroom.operations.inboxes import Metadata
 from postroom.web.agentmail.paging import collect
 from postroom.web.interface.bodies.send_body import Addresses, OwnHeaders
@@ -14,12 +15,12 @@ Status = Literal["active", "paused"]
 ClientId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9._~-]+$")]
 Words = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)]
 OneOrMore = Annotated[str, Meta(max_length=1000)] | Words
-Text = Annotated[str, Meta(max_length=100_000)]
-Html = Annotated[str, Meta(max_length=500_000)]
+Text = Annotated[str, Meta(max_length=limits.BODY_CHARACTERS)]
+Html = Annotated[str, Meta(max_length=limits.HTML_CHARACTERS)]
 
 
 class PageQuery(Struct, frozen=True):
-    limit: Limit = 50
+    limit: Limit = limits.PAGE
     page_token: str | None = None
     ascending: bool | None = None
 
@@ -88,15 +89,15 @@ class Inbox(Struct, frozen=True, omit_defaults=True):
 
 
 class NewFile(Struct, frozen=True):
-    filename: Annotated[str, Meta(max_length=1000)] | None = None
-    content_type: Annotated[str, Meta(max_length=500)] | None = None
+    filename: Annotated[str, Meta(max_length=limits.FILENAME_CHARACTERS)] | None = None
+    content_type: Annotated[str, Meta(max_length=limits.CONTENT_TYPE_CHARACTERS)] | None = None
     content_disposition: Literal["attachment", "inline"] | None = None
     content_id: str | None = None
     content: bytes | None = None
     url: str | None = None
 
 
-NewFiles = Annotated[list[NewFile], Meta(max_length=100)]
+NewFiles = Annotated[list[NewFile], Meta(max_length=limits.ATTACHMENTS)]
 
 
 class Written(Struct, frozen=True, omit_defaults=True):
@@ -104,7 +105,7 @@ class Written(Struct, frozen=True, omit_defaults=True):
     cc: Addresses | None = None
     bcc: Addresses | None = None
     reply_to: Addresses | None = None
-    subject: Annotated[str, Meta(max_length=998)] | None = None
+    subject: Annotated[str, Meta(max_length=limits.SUBJECT_CHARACTERS)] | None = None
     text: Text | None = None
     html: Html | None = None
     attachments: NewFiles | None = None
@@ -201,7 +202,7 @@ class DraftChange(LabelChange, frozen=True):
     cc: Addresses | UnsetType | None = UNSET
     bcc: Addresses | UnsetType | None = UNSET
     reply_to: Addresses | UnsetType | None = UNSET
-    subject: Annotated[str, Meta(max_length=998)] | UnsetType | None = UNSET
+    subject: Annotated[str, Meta(max_length=limits.SUBJECT_CHARACTERS)] | UnsetType | None = UNSET
     text: Text | UnsetType | None = UNSET
     html: Html | UnsetType | None = UNSET
     send_at: str | UnsetType | None = UNSET

@@ -13,6 +13,7 @@ from postroom.accounts.scope import Scope
 from postroom.errors import ApiError
 from postroom.events import event_log as log
 from postroom.events.event_log import Event
+from postroom.limits import ADDRESS_CHARACTERS
 from postroom.resources import Resources, Tx
 from postroom.web.agentmail import events, names, showing
 from postroom.web.requests.request_body import require_bounded
@@ -20,7 +21,7 @@ from postroom.web.streams.hub import Hub, Retold
 from postroom.web.streams.stream import Stream
 from postroom.web.streams.websocket import FLOOD_REASON, TOO_MANY_MESSAGES, text_frame
 
-Names = Annotated[list[Annotated[str, Meta(max_length=320)]], Meta(max_length=100)]
+Names = Annotated[list[Annotated[str, Meta(max_length=ADDRESS_CHARACTERS)]], Meta(max_length=100)]
 
 
 class Subscribe(Struct, frozen=True):

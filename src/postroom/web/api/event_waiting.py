@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import ids
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
@@ -45,7 +46,7 @@ def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
         return event_log.last_position(tx, call.account_id)
     if after == WHOLE_LOG:
         return 0
-    if after.startswith("msg_"):
+    if ids.is_meant_as(ids.MESSAGE, after):
         return event_log.position_of_message(tx, call.account_id, inbox_id, after)
     return event_log.position_of(tx, call.scope, after)
 

@@ -11,12 +11,12 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
+from postroom import limits
 from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
 from postroom.outward.send_stages import require_files_fit
 from postroom.processes import pools
 from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS
 from postroom.web.interface.bodies.uploads import (
-    FILES_LIMIT,
     MULTIPART_LIMIT_BYTES,
     UPLOAD_SECONDS,
     SentFile,
@@ -75,7 +75,7 @@ async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[Sen
     """A browser sends a part without a name if no file was chosen."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
-    async with counted.form(max_files=FILES_LIMIT, max_part_size=LETTER_LIMIT_BYTES) as form:
+    async with counted.form(max_files=limits.ATTACHMENTS, max_part_size=LETTER_LIMIT_BYTES) as form:
         chosen = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
         files = [file for file in chosen if file.filename]
         require_files_fit(file.size or 0 for file in files)

@@ -17,13 +17,13 @@ from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
 from postroom.events import event_log as events
 from postroom.events.event_log import Event
+from postroom.limits import STREAMS_OF_AN_ACCOUNT
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.requests import cookies
 from postroom.web.requests.request_body import require_short_query
 from postroom.web.streams.hub import Hub, Hubs, Retold
 from postroom.web.streams.stream import (
-    CONNECTIONS_PER_ACCOUNT,
     GOING_AWAY,
     REVOKED,
     TOO_MANY_CONNECTIONS,
@@ -125,7 +125,7 @@ class Live:
             return
         await send({"type": "websocket.accept"})
         account_id = page.session.account_id
-        if sum(each.session.account_id == account_id for each in self._pages) >= CONNECTIONS_PER_ACCOUNT:
+        if sum(each.session.account_id == account_id for each in self._pages) >= STREAMS_OF_AN_ACCOUNT:
             page.close(TOO_MANY_CONNECTIONS, "too many open pages")
         self._pages.add(page)
         hub = self._hubs.add(account_id, page)

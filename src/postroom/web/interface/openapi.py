@@ -11,6 +11,7 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
+from postroom.limits import VISIBLE_CHARACTERS
 from postroom.operations import messages
 from postroom.web.interface import server_shapes
 from postroom.web.interface.bodies.uploads import read_with_files
@@ -188,7 +189,7 @@ def _path_parameters(route: Route) -> list[Json]:
 
 
 def _header_parameters(route: Route) -> list[Json]:
-    schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+    schema = {"type": "string", "minLength": 1, "maxLength": VISIBLE_CHARACTERS, "pattern": "^[!-~]+$"}
     named: list[Json] = [{"name": route.header, "in": "header", "required": True, "schema": schema}]
     return (named if route.header else []) + ([IF_MATCH] if route.is_versioned else [])
 

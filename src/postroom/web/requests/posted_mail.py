@@ -3,9 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from postroom import limits
 from postroom.errors import MethodNotAllowed, NotFound
 from postroom.external_mailboxes import connections
-from postroom.external_mailboxes.posts import MAX_POST_BYTES, PostIntake
+from postroom.external_mailboxes.posts import PostIntake
 from postroom.external_mailboxes.providers.post import Post
 from postroom.resources import Resources
 from postroom.web.requests.request_body import read_bytes
@@ -22,7 +23,7 @@ async def take_post(resources: Resources, intake: PostIntake, request: Request) 
     connection = await resources.db.read(connections.find_by_token, token)
     if connection is None:
         raise NotFound("No connection has this URL.")
-    body = await read_bytes(request, MAX_POST_BYTES, POST_SECONDS)
+    body = await read_bytes(request, limits.FOREIGN_EMAIL_BYTES, POST_SECONDS)
     headers = {name.lower(): value for name, value in reversed(request.headers.items())}
     post = Post(headers, dict(request.query_params), body, resources.now())
     await intake.take(connection, post)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
+from postroom import limits
 from postroom.errors import (
     ApiError,
     BadRequest,
@@ -23,9 +24,7 @@ from postroom.processes import pools
 from postroom.web import scope_filters
 from postroom_mail.mime.parsing_cost import find_json_excess
 
-BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0
-PAGE_LIMIT = 100
 DECODE_IN_LOOP_BYTES = 64 * 1024
 SHORT_QUERY_BYTES = 200
 UNQUOTE_IN_LOOP_BYTES = 2_000
@@ -96,8 +95,8 @@ def decode_query(raw: bytes, kind: type[Struct]) -> Any:
         query = msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:
         raise explain(error) from None
-    if getattr(query, "limit", 0) > PAGE_LIMIT:
-        return msgspec.structs.replace(query, limit=PAGE_LIMIT)
+    if getattr(query, "limit", 0) > limits.LONGEST_PAGE:
+        return msgspec.structs.replace(query, limit=limits.LONGEST_PAGE)
     return query
 
 
@@ -105,7 +104,7 @@ _recall_query = functools.lru_cache(maxsize=1_000)(decode_query)
 
 
 async def read_json(
-    request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES, seconds: float = BODY_SECONDS
+    request: Request, kind: type[Struct], limit: int = limits.REQUEST_BYTES, seconds: float = BODY_SECONDS
 ) -> Any:
     content_type = header(request, b"content-type").partition(";")[0].strip().lower()
     if content_type != "application/json":

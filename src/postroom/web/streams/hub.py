@@ -14,11 +14,11 @@ from postroom import log
 from postroom.accounts.scope import Scope
 from postroom.events import event_log
 from postroom.events.event_log import Event, EventChoice, EventSlice
+from postroom.events.log_reader import LogReader, read_page, send_missed
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
 from postroom.resources import Resources, Tx
 from postroom.web.streams.websocket import BROKEN, text_frame
 
-PAGE = 50
 RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
 
@@ -32,26 +32,18 @@ class Retold(Struct, frozen=True):
     body: bytes
 
 
-class Listener(Protocol):
+class Listener(LogReader, Protocol):
     """A stream of a client, or an open page. It is live when its hub hands it new events."""
 
-    cursor: int  # the position of the last event that it knows
     replay: asyncio.Task[None] | None
 
-    @property
-    def scope(self) -> Scope: ...
     @property
     def retell(self) -> Callable[[Tx, Event], list[Retold]] | None:
         """Set for listeners of another interface: translates an event, once for all of them."""
         ...
 
-    def wants(self, event: Event) -> bool: ...
     def offer(self, event: Event, frame: bytes, retold: list[Retold] | None) -> bool:
         """False if it does not keep up. Events that it knows already are not sent again."""
-        ...
-
-    async def catch_up(self, event: Event) -> bool:
-        """Sends an event read from the log, waiting for the client. False if it took nothing for too long."""
         ...
 
     def close(self, code: int, reason: str) -> None: ...
@@ -106,7 +98,7 @@ class Hub:
     async def _read_page(self) -> EventSlice:
         wanted = EventChoice(Scope(self.account_id))
         try:
-            page = await self._resources.db.read(event_log.list_after, wanted, self.position, PAGE)
+            page = await read_page(self._resources.db, wanted, self.position)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
             return EventSlice([], has_more=False)
@@ -159,7 +151,7 @@ class Hub:
     async def _replay(self, listener: Listener) -> None:
         """No pause between the last page and going live: no event is lost in between."""
         try:
-            has_caught_up = await self._send_missed(listener)
+            has_caught_up = await send_missed(self._resources.db, listener, lambda: self.position)
         except Exception:
             log.get().exception("cannot replay events", account=self.account_id)
             listener.close(BROKEN, "something went wrong: reconnect with last_event_id")
@@ -167,22 +159,6 @@ class Hub:
         if has_caught_up:
             listener.replay = None
             self.live.add(listener)
-
-    async def _send_missed(self, listener: Listener) -> bool:
-        """A cursor over the table: only one page is in memory, however much was missed."""
-        wanted = EventChoice(listener.scope)
-        while listener.cursor < self.position:
-            announced = self.position
-            page = await self._resources.db.read(event_log.list_after, wanted, listener.cursor, PAGE)
-            for event in page.events:
-                if listener.wants(event) and not await listener.catch_up(event):
-                    return False
-                listener.cursor = event.position
-            if not page.has_more:
-                listener.cursor = max(listener.cursor, announced)  # nothing more up to there is for it
-            else:
-                await asyncio.sleep(0)  # a long log without a match must not block others
-        return True
 
 
 class Hubs:

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from postroom import ids, log
+from postroom import ids, limits, log
 from postroom.accounts import keys
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import READING, require_any, require_word
@@ -36,7 +36,6 @@ from postroom.web.streams.websocket import (
 )
 
 PATH = "/v1/ws"
-CONNECTIONS_PER_ACCOUNT = 100
 SUBSCRIPTIONS_LIMIT = 100
 KEY_WATCH_SECONDS = 0.5
 EMPTYING_SECONDS, TURN_SECONDS = 10.0, 0.05
@@ -50,7 +49,7 @@ Listen = Callable[[Resources, Hub, "Stream", Receive], Awaitable[None]]  # for a
 class ClientMessage(Struct, frozen=True):
     type: Literal["subscribe", "unsubscribe", "ping"]
     inbox_ids: list[str] = []
-    event_types: Annotated[list[Kind], Meta(max_length=20)] = []
+    event_types: Annotated[list[Kind], Meta(max_length=limits.WEBHOOK_KINDS)] = []
     last_event_id: str | None = None
 
 
@@ -163,7 +162,7 @@ class Streams:
             return
         account_id = stream.caller.account_id
         of_account = self._open.setdefault(account_id, set())
-        if len(of_account) >= CONNECTIONS_PER_ACCOUNT:
+        if len(of_account) >= limits.STREAMS_OF_AN_ACCOUNT:
             stream.close(TOO_MANY_CONNECTIONS, "too many connections")
             return
         of_account.add(stream)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from postroom_client.limits import LONGEST_PAGE
+
 Ask = Callable[[Any], Any]  # makes a call
 
-PAGE = 100
 SHOWN = 5  # ids of those that have the same name
 
 
@@ -86,7 +87,7 @@ def _all(ask: Ask, noun: Noun) -> Iterator[Any]:
     describe = getattr(shortcuts, noun.call, None) or getattr(calls, noun.call)
     seen = 0
     while True:
-        page = ask(describe(limit=PAGE, offset=seen))
+        page = ask(describe(limit=LONGEST_PAGE, offset=seen))
         yield from page.data
         seen += len(page.data)
         if not page.data or seen >= page.total:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from postroom import limits
 from postroom.fields import Moment
 from postroom.web.agentmail.paging import collect
 from postroom.web.agentmail.shapes import ClientId, Words
@@ -39,7 +40,7 @@ class NewDomain(DomainChange, frozen=True, kw_only=True):
 
 
 class NewEntry(Struct, frozen=True):
-    entry: Annotated[str, Meta(max_length=320)]
+    entry: Annotated[str, Meta(max_length=limits.ADDRESS_CHARACTERS)]
     reason: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
 
 
@@ -57,7 +58,7 @@ class MetricsQuery(Struct, frozen=True):
 
 class NewWebhook(Struct, frozen=True):
     url: str
-    event_types: Annotated[list[str], Meta(min_length=1, max_length=20)]
+    event_types: Annotated[list[str], Meta(min_length=1, max_length=limits.WEBHOOK_KINDS)]
     inbox_ids: Annotated[list[str], Meta(max_length=10)] | None = None
     pod_ids: Annotated[list[str], Meta(max_length=10)] | None = None
     client_id: ClientId | None = None
@@ -66,7 +67,7 @@ class NewWebhook(Struct, frozen=True):
 
 class WebhookChange(Struct, frozen=True):
     url: str | None = None
-    event_types: Annotated[list[str], Meta(max_length=20)] | None = None
+    event_types: Annotated[list[str], Meta(max_length=limits.WEBHOOK_KINDS)] | None = None
     add_inbox_ids: Words | None = None
     remove_inbox_ids: Words | None = None
     add_pod_ids: Words | None = None

@@ -14,10 +14,12 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 from starlette.responses import Response
 
+from postroom import limits
 from postroom.clock import from_iso, to_iso
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.attributes import Attributes
 from postroom.web.dashboard.display.people import device_of
+from postroom_mail.search import query
 from postroom_mail.writing.template_fields import FIELD
 
 POLICY = (
@@ -88,6 +90,8 @@ class Renderer:
             link=link,
             moment=moment,
             fielded=fielded,
+            bounds=limits,
+            search_characters=query.MAX_CHARS,
         )
         self._environment.filters.update(
             size=size, count=count, seconds=seconds, path=path_part, json=json_text, device=device_of

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from postroom import limits
 from postroom.accounts import keys
 from postroom.accounts.scope import Scope
 from postroom.fields import Offset, ScopeFilter
@@ -231,7 +232,7 @@ def decode(tx: Tx, context: PageContext, found: Sequence[Told]) -> list[dict[str
 
 
 async def decide(context: PageContext, message_id: str, body: DecisionForm) -> Response:
-    note = body.note.strip()[:1000] or None
+    note = body.note.strip()[: limits.NOTE_CHARACTERS] or None
     if body.decision == "reject":
         said = f"Rejected in {undo.SECONDS} seconds. It will not be sent."
         wanted = {"message_id": message_id, "body": Reject(note)}
@@ -258,7 +259,7 @@ def told_of(hold: dict[str, Any]) -> str:
 
 async def reject_several(context: PageContext, body: Rejections) -> Response:
     """One failure does not stop the others. There is no approving in bulk: an approver must see the mail."""
-    note = Reject(body.note.strip()[:1000] or None)
+    note = Reject(body.note.strip()[: limits.NOTE_CHARACTERS] or None)
     asked = [{"message_id": message_id, "body": note} for message_id in body.ids[:ROWS]]
     trial = await undo.try_all(context, holds.reject_message, asked)
     said = " ".join([f"{len(trial.asked)} rejected in {undo.SECONDS} seconds.", *trial.refused])

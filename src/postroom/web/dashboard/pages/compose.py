@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, structs
 from starlette.responses import Response
 
+from postroom import limits
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
@@ -24,7 +25,6 @@ from postroom_mail.mime.parse import parse_mail
 from postroom_mail.writing import light_markup
 
 DRAFTS = "/app/drafts"
-BODY_CHARACTERS = 100_000
 UNDO_SECONDS = 10
 TEMPLATES_SHOWN = 100
 
@@ -200,8 +200,8 @@ async def send(context: PageContext, inbox_id: str, form: MailForm, wanted: Send
 
 def require_text(body: SendBody) -> None:
     """The limits of the body's type, for a body not read from JSON."""
-    if body.template is None and not 1 <= len(body.body or "") <= BODY_CHARACTERS:
-        raise BadRequest(f"The text has 1 to {BODY_CHARACTERS:,} characters.", field="body")
+    if body.template is None and not 1 <= len(body.body or "") <= limits.BODY_CHARACTERS:
+        raise BadRequest(f"The text has 1 to {limits.BODY_CHARACTERS:,} characters.", field="body")
 
 
 # --- an answer

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from postroom.errors import ApiError, DraftChanged, NotFound
 from postroom.fields import PageQuery
+from postroom.limits import PAGE_BYTES
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
-from postroom.mailbox.documents import PAGE_BYTES
 from postroom.operations import drafts, holds, messages
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange

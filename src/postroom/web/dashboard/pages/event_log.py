@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct, field
 from starlette.responses import Response
 
-from postroom import ids
+from postroom import ids, limits
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
@@ -111,7 +111,7 @@ def read_targets(tx: Tx, context: PageContext) -> list[Webhook]:
 def get_event(tx: Tx, context: PageContext, event_id: str) -> Event:
     event = events.find(tx, event_id) if ids.is_id(ids.EVENT, event_id) else None
     if event is None or not context.call.scope.covers(event.account_id, event.pod_id, event.inbox_id):
-        raise NotFound("No such event. It may be older than 30 days.")
+        raise NotFound(f"No such event. It may be older than {limits.EVENTS_DAYS} days.")
     return event
 
 

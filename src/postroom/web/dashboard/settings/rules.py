@@ -10,6 +10,7 @@ from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
+from postroom.limits import APPROVAL_HOURS
 from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.rendering import link
@@ -29,7 +30,7 @@ SENTENCES = {
 class ApprovalForm(Struct, rename="camel", frozen=True):
     when: list[str] = []
     over_per_day: str = ""
-    expires_hours: int = approval.EXPIRES_HOURS
+    expires_hours: int = APPROVAL_HOURS
     reviewers: str = ""
     approvals: int = 1
 

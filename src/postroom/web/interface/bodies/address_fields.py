@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from postroom import limits
 from postroom.errors import BadRequest
-from postroom.outward.send_stages import RECIPIENTS_LIMIT
 from postroom.processes import pools
 from postroom_mail.mime.address import Address, parse_list, validate
 from postroom_mail.writing.header_words import CONTROL
@@ -31,8 +31,8 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
             raise BadRequest(f"{field} must not have control characters.", field=field)
         for entry in _entries(field, item):
             written.append(entry)
-            if len(written) > RECIPIENTS_LIMIT:
-                raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field=field)
+            if len(written) > limits.RECIPIENTS:
+                raise BadRequest(f"A mail can have {limits.RECIPIENTS} recipients.", field=field)
     return tuple([read_address(field, entry) for entry in written])
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from postroom import limits
 from postroom.accounts.scope import Scope
 from postroom.errors import BadRequest
 from postroom.events import kinds
@@ -18,7 +19,7 @@ SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, 
 
 
 class WaitQuery(Struct, frozen=True):
-    timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
+    timeout: Annotated[float, Meta(ge=0, le=limits.MESSAGE_WAIT_SECONDS, description="Seconds to wait.")] = 60
     after: (
         Annotated[str, Meta(description="An event or message id to start after; 0: the whole log.")] | None
     ) = None
@@ -30,8 +31,10 @@ class WaitQuery(Struct, frozen=True):
 
 class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
-    limit: Limit = 50
-    wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to wait for an event.")] = 0
+    limit: Limit = limits.PAGE
+    wait: Annotated[
+        float, Meta(ge=0, le=limits.EVENTS_WAIT_SECONDS, description="Seconds to wait for an event.")
+    ] = 0
     order: Annotated[
         Literal["asc", "desc"],
         Meta(description="desc gives the newest first, before `after`, without waiting."),

@@ -6,23 +6,25 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from postroom import limits
 from postroom.errors import BadRequest
 from postroom.web.interface.bodies.address_fields import ENTRY_LIMIT_CHARACTERS, read_addresses
 from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.invitation import Invitation, is_rule, is_zone, read_moment
 
 FIELD = "calendar"
-ATTENDEES_LIMIT = 50
-_UID = re.compile(r"[!-~]{1,255}")
+_UID = re.compile(rf"[!-~]{{1,{limits.VISIBLE_CHARACTERS}}}")
 
 WrittenMoment = Annotated[str, Meta(min_length=10, max_length=40)]
-ShortText = Annotated[str, Meta(max_length=500)]
+ShortText = Annotated[str, Meta(max_length=limits.CALENDAR_TEXT_CHARACTERS)]
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     """Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled."""
 
-    summary: Annotated[str, Meta(min_length=1, max_length=500, description="What it is about.")]
+    summary: Annotated[
+        str, Meta(min_length=1, max_length=limits.CALENDAR_TEXT_CHARACTERS, description="What it is about.")
+    ]
     start: Annotated[
         WrittenMoment,
         Meta(
@@ -35,10 +37,14 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     location: Annotated[ShortText, Meta(description="Where it is.")] = ""
     attendees: Annotated[
         list[Annotated[str, Meta(max_length=ENTRY_LIMIT_CHARACTERS)]],
-        Meta(max_length=ATTENDEES_LIMIT, description="Who is invited; by default To and Cc."),
+        Meta(max_length=limits.ATTENDEES, description="Who is invited; by default To and Cc."),
     ] = []
     uid: Annotated[
-        str, Meta(max_length=255, description="Of the appointment that this changes or cancels.")
+        str,
+        Meta(
+            max_length=limits.VISIBLE_CHARACTERS,
+            description="Of the appointment that this changes or cancels.",
+        ),
     ] = ""
     sequence: (
         Annotated[
@@ -50,7 +56,11 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
         Literal["request", "cancel"], Meta(description="request invites, cancel cancels it.")
     ] = "request"
     recurrence: Annotated[
-        str, Meta(max_length=500, description="A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10.")
+        str,
+        Meta(
+            max_length=limits.CALENDAR_TEXT_CHARACTERS,
+            description="A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10.",
+        ),
     ] = ""
 
 
@@ -58,7 +68,9 @@ class CalendarAnswerBody(Struct, rename="camel", frozen=True):
     status: Annotated[
         Literal["accepted", "declined", "tentative"], Meta(description="The answer to the organizer.")
     ]
-    comment: Annotated[str, Meta(max_length=2000, description="Message to the organizer.")] = ""
+    comment: Annotated[
+        str, Meta(max_length=limits.CALENDAR_COMMENT_CHARACTERS, description="Message to the organizer.")
+    ] = ""
 
 
 def read_invitation(body: InvitationBody | None) -> Invitation | None:

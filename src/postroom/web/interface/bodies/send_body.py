@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Meta, Struct, structs
 from starlette.requests import Request
 
+from postroom import limits
 from postroom.errors import BadRequest
-from postroom.outward.send_stages import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
+from postroom.outward.send_stages import Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.interface.bodies.address_fields import (
@@ -28,13 +29,8 @@ from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.template_fields import NAME_CHARACTERS
 
-SUBJECT_LIMIT = 998
 ID_LIMIT = 100
 READ_LIMIT = 10_000  # of what is refused, or not looked at, before it is stored
-HEADERS_LIMIT = 20
-HEADER_LIMIT = 998
-METADATA_LIMIT = 20
-UNDO_SECONDS_LIMIT = 120
 FIELDS_LIMIT = 50
 FIELD_LIMIT = 10_000
 SMALL_TEXT_CHARACTERS = 64 * 1024
@@ -46,10 +42,17 @@ Addresses = Annotated[
 ]
 
 Body = Annotated[
-    str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
+    str,
+    Meta(
+        min_length=1, max_length=limits.BODY_CHARACTERS, description="Plain text, or HTML, which is detected."
+    ),
 ]
 BodyHtml = Annotated[
-    str, Meta(max_length=500_000, description="A separate HTML version, where it must differ from body.")
+    str,
+    Meta(
+        max_length=limits.HTML_CHARACTERS,
+        description="A separate HTML version, where it must differ from body.",
+    ),
 ]
 ThreadId = Annotated[
     str,
@@ -61,7 +64,7 @@ ThreadId = Annotated[
 ]
 IncludeQuote = Annotated[bool, Meta(description="false leaves the quoted copy of the last message out.")]
 ReplyTo = Annotated[AddressList, Meta(description="Where replies should go.")]
-Files = Annotated[SentFiles, Meta(description="Files to attach, 25 MB in total.")]
+Files = Annotated[SentFiles, Meta(description=f"Files to attach, {limits.ATTACHMENTS_TOGETHER}.")]
 Automated = Annotated[bool, Meta(description="Marks the mail as automated (Auto-Submitted).")]
 ReplyAll = Annotated[
     bool,
@@ -87,27 +90,31 @@ ReplyToMessageId = Annotated[
     ),
 ]
 OwnHeaders = Annotated[
-    dict[Annotated[str, Meta(max_length=HEADER_LIMIT)], Annotated[str, Meta(max_length=HEADER_LIMIT)]],
+    dict[
+        Annotated[str, Meta(max_length=limits.HEADER_CHARACTERS)],
+        Annotated[str, Meta(max_length=limits.HEADER_CHARACTERS)],
+    ],
     Meta(
-        max_length=HEADERS_LIMIT,
+        max_length=limits.OWN_HEADERS,
         description="Your own header fields: names that begin with X-.",
         examples=[{"X-Order": "7"}],
     ),
 ]
 Metadata = Annotated[
     dict[
-        Annotated[str, Meta(min_length=1, max_length=100)],
-        Annotated[str, Meta(max_length=1000)],
+        Annotated[str, Meta(min_length=1, max_length=limits.METADATA_NAME_CHARACTERS)],
+        Annotated[str, Meta(max_length=limits.METADATA_VALUE_CHARACTERS)],
     ],
     Meta(
-        max_length=METADATA_LIMIT, description="Stored with the message and shown in its events; never sent."
+        max_length=limits.METADATA_ENTRIES,
+        description="Stored with the message and shown in its events; never sent.",
     ),
 ]
 SendAt = Annotated[
     str,
     Meta(
         max_length=64,
-        description="When to send, at most 30 days ahead, with time zone.",
+        description=f"When to send, at most {limits.SEND_AHEAD_DAYS} days ahead, with time zone.",
         examples=["2026-11-14T10:05:00Z"],
         extra_json_schema={"format": "date-time"},
     ),
@@ -121,7 +128,7 @@ Unsubscribe = Annotated[
 ]
 UndoSeconds = Annotated[
     int,
-    Meta(ge=0, le=UNDO_SECONDS_LIMIT, description="How long it can still be cancelled before it is sent."),
+    Meta(ge=0, le=limits.UNDO_SECONDS, description="How long it can still be cancelled before it is sent."),
 ]
 CalendarField = Annotated[
     InvitationBody,
@@ -136,7 +143,7 @@ TemplateOf = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=200,
+        max_length=limits.NAME_CHARACTERS,
         description="Name or id of a template of the inbox, for body and subject.",
     ),
 ]
@@ -158,8 +165,8 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     to: Annotated[
         Addresses,
         Meta(
-            description="Recipients; `Name <address>` is fine. At most 50 with cc and bcc; may be absent with"
-            " replyAll."
+            description="Recipients; `Name <address>` is fine."
+            f" At most {limits.RECIPIENTS} with cc and bcc; may be absent with replyAll."
         ),
     ] = ""
     subject: (
@@ -167,7 +174,8 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
             str,
             Meta(
                 max_length=READ_LIMIT,
-                description="1 to 998 characters; needed without threadId and forwardOf, ignored in a reply.",
+                description=f"1 to {limits.SUBJECT_CHARACTERS} characters; needed without threadId and"
+                " forwardOf, ignored in a reply.",
             ),
         ]
         | None
@@ -194,7 +202,9 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class RedirectBody(Struct, rename="camel", frozen=True):
-    to: Annotated[Addresses, Meta(description="Recipients of the unchanged mail; at most 50.")]
+    to: Annotated[
+        Addresses, Meta(description=f"Recipients of the unchanged mail; at most {limits.RECIPIENTS}.")
+    ]
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -284,8 +294,8 @@ def require_recipients(
 ) -> None:
     if not to and not body.reply_all and body.reply_to_message_id is None:
         raise BadRequest("to has no recipient.", field="to")
-    if len(to) + len(cc) + len(bcc) > RECIPIENTS_LIMIT:
-        raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field="to")
+    if len(to) + len(cc) + len(bcc) > limits.RECIPIENTS:
+        raise BadRequest(f"A mail can have {limits.RECIPIENTS} recipients.", field="to")
 
 
 def read_subject(body: SendBody) -> str:
@@ -300,8 +310,8 @@ def read_subject(body: SendBody) -> str:
 
 
 def require_subject(subject: str) -> None:
-    if not subject or len(subject) > SUBJECT_LIMIT:
-        raise BadRequest(f"subject must be 1 to {SUBJECT_LIMIT} characters.", field="subject")
+    if not subject or len(subject) > limits.SUBJECT_CHARACTERS:
+        raise BadRequest(f"subject must be 1 to {limits.SUBJECT_CHARACTERS} characters.", field="subject")
     if CONTROL.search(subject):
         raise BadRequest("subject must not have line breaks or control characters.", field="subject")
 
@@ -323,10 +333,10 @@ def read_headers(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if not _own_header.fullmatch(name):
             raise BadRequest("headers can have names that begin with X-, without spaces.", field="headers")
-        if CONTROL.search(value) or not value.strip() or len(value) > HEADER_LIMIT:
+        if CONTROL.search(value) or not value.strip() or len(value) > limits.HEADER_CHARACTERS:
             raise BadRequest(
-                f"The values of headers are 1 to {HEADER_LIMIT} characters without line breaks or control"
-                " characters.",
+                f"The values of headers are 1 to {limits.HEADER_CHARACTERS} characters"
+                " without line breaks or control characters.",
                 field="headers",
             )
     return given

@@ -12,21 +12,19 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout, UnsupportedMediaType
-from postroom.outward.send_stages import FILES_LIMIT_BYTES, require_files_fit
+from postroom import limits
+from postroom.errors import BadRequest, RequestTimeout, UnsupportedMediaType
+from postroom.outward.send_stages import files_too_large, require_files_fit
 from postroom.processes import pools
 from postroom.web.requests.request_body import explain, header, read_json, require_bounded
 
 T = TypeVar("T", bound=Struct)
 
-MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
-JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
+ALL_ELSE_BYTES = 4 * limits.MEGABYTE  # of a body: its texts, addresses, names
+MULTIPART_LIMIT_BYTES = limits.ATTACHMENTS_BYTES + ALL_ELSE_BYTES
+JSON_LIMIT_BYTES = limits.ATTACHMENTS_BYTES * 4 // 3 + ALL_ELSE_BYTES  # base64 (RFC 4648 section 4)
 UPLOAD_SECONDS = 600.0
-FILES_LIMIT = 100
 FIELDS_LIMIT = 200
-PART_LIMIT_BYTES = 4 * 1024 * 1024
-FILENAME_LIMIT = 1000
-CONTENT_TYPE_LIMIT = 500
 OCTETS = "application/octet-stream"
 LISTS = ("to", "cc", "bcc")
 OBJECTS: dict[str, Any] = {
@@ -36,12 +34,16 @@ OBJECTS: dict[str, Any] = {
 
 
 class SentFile(Struct, rename="camel", frozen=True):
-    filename: Annotated[str, Meta(max_length=FILENAME_LIMIT, description="Its name, as recipients see it.")]
+    filename: Annotated[
+        str, Meta(max_length=limits.FILENAME_CHARACTERS, description="Its name, as recipients see it.")
+    ]
     data: Annotated[bytes, Meta(description="The content in base64.")]
-    content_type: Annotated[str, Meta(max_length=CONTENT_TYPE_LIMIT, description="Its media type.")] = OCTETS
+    content_type: Annotated[
+        str, Meta(max_length=limits.CONTENT_TYPE_CHARACTERS, description="Its media type.")
+    ] = OCTETS
 
 
-SentFiles = Annotated[list[SentFile], Meta(max_length=FILES_LIMIT)]
+SentFiles = Annotated[list[SentFile], Meta(max_length=limits.ATTACHMENTS)]
 
 
 async def read_with_files(request: Request, kind: type[T]) -> T:
@@ -62,7 +64,7 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     try:
         async with counted.form(
-            max_files=FILES_LIMIT, max_fields=FIELDS_LIMIT, max_part_size=PART_LIMIT_BYTES
+            max_files=limits.ATTACHMENTS, max_fields=FIELDS_LIMIT, max_part_size=ALL_ELSE_BYTES
         ) as form:
             files = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
             require_files_fit(file.size or 0 for file in files)
@@ -74,7 +76,7 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
 def require_plain_form(request: Request) -> None:
     """Only UTF-8: the form parser would accept any codec of Python, and some take quadratic time."""
     written = header(request, b"content-type")
-    if len(written) > CONTENT_TYPE_LIMIT:
+    if len(written) > limits.CONTENT_TYPE_CHARACTERS:
         raise BadRequest("The Content-Type is too long.")
     charset = parse_options_header(written)[1].get(b"charset", b"utf-8")
     if charset.lower() not in (b"utf-8", b"utf8"):
@@ -89,7 +91,7 @@ def counting(receive: Receive, limit: int) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > limit:
-            raise PayloadTooLarge("Attachments can have 25 MB in total.")
+            raise files_too_large()
         return message
 
     return receive_and_count
@@ -97,7 +99,7 @@ def counting(receive: Receive, limit: int) -> Receive:
 
 async def read_file(file: UploadFile) -> SentFile:
     filename, content_type = file.filename or "", file.content_type or OCTETS
-    if len(filename) > FILENAME_LIMIT or len(content_type) > CONTENT_TYPE_LIMIT:
+    if len(filename) > limits.FILENAME_CHARACTERS or len(content_type) > limits.CONTENT_TYPE_CHARACTERS:
         raise BadRequest("The name or the type of a file is too long.", field="attachments")
     return SentFile(filename, await file.read(), content_type)
 
