@@ -34,10 +34,10 @@ def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
     _require_size(mail, host, features)
     sender, recipient = _with_ascii_domain(mail.mail_from), _with_ascii_domain(mail.recipient)
     parameters = f" SIZE={len(mail.raw)}" if "SIZE" in features else ""
-    if "8BITMIME" in features and not mail.raw.isascii():
+    if "8BITMIME" in features and not mail.raw.isascii():  # RFC 6152
         parameters += " BODY=8BITMIME"
     if not (sender + recipient).isascii():
-        if "SMTPUTF8" not in features:
+        if "SMTPUTF8" not in features:  # RFC 6531 section 3.2
             reason = f"{host} accepts only ASCII addresses"
             raise DeliveryError(reason, permanent=True, enhanced="5.6.7")
         parameters += " SMTPUTF8"
@@ -48,7 +48,7 @@ def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
 def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> None:
     limit = features.get("SIZE", "").strip()
     if not limit.isascii() or not limit.isdigit() or len(limit) > 20 or int(limit) == 0:
-        return  # absent, unreadable or "no fixed limit" (RFC 1870 section 4)
+        return  # absent, unreadable or "no fixed limit" (RFC 1870 section 3)
     if len(mail.raw) > int(limit):
         reason = f"the mail has {len(mail.raw)} bytes, {host} accepts at most {limit}"
         raise DeliveryError(reason, permanent=True, enhanced="5.3.4")

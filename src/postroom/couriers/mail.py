@@ -22,7 +22,8 @@ from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 from postroom.queue.tls_sessions import TlsSession
 
 NOT_BY_TLS = "not by TLS"  # the session failed, and not because of TLS
-# Replies that ask for a login or refuse ours: the operator must act, the recipient cannot.
+# Replies that ask for a login or refuse ours (RFC 4954 section 6): the operator must act, the recipient
+# cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
 
 

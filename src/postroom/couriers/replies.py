@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 _MAX_LINES = 128
-_MAX_LINE_BYTES = 1000
+_MAX_LINE_BYTES = 1000  # RFC 5321 section 4.5.3.1.5 allows 512
 _MAX_SHOWN_CHARACTERS = 500
 _LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?", re.DOTALL)
 _ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])")
@@ -52,7 +52,10 @@ class ReplyLines:
         self._lines: list[str] = []
 
     def add(self, line: bytes) -> Reply | None:
-        """Returns the reply that ends with this line, if any. The code of its last line counts."""
+        """Returns the reply that ends with this line, if any (RFC 5321 section 4.2.1).
+
+        The code of its last line counts.
+        """
         match = _LINE.fullmatch(line)
         if match is None:
             raise BadReply("sent something that is not an SMTP reply")

@@ -11,7 +11,7 @@ from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.public_addresses import is_public
 from postroom.outward.courier import DeliveryError
 
-MAX_ADDRESSES = 5
+MAX_ADDRESSES = 5  # RFC 5321 section 5.1 asks for at least two
 # Looked up at most, so that a zone with hundreds of dead hosts costs little.
 _MAX_HOSTS = 10
 
@@ -67,7 +67,7 @@ def _in_order(records: tuple[tuple[int, str], ...], shuffle: Callable[[list[str]
     hosts: list[str] = []
     for _, group in groupby(sorted(records), key=lambda record: record[0]):
         equals = [host for _, host in group if host]
-        shuffle(equals)
+        shuffle(equals)  # RFC 5321 section 5.1: to spread the load over equals
         hosts += equals
     return list(dict.fromkeys(hosts))
 

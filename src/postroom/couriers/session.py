@@ -17,7 +17,7 @@ from postroom.outward.courier import DeliveryError, OutgoingMail, Proof, TlsStat
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421
 _START_INPUT = 354
-_CHALLENGE = 334
+_CHALLENGE = 334  # RFC 4954 section 4
 # By the codes of OpenSSL.
 _CERTIFICATE_FAULTS: dict[int | None, str] = {
     10: "certificate-expired",
@@ -69,7 +69,8 @@ class SmtpSession:
 
     def __init__(self, wire: Wire, host: str, timeouts: Timeouts) -> None:
         self.host = host
-        self.has_sent_whole_mail = False  # of the last mail: from then on a lost answer may mean success
+        # Of the last mail: from then on a lost answer may mean success (RFC 1047).
+        self.has_sent_whole_mail = False
         self.mails_tried = 0
         self.proof: Proof = "opportunistic"  # of the host, where there is TLS
         self.fault = ""  # what was wrong with TLS although the session continues, as a term of RFC 8460
@@ -115,7 +116,7 @@ class SmtpSession:
     async def introduce(self, own_name: str) -> None:
         name = own_name.encode("ascii")
         reply = await self._ask("EHLO", b"EHLO " + name)
-        if reply.is_permanent:
+        if reply.is_permanent:  # a server without extensions (RFC 5321 section 3.2)
             self._require(await self._ask("HELO", b"HELO " + name), "HELO")
             self._features = {}
         else:
@@ -141,7 +142,7 @@ class SmtpSession:
     async def sign_in(self, username: str, password: str) -> None:
         mechanisms = self._features.get("AUTH", "").upper().split()
         if "PLAIN" in mechanisms:
-            token = base64.b64encode(f"\0{username}\0{password}".encode())
+            token = base64.b64encode(f"\0{username}\0{password}".encode())  # RFC 4616 section 2
             reply = await self._ask("AUTH", b"AUTH PLAIN " + token)
         elif "LOGIN" in mechanisms:
             reply = await self._sign_in_by_login(username, password)
@@ -155,12 +156,13 @@ class SmtpSession:
         if "XOAUTH2" in mechanisms:
             name, first = b"XOAUTH2", f"user={username}\1auth=Bearer {token}\1\1"
         elif "OAUTHBEARER" in mechanisms:
-            escaped = username.replace("=", "=3D").replace(",", "=2C")
+            escaped = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5801 section 4
             name, first = b"OAUTHBEARER", f"n,a={escaped},\1auth=Bearer {token}\1\1"
         else:
             raise self._fault("EHLO", "offers neither AUTH XOAUTH2 nor OAUTHBEARER")
         reply = await self._ask("AUTH", b"AUTH " + name + b" " + base64.b64encode(first.encode()))
-        if reply.code == _CHALLENGE:  # it says what is wrong, and waits for a last answer before it refuses
+        # It says what is wrong, and waits for a last answer before it refuses (RFC 7628 section 3.2.3).
+        if reply.code == _CHALLENGE:
             reply = await self._ask("AUTH", b"AQ==" if name == b"OAUTHBEARER" else b"")
         self._require(reply, "AUTH")
 
@@ -221,7 +223,8 @@ class SmtpSession:
             for step in self._steps:
                 replies.append(await self._read(step.name, step.seconds))
             if replies[-1].code == _START_INPUT and not self._are_accepted(replies):
-                # The server waits for content although no recipient is left; an empty one ends that.
+                # The server waits for content although no recipient is left; an empty one ends that
+                # (RFC 2920 section 3.1).
                 await self._ask("DATA", b".")
         except DeliveryError:
             if self._are_accepted(replies):
@@ -346,6 +349,7 @@ def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
 
 def _features(reply: Reply) -> dict[str, str]:
     """Keyword to parameters; the first line is the server's name."""
+    # Some servers still write AUTH= as before RFC 2554.
     pairs = (line.replace("AUTH=", "AUTH ", 1).partition(" ") for line in reply.lines[1:])
     return {keyword.upper(): parameters for keyword, _, parameters in pairs}
 

@@ -86,6 +86,7 @@ async def _store(client: ImapState, request: StoreFlags) -> bytes:
     await listing.write_changes(client, may_expunge=request.by_uid, untold=known, by_uid=request.by_uid)
     if refused:
         shown = refused if request.by_uid else [view.number_of(uid) or 0 for uid in refused]
+        # RFC 7162 section 3.1.3
         return b"OK [MODIFIED " + imap_values.numbers(shown) + b"] Some had changed meanwhile."
     return b"OK Done."
 
@@ -111,6 +112,7 @@ async def _copy(client: ImapState, request: CopyMails) -> bytes:
     validity = await db.read(uid_map.find_validity, inbox_id)
     pairs.sort()
     there, here = (imap_values.numbers(side) for side in zip(*pairs, strict=True)) if pairs else (b"", b"")
+    # RFC 4315 section 3
     code = b"[COPYUID %d %s %s] " % (validity or 0, there, here) if pairs else b""
     if request.moves:  # RFC 6851 section 4.3: before the numbers of the others change
         client.output.write(b"* OK %sMoved.\r\n" % code)

@@ -23,7 +23,7 @@ MAX_PATTERN_LENGTH = 500
 
 async def list_folders(client: ImapState, request: ListFolders) -> bytes:
     _, inbox_id = client.who
-    if request.patterns == ("",):
+    if request.patterns == ("",):  # asks for the delimiter alone (RFC 3501 section 6.3.8)
         client.output.write(f'* {request.command} (\\Noselect) "/" ""\r\n'.encode())
         return b"OK Done."
     folders = await client.resources.db.read(names.list_folders, inbox_id)
@@ -139,7 +139,10 @@ async def _take_recent(client: ImapState) -> None:
 async def write_changes(
     client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
 ) -> None:
-    """Reports all changes since the last time, except flags of `untold`, which the client knows already."""
+    """Reports all changes since the last time, except flags of `untold`, which the client knows already.
+
+    Without `may_expunge` no number changes: RFC 3501 section 7.4.1 forbids it during FETCH, STORE and SEARCH.
+    """
     view, (_, inbox_id) = client.selected, client.who
     compares = view.must_compare and may_expunge
     seen = await client.resources.db.read(

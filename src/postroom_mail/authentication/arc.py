@@ -26,6 +26,7 @@ from postroom_mail.authentication.tags import BadTags, parse_tags
 
 MAX_SETS = 50  # section 5.1.1.1
 RESULTS, MESSAGE, SEAL = "arc-authentication-results", "arc-message-signature", "arc-seal"
+# Sections 4.1.2 and 4.1.3: of DKIM-Signature without v=; a seal covers no list of fields of its own.
 REQUIRED = {MESSAGE: ("a", "b", "bh", "d", "h", "s"), SEAL: ("a", "b", "cv", "d", "s")}
 
 
@@ -134,7 +135,7 @@ def _read(field: Field, name: str, now: float) -> DkimSignature:
 
 
 def _require_chain(seals: list[DkimSignature]) -> None:
-    """The first has seen no chain, every other a whole one."""
+    """The first has seen no chain, every other a whole one (section 5.2)."""
     if [seal.tags["cv"].lower() for seal in seals] != ["none", *["pass"] * (len(seals) - 1)]:
         raise SignatureRefused("fail")
 

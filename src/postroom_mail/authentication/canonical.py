@@ -60,6 +60,7 @@ def split_mail(raw: bytes) -> SplitMail:
 
 
 def simple_field(field: Field) -> bytes:
+    """Section 3.4.1: unchanged."""
     return field.raw
 
 
@@ -71,6 +72,7 @@ def relaxed_field(field: Field) -> bytes:
 
 
 def simple_body(body: bytes) -> bytes:
+    """Section 3.4.3: no empty lines at the end, and an empty body is one CRLF."""
     return _without_empty_lines_at_end(body) + b"\r\n"
 
 

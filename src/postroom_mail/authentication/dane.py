@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     # Loaded with the first chain that has to be verified.
     from cryptography import x509
 
-TRUST_ANCHOR, END_ENTITY = 2, 3  # usages; 0 and 1 ask for public authorities, which no mail server knows
+# RFC 6698 sections 2.1.1 to 2.1.3. Usages 0 and 1 ask for public authorities, which no mail server knows
+# (RFC 7672 section 3.1.3).
+TRUST_ANCHOR, END_ENTITY = 2, 3  # usages
 CERTIFICATE, PUBLIC_KEY = 0, 1  # selectors
 WHOLE, SHA256, SHA512 = 0, 1, 2  # how it is compared
 HASHES = {SHA256: hashlib.sha256, SHA512: hashlib.sha512}
 MAX_RECORDS = 64
 MAX_CERTIFICATES = 20
 _SEQUENCE, _VERSION = 0x30, 0xA0
-_BEFORE_THE_KEY = 5  # serial number, algorithm, issuer, validity, subject
+_BEFORE_THE_KEY = 5  # serial number, algorithm, issuer, validity, subject (RFC 5280 section 4.1)
 
 
 class TlsaRecord(Struct, frozen=True):

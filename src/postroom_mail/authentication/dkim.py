@@ -37,7 +37,8 @@ SEALED = (
     b"content-type",
     b"content-transfer-encoding",
 )
-# Signed if they are there; others on the way may add their own.
+# Signed if they are there, as RFC 8058 section 4 demands of List-Unsubscribe; others on the way may add their
+# own.
 SIGNED = (b"auto-submitted", b"list-unsubscribe", b"list-unsubscribe-post", b"feedback-id")
 DNS_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.I)
 

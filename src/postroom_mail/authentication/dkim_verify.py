@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # it takes 7 MB, so it is imported only when verifying: a wor
 
     PublicKey = RSAPublicKey | Ed25519PublicKey
 
-MAX_SIGNATURES = 5
+MAX_SIGNATURES = 5  # RFC 6376 section 6.1 allows a limit
 MAX_SIGNATURE_BYTES = 16_384
-_REQUIRED_TAGS = ("v", "a", "b", "bh", "d", "h", "s")
-KEY_KINDS = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}
+_REQUIRED_TAGS = ("v", "a", "b", "bh", "d", "h", "s")  # RFC 6376 section 3.5
+KEY_KINDS = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}  # RFC 8301 section 3.1, RFC 8463 section 3
 # RFC 5322 section 3.6 and RFC 2045 section 3
 SINGLE_FIELDS = (
     "sender",
@@ -135,7 +135,7 @@ def _read(field: Field, now: float) -> DkimSignature:
         and domain is not None
         and field_form in FIELD_FORMS
         and body_form in BODY_FORMS
-        and "from" in _signed_names(tags)
+        and "from" in _signed_names(tags)  # section 5.4
         and "dns/txt" in without_space(tags.get("q", "dns/txt")).split(":")
     )
     if not well_formed or domain is None or not _is_identity_within(tags, domain):
@@ -192,7 +192,7 @@ def find_key(signature: DkimSignature, kind: str, lookup: TimedLookup) -> "Publi
     record = None if name is None else _key_record(lookup.txt(name))
     if record is None:
         raise SignatureRefused("permerror")
-    if not record["p"]:
+    if not record["p"]:  # the key was revoked
         raise SignatureRefused("fail")
     usable = (
         record.get("k", "rsa") == kind

@@ -14,7 +14,7 @@ MODES = ("none", "testing", "enforce")
 ENFORCE = "enforce"
 POLICY_BYTES = 64 * 1024  # section 3.3
 HOSTS = 500
-_IDENTITY = re.compile(r"[A-Za-z0-9]{1,32}")
+_IDENTITY = re.compile(r"[A-Za-z0-9]{1,32}")  # section 3.1
 _HOST = re.compile(r"(\*\.)?[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,30}")
 
 

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from postroom_mail.authentication.tags import readable_tags
 
-_MAX_QUERIES = 8
+_MAX_QUERIES = 8  # RFC 9989 section 4.10
 _MAX_RECORD_BYTES = 4096
+# RFC 1035 section 2.3.4: at most 63 octets; with the underscore that names of records begin with.
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _VERSION = re.compile(rb"v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)")
 
@@ -45,6 +46,7 @@ def ascii_domain(text: str) -> str | None:
         except (idna.IDNAError, UnicodeError):
             return None
     labels = name.split(".")
+    # 255 octets on the wire (RFC 1035 section 2.3.4), with a length before the first label and a root behind.
     well_formed = len(name) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
     return name if well_formed and len(labels) > 1 else None
 

@@ -13,7 +13,7 @@ from postroom_mail.authentication import mta_sts
 from postroom_mail.authentication.mta_sts import StsPolicy
 
 REMEMBERED = 10_000
-FAILURE_SECONDS = 300.0  # before a failed fetch of a policy is retried
+FAILURE_SECONDS = 300.0  # before a failed fetch of a policy is retried (RFC 8461 section 3.3)
 OK = 200
 FETCH_ERROR, INVALID, UNPROVED = "sts-policy-fetch-error", "sts-policy-invalid", "sts-webpki-invalid"
 
@@ -64,7 +64,7 @@ class TlsPolicies:
         except FetchError as error:
             log.get().seldom("an MTA-STS policy could not be fetched", domain=domain, reason=str(error))
             return None, UNPROVED if error.is_unproved else FETCH_ERROR
-        if answer.status != OK:
+        if answer.status != OK:  # no redirect is followed (RFC 8461 section 3.3)
             return None, FETCH_ERROR
         policy = mta_sts.read_policy(answer.body)
         return policy, INVALID if policy is None else ""

@@ -39,6 +39,7 @@ def read(name: str, cursor: CommandCursor, max_depth: int) -> Request:
         return PlainCommand(name)
     if name == "ID":  # whatever the client says of itself
         return PlainCommand(name)
+    # CLOSE also expunges (RFC 3501 section 6.4.2), UNSELECT does not (RFC 3691).
     if name in ("CLOSE", "UNSELECT"):
         cursor.require_end()
         return UnselectFolder(expunges=name == "CLOSE")
@@ -76,7 +77,7 @@ def _on_mails(name: str, cursor: CommandCursor, max_depth: int) -> Request:
 
 def _store(cursor: CommandCursor, which: NumberSet, by_uid: bool) -> StoreFlags:
     unchanged_since = None
-    if cursor.take(b"(UNCHANGEDSINCE "):
+    if cursor.take(b"(UNCHANGEDSINCE "):  # RFC 7162 section 3.1.3
         unchanged_since = cursor.number()
         cursor.require(b") ")
     mode = "+" if cursor.take(b"+") else "-" if cursor.take(b"-") else ""

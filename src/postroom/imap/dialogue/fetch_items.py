@@ -6,7 +6,7 @@ from postroom.imap.dialogue.cursor import BadCommand, CommandCursor
 from postroom.imap.dialogue.requests import FetchMails, MailSection, NumberSet
 
 MAX_ITEMS = 50
-MACROS = {
+MACROS = {  # RFC 3501 section 6.4.5
     "ALL": ("FLAGS", "INTERNALDATE", "RFC822.SIZE", "ENVELOPE"),
     "FAST": ("FLAGS", "INTERNALDATE", "RFC822.SIZE"),
     "FULL": ("FLAGS", "INTERNALDATE", "RFC822.SIZE", "ENVELOPE", "BODY"),
@@ -44,7 +44,7 @@ def read(cursor: CommandCursor, which: NumberSet, by_uid: bool) -> FetchMails:
 def _changed_since(cursor: CommandCursor) -> int | None:
     if not cursor.take(b" ("):
         return None
-    cursor.require(b"CHANGEDSINCE ")
+    cursor.require(b"CHANGEDSINCE ")  # RFC 7162 section 3.1.4.1
     number = cursor.number()
     cursor.require(b")")
     return number

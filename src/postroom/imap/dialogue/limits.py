@@ -8,6 +8,7 @@ class ImapLimits(ProgramLimits, frozen=True):
     """Every limit of a session; the defaults suit a public server."""
 
     # A command without its literals: a long list of messages is the longest that programs send.
+    # RFC 7162 section 4 asks for 8,192.
     max_line_bytes: int = 64 * 1024
     # A literal inside a command; only APPEND brings a mail.
     max_literal_bytes: int = 16 * 1024

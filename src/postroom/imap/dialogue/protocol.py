@@ -34,7 +34,8 @@ from postroom.imap.dialogue.requests import (
     SearchMails,
 )
 
-ALWAYS = b"IMAP4rev1 LITERAL+ ID ENABLE"
+ALWAYS = b"IMAP4rev1 LITERAL+ ID ENABLE"  # RFC 3501, 7888, 2971, 5161
+# RFC 2177, 2342, 4315, 6851, 3691, 6154, 7162, 4731, 5819, 8438, 6855, in this order
 LOGGED_IN = (
     b"IDLE NAMESPACE UIDPLUS MOVE UNSELECT SPECIAL-USE CONDSTORE ESEARCH LIST-STATUS STATUS=SIZE UTF8=ACCEPT"
 )
@@ -201,7 +202,7 @@ class ImapDialogue:
                 return [Write(b"* BYE Goodbye.\r\n"), self._tagged(b"OK Done."), EndSession()]
             case "STARTTLS":
                 return self._start_tls()
-            case "IDLE":
+            case "IDLE":  # RFC 2177
                 return [Write(b"+ idling\r\n"), *self._ask_plain(name), *self._listen_for_done()]
         return self._ask_plain(name)
 
@@ -235,12 +236,12 @@ class ImapDialogue:
         if line is None:
             return self.hang_up(BYE_TOO_LONG) if self._reader.is_line_too_long else None
         self._awaits_credentials = False
-        if line == b"*":
+        if line == b"*":  # RFC 3501 section 6.2.2
             return self._count_error([self._tagged(b"BAD You have given up.")])
         return self._log_in(line)
 
     def _log_in(self, encoded: bytes) -> list[Effect]:
-        """RFC 4616: authorization identity, user name and password."""
+        """RFC 4616 section 2: authorization identity, user name and password."""
         try:
             words = binascii.a2b_base64(encoded, strict_mode=True).decode().split("\0")
         except (binascii.Error, UnicodeError, ValueError):

@@ -10,6 +10,7 @@ from postroom.imap.dialogue.limits import ImapLimits
 LITERAL_MARK = (
     b"\0"  # stands for a literal in the text of a command, in which no NUL may be (RFC 3501 section 9)
 )
+# With a plus the client sends it without waiting (RFC 7888).
 _LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
 
 

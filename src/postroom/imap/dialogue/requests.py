@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-STAR = 2**32  # the last message, in a set of numbers
+STAR = 2**32  # the last message, in a set of numbers, which are smaller (RFC 3501 section 9)
 
 
 class NumberSet(Struct, frozen=True):

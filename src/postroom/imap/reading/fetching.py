@@ -46,6 +46,7 @@ async def fetch(client: ImapState, request: FetchMails) -> bytes:
     for some in batches(uids, step):
         has_gaps = not await _fetch_some(client, request, some) or has_gaps
     await listing.write_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
+    # RFC 5530 section 3
     return b"NO [EXPUNGEISSUED] Some of them are gone." if has_gaps and not request.by_uid else b"OK Done."
 
 

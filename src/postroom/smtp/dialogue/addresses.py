@@ -12,7 +12,7 @@ _LABEL = r"[^\x00-,./:-@\[-^`{-\x7f]+"  # letters, digits, "_", "-" and all beyo
 _DOMAIN = re.compile(rf"\[[0-9A-Za-z.:-]+\]|{_LABEL}(?:\.{_LABEL})*")
 _SOURCE_ROUTE = re.compile(r"\A@[^:]*+:")
 _PLAIN_LOCAL = re.compile(_PLAIN)
-_MAX_RECIPIENT_CHARACTERS = 254
+_MAX_RECIPIENT_CHARACTERS = 254  # RFC 5321 section 4.5.3.1.3: a path of 256, without its brackets
 
 
 def read_sender(path: str) -> str:

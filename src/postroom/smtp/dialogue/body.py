@@ -2,7 +2,7 @@
 
 import io
 
-_END = b"\r\n.\r\n"
+_END = b"\r\n.\r\n"  # and nothing shorter: RFC 5321 section 4.1.1.4 forbids to take a bare LF for it
 _STARTS_OF_END = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
 
 
@@ -47,7 +47,7 @@ class Body:
         if self._discards or not data:
             return b""
         if 0 <= first_dot < len(data) - 2:
-            data = data.replace(b"\r\n.", b"\r\n")
+            data = data.replace(b"\r\n.", b"\r\n")  # RFC 5321 section 4.5.2
         if self._is_at_start:
             data = data[2:]
             self._is_at_start = False

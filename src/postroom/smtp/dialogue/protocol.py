@@ -233,7 +233,7 @@ class SmtpDialogue:
 
     def _greeted_by(self, name: str, is_extended: bool) -> None:
         commands.require_host_name(name)
-        self._forget_hello()
+        self._forget_hello()  # also the mail that was begun: RFC 5321 section 4.1.4
         self._helo_name = name
         self._is_extended = is_extended
 

@@ -14,12 +14,12 @@ def _reply(text: str) -> bytes:
 
 
 CLOSING = _reply("221 2.0.0 Goodbye")
-READY_FOR_TLS = _reply("220 2.0.0 Ready to start TLS")
+READY_FOR_TLS = _reply("220 2.0.0 Ready to start TLS")  # RFC 3207 section 4
 HELP = _reply("214 2.0.0 EHLO HELO MAIL RCPT DATA RSET NOOP QUIT VRFY STARTTLS")
 OK = _reply("250 2.0.0 OK")
 SENDER_OK = _reply("250 2.1.0 Sender OK")
 RECIPIENT_OK = _reply("250 2.1.5 Recipient OK")
-CANNOT_VERIFY = _reply("252 2.5.2 Send mail and see")
+CANNOT_VERIFY = _reply("252 2.5.2 Send mail and see")  # tells no addresses: RFC 5321 section 7.3
 START_MAIL = _reply("354 End data with <CR><LF>.<CR><LF>")
 
 SHUTTING_DOWN = _reply("421 4.3.2 Server is shutting down")
@@ -33,7 +33,7 @@ TOO_MANY_FROM_ADDRESS = _reply("421 4.7.0 Too many connections from your address
 TRY_LATER = _reply("451 4.3.0 Try again later")
 STORAGE_FULL = _reply("452 4.3.1 Storage is full, try again later")
 MAILBOX_FULL = _reply("452 4.2.2 The mailbox is full, try again later")
-TOO_MANY_RECIPIENTS = _reply("452 4.5.3 Too many recipients")
+TOO_MANY_RECIPIENTS = _reply("452 4.5.3 Too many recipients")  # RFC 5321 section 4.5.3.1.10
 
 UNKNOWN_COMMAND = _reply("500 5.5.1 Unknown command")
 BAD_LINE = _reply("500 5.5.2 Command has bytes that do not belong there")
@@ -50,10 +50,10 @@ TLS_TWICE = _reply("503 5.5.1 TLS is already active")
 UNKNOWN_RECIPIENT = _reply("550 5.1.1 No such mailbox")
 NO_RELAY = _reply("550 5.7.1 Mail for that address is not accepted here")
 TOO_LARGE = _reply("552 5.3.4 Mail is too large")
-UTF8_NEEDED = _reply("553 5.6.7 Address needs SMTPUTF8")
+UTF8_NEEDED = _reply("553 5.6.7 Address needs SMTPUTF8")  # RFC 6531 section 3.5
 OUT_OF_STEP = _reply("554 5.5.0 Wait for the answer before you send more")
 MAIL_LOOPS = _reply("554 5.4.6 Mail has passed too many servers")
-NO_RECIPIENTS = _reply("554 5.5.1 No valid recipients")
+NO_RECIPIENTS = _reply("554 5.5.1 No valid recipients")  # RFC 5321 section 3.3
 UNKNOWN_PARAMETER = _reply("555 5.5.4 Unknown parameter")
 
 

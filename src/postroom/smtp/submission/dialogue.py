@@ -10,13 +10,15 @@ from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.limits import SessionLimits
 
 KEYWORDS = ("AUTH PLAIN LOGIN",)
-MAX_AUTH_LINE_BYTES = 2048
+MAX_AUTH_LINE_BYTES = 2048  # PLAIN and LOGIN need less (RFC 4954 section 4)
+# RFC 4954 sections 4 and 6
 LOG_IN_FIRST = b"530 5.7.0 Log in first: your inbox's address, and an API key that reaches it\r\n"
 TLS_FIRST = b"530 5.7.0 Use STARTTLS before you log in\r\n"
 LOGGED_IN = b"235 2.7.0 You are logged in\r\n"
 NOT_PLAIN = b"504 5.5.4 Only PLAIN and LOGIN are offered\r\n"
 NOT_READABLE = b"501 5.5.2 This is no answer to the mechanism\r\n"
 GIVEN_UP = b"501 5.7.0 You have given up\r\n"
+# "Username:" and "Password:" in base64: clients of LOGIN, which no RFC defines, wait for these words.
 ASK_NAME, ASK_PASSWORD = b"334 VXNlcm5hbWU6\r\n", b"334 UGFzc3dvcmQ6\r\n"
 
 
@@ -73,7 +75,7 @@ class SubmissionDialogue:
         return list(self._inner.hang_up(farewell))
 
     def tls_started(self) -> list[SubmissionEffect]:
-        """Forgets everything the client said before TLS."""
+        """Forgets everything the client said before TLS (RFC 3207 section 4.2)."""
         self._input.clear()
         self._mechanism, self._name = "", None
         self._is_private = True
@@ -126,19 +128,19 @@ class SubmissionDialogue:
             return self._refuse(NOT_PLAIN)
         self._mechanism, self._name = mechanism, None
         if len(words) > 1:
-            return self._hear(b"" if words[1] == "=" else words[1].encode())
+            return self._hear(b"" if words[1] == "=" else words[1].encode())  # RFC 4954 section 4
         return [Send(b"334 \r\n" if mechanism == "PLAIN" else ASK_NAME)]
 
     def _hear(self, encoded: bytes) -> list[SubmissionEffect]:
         mechanism, name = self._mechanism, self._name
         self._mechanism = ""
-        if encoded == b"*":
+        if encoded == b"*":  # RFC 4954 section 4
             return self._refuse(GIVEN_UP)
         heard = _decoded(encoded)
         if heard is None:
             return self._refuse(NOT_READABLE)
         if mechanism == "PLAIN":
-            words = heard.split("\0")
+            words = heard.split("\0")  # RFC 4616 section 2: authorization identity, name, password
             return self._ask(words[1], words[2]) if len(words) == 3 else self._refuse(NOT_READABLE)
         if name is not None:
             return self._ask(name, heard)
