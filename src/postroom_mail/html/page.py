@@ -21,7 +21,7 @@ MAX_ANCHORS = 2_000
 REACH_BEFORE = 160
 REACH_BEHIND = 80
 MAX_LABEL_CHARS = 200
-FEWESTSPOKEN_CHARS = 12
+LEAST_SPOKEN_CHARS = 12
 
 _BLANKS = frozenset({" ", "\n", "\r\n"})  # most of what is between tags
 _UNSPOKEN = ("script", "style")
@@ -326,7 +326,7 @@ class _Walk:
     def _note_spoken(self, attributes: dict[str, str]) -> None:
         for name in SPOKEN:
             said = attributes.get(name, "")
-            if len(said) >= FEWESTSPOKEN_CHARS and self.aside_chars < MAX_ASIDE_CHARS:
+            if len(said) >= LEAST_SPOKEN_CHARS and self.aside_chars < MAX_ASIDE_CHARS:
                 self.aside.append(said[:1_000])
                 self.aside_chars += min(len(said), 1_000)
 

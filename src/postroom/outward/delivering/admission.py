@@ -77,16 +77,16 @@ def pass_or_put_off(tx: Tx, job: MailJob, receiver: Receiver, config: Config, no
 
 def _record_limit(tx: Tx, job: MailJob, provider: str, limit: int | None, now: int) -> None:
     told = {"domain": job.sender_domain, "provider": provider, "limit": limit}
-    audit.record(tx, THE_SERVER, "domain.warm_up_limit", job.sender_domain, within(job), now, after=told)
+    audit.record(tx, THE_SERVER, "domain.warm_up_limit", job.sender_domain, scope_of(job), now, after=told)
 
 
 def mark_slowed(tx: Tx, job: MailJob, provider: str, reason: str, now: int) -> None:
-    audit.record(tx, THE_SERVER, "provider.slowed", provider, within(job), now, after={"reason": reason})
+    audit.record(tx, THE_SERVER, "provider.slowed", provider, scope_of(job), now, after={"reason": reason})
 
 
 def mark_recovered(tx: Tx, job: MailJob, provider: str, now: int) -> None:
-    audit.record(tx, THE_SERVER, "provider.recovered", provider, within(job), now)
+    audit.record(tx, THE_SERVER, "provider.recovered", provider, scope_of(job), now)
 
 
-def within(job: MailJob) -> Scope:
+def scope_of(job: MailJob) -> Scope:
     return Scope(job.delivery.account_id, job.outgoing.pod_id)

@@ -172,7 +172,7 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, decision: Decisio
         decision.actor,
         action,
         after.message_id,
-        within(after),
+        scope_of(after),
         decision.now,
         address=decision.address,
         before=holds.show(before),
@@ -250,7 +250,7 @@ def let_go(tx: Tx, message: Message, hold: Hold, send_check: SendCheck, decision
     bells = [deliveries.BELL]
     tx.ring(deliveries.BELL)
     for delivery in deliveries.list_unfinished(tx, message.id):
-        bells += refuse(tx, message, within(hold), hold, delivery, send_check, decision)
+        bells += refuse(tx, message, scope_of(hold), hold, delivery, send_check, decision)
     deliveries.settle(tx, message.id)
     return bells
 
@@ -280,7 +280,7 @@ def refuse(
     return []
 
 
-def within(hold: Hold) -> Scope:
+def scope_of(hold: Hold) -> Scope:
     return Scope(hold.account_id, hold.pod_id, hold.inbox_id)
 
 
@@ -333,7 +333,7 @@ def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
 
 
 def emit(tx: Tx, kind: str, message: Message, hold: Hold, decision: Decision) -> list[str]:
-    news = _news(tx, kind, message, within(hold), hold, decision.now, actor=decision.actor)
+    news = _news(tx, kind, message, scope_of(hold), hold, decision.now, actor=decision.actor)
     return announce(tx, news, decision.base_url)
 
 

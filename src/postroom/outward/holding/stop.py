@@ -70,7 +70,7 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
         deliveries.put_back(tx, delivery, now)
         return [deliveries.BELL]
     deliveries.record_answer(tx, delivery, None, send_check.refusals[0].reason, 0)
-    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, send_check, decision)
+    bells = decide.refuse(tx, message, decide.scope_of(known), hold, delivery, send_check, decision)
     deliveries.settle(tx, message.id)
     return bells
 

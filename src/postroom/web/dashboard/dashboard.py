@@ -42,8 +42,8 @@ class Dashboard:
         self._webhook_courier = webhook_courier
         self._renderer = Renderer(resources.config.base_url)
         self._sign_in = sign_in.SignInPage(resources, self._renderer, fetcher)
-        desks = (ReviewPage(resources, self._renderer), UnsubscribePage(resources, self._renderer))
-        self.links: dict[str, LinkPage] = {context.path: context for context in desks}
+        link_pages = (ReviewPage(resources, self._renderer), UnsubscribePage(resources, self._renderer))
+        self.links: dict[str, LinkPage] = {context.path: context for context in link_pages}
         self._limit = RequestLimit()
 
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
