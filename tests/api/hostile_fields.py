@@ -94,6 +94,7 @@ NEEDED: dict[str, Any] = {
     "value": "example.com",
     "version": 1,
     "way": "raw",
+    "scopeId": "all",
 }
 # What a body may do without, and is read further with.
 WANTED: dict[str, dict[str, Any]] = {
