@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from postroom.accounts import keys
+from tests.api.test_keys import second_account
 from tests.api.test_pods import told
 from tests.conftest import Server
 
@@ -190,3 +191,38 @@ async def test_metadata_of_an_inbox_is_merged_and_null_removes_a_key(server: Ser
         assert (answer.status_code, answer.json()["field"]) == (400, "metadata"), str(wrong)[:50]
     shown = (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()
     assert shown["metadata"] == many
+
+
+async def test_one_way_makes_a_key_of_the_account_of_a_pod_or_of_an_inbox(server: Server) -> None:
+    pod = (await server.api.post("/v1/pods", json={"clientId": "acme"})).json()["id"]
+    inside = (await server.api.post("/v1/inboxes", json={"mailboxName": "inside", "podId": pod})).json()["id"]
+    outside = await server.new_inbox("outside")
+    made = {}
+    for name, scope in {
+        "account": {},
+        "pod": {"podId": "acme"},
+        "inbox": {"inboxId": outside},
+        "both": {"podId": pod, "inboxId": inside},
+    }.items():
+        answer = await server.api.post("/v1/api-keys", json={"name": name, **scope})
+        assert answer.status_code == 201, answer.text
+        made[name] = answer.json()
+    assert (made["account"]["podId"], made["account"]["inboxId"]) == (None, None)
+    assert (made["pod"]["podId"], made["pod"]["inboxId"]) == (pod, None)
+    assert (made["inbox"]["inboxId"], made["both"]["inboxId"]) == (outside, inside)
+    assert made["inbox"]["permissions"] == ["read", "draft", "send"]
+    for scope, field in (
+        ({"podId": "pod_none"}, "podId"),
+        ({"inboxId": "inb_none"}, "inboxId"),
+        ({"podId": pod, "inboxId": outside}, "inboxId"),
+        ({"inboxId": inside, "permissions": ["manage"]}, "permissions"),
+    ):
+        refused = await server.api.post("/v1/api-keys", json=scope)
+        assert (refused.status_code, refused.json().get("field")) == (400, field), scope
+
+
+async def test_a_key_of_another_account_is_made_for_nobody(server: Server) -> None:
+    inbox_id = await server.new_inbox("mine")
+    async with server.client(await second_account(server)) as stranger:
+        refused = await stranger.post("/v1/api-keys", json={"inboxId": inbox_id})
+    assert (refused.status_code, refused.json()["field"]) == (400, "inboxId")

@@ -7,7 +7,8 @@ import socket
 import pytest
 
 from postroom.accounts import keys
-from postroom.accounts.scope import Scope
+from postroom.limits import KEYS_OF_AN_INBOX
+from postroom.mailbox import inboxes
 from postroom.net.smtp_probe import probe
 from postroom.queue import deliveries, leader_leases, outcomes, statistics
 from postroom.queue.leader_leases import LeaderLease
@@ -76,23 +77,29 @@ async def test_a_pod_has_its_name_rules_and_keys_on_its_page(server: Server) -> 
 
 @pytest.mark.sqlite_alone
 async def test_the_first_steps_make_a_key_by_the_rules_of_every_key(server: Server) -> None:
-    maker = (await server.api.post("/v1/api-keys", json={"permissions": ["read", "manage"]})).json()
+    inbox_id = await server.new_inbox("support")
+    maker = (await server.api.post("/v1/api-keys", json={"permissions": ["read", "draft", "manage"]})).json()
     async with signed_in(server, maker["token"]) as page:
-        shown = (await page.post("/app/start/key")).text
-        made = (await server.api.get("/v1/api-keys")).json()["data"][-1]
-        account_id = (await server.api.get("/v1/me")).json()["accountId"]
-        await server.resources.db.write(fill_with_keys, account_id, server.clock.now())
-        refused = await page.post("/app/start/key")
+        assert (
+            f'<input type="hidden" name="inboxId" value="{inbox_id}">' in (await page.get("/app/start")).text
+        )
+        shown = (await page.post("/app/start/key", data={"inboxId": inbox_id})).text
+        [made] = (await server.api.get(f"/v1/inboxes/{inbox_id}/api-keys")).json()["data"]
+        await server.resources.db.write(fill_with_keys, inbox_id, server.clock.now())
+        refused = await page.post("/app/start/key", data={"inboxId": inbox_id})
     assert re.search(rf"{made['tokenPrefix']}[\w-]+{made['last4']}", shown)
-    assert (made["name"], made["permissions"]) == ("agent", ["read", "manage"])
+    assert "&#34;type&#34;: &#34;http&#34;" in shown
+    assert (made["name"], made["inboxId"], made["permissions"]) == ("agent", inbox_id, ["read", "draft"])
     entry = (await server.api.get("/v1/audit", params={"action": "key.created"})).json()["data"][0]
     assert entry["target"] == made["id"]
-    assert (refused.status_code, "at most 100 keys" in refused.text) == (422, True)
+    assert (refused.status_code, "at most 20 keys" in refused.text) == (422, True)
 
 
-def fill_with_keys(tx: Tx, account_id: str, now: int) -> None:
-    for _ in range(keys.count_of(tx, Scope(account_id)), keys.KEYS_OF_AN_ACCOUNT):
-        keys.add(tx, account_id, None, "", keys.new_token(), now)
+def fill_with_keys(tx: Tx, inbox_id: str, now: int) -> None:
+    inbox = inboxes.find(tx, inbox_id)
+    assert inbox is not None
+    for _ in range(keys.count_of(tx, inbox.scope), KEYS_OF_AN_INBOX):
+        keys.add(tx, inbox.account_id, inbox_id, "", keys.new_token(), now)
 
 
 @pytest.mark.sqlite_alone

@@ -947,6 +947,22 @@ export interface AccountChange {
   savedSearches?: SavedSearch[];
 }
 
+/** By default a key of the account. */
+export interface NewScopedKey {
+  /** A name for people. */
+  name?: string;
+  /** What the key may do; by default all that its creator may. */
+  permissions?: ("read" | "draft" | "send" | "approve" | "manage")[] | null;
+  /** When the key expires; never by default. */
+  expiresAt?: string | null;
+  approval?: ApprovalRules | null;
+  limits?: Budget | null;
+  /** The key sees this pod only: its id, or its clientId. */
+  podId?: string | null;
+  /** The key sees this inbox only. */
+  inboxId?: string | null;
+}
+
 export interface KeyChange {
   /** A name for people. */
   name?: string;

@@ -20,6 +20,7 @@ from postroom.mailbox.usage import UsageGrowth
 from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
 
+NEWEST_WITH_MAIL = 1_000
 MAILBOX_NAME = rf"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{{1,{MAILBOX_NAME_CHARACTERS - 2}}}[a-z0-9]$"
 MetadataValue = str | int | float | bool
 RESERVED_NAMES = set(
@@ -337,9 +338,16 @@ def find_existing(tx: Tx, inbox_ids: Collection[str]) -> set[str]:
     return {row["id"] for row in all_of(tx, "select id from inboxes where :wanted", "id", sorted(inbox_ids))}
 
 
-def has_mail(tx: Tx, inbox_id: str) -> bool:
-    row = tx.one("select inbound_count from inboxes where id = :id", id=inbox_id)
-    return row is not None and row["inbound_count"] > 0
+def has_mail(tx: Tx, scope: Scope) -> bool:
+    """Whether any of the newest inboxes in scope has received email; those after them are not looked at."""
+    owner, owner_id = scope.owner_of_inboxes
+    found = tx.one(
+        f"select max(inbound_count) as most from (select inbound_count from inboxes where {owner} = :owner_id"
+        " order by created_at desc, id desc limit :limit) as newest",
+        owner_id=owner_id,
+        limit=NEWEST_WITH_MAIL,
+    )
+    return found is not None and (found["most"] or 0) > 0
 
 
 def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:

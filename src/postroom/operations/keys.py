@@ -17,6 +17,7 @@ from postroom.config import Config, Plan
 from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
 from postroom.fields import Moment, PageQuery, Timestamp, show_item, to_moment
+from postroom.mailbox import inboxes
 from postroom.operations.threads import find_canary
 from postroom.outward.holding import stop
 from postroom.storage.database import Tx
@@ -36,6 +37,15 @@ class NewKey(Struct, rename="camel", frozen=True):
     expires_at: Annotated[Moment, Meta(description="When the key expires; never by default.")] | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
+
+
+class NewScopedKey(NewKey, frozen=True):
+    """By default a key of the account."""
+
+    pod_id: (
+        Annotated[str, Meta(description="The key sees this pod only: its id, or its clientId.")] | None
+    ) = None
+    inbox_id: Annotated[str, Meta(description="The key sees this inbox only.")] | None = None
 
 
 class KeyChange(Struct, rename="camel", frozen=True):
@@ -143,9 +153,21 @@ def who_am_i(tx: Tx, caller: Caller, config: Config) -> Me:
     return Me.of(caller, limits.in_force(config, caller.account_limits), canary)
 
 
-def create_api_key(tx: Tx, caller: Caller, body: NewKey, config: Config, now: int) -> CreatedApiKey:
-    """Create a key of the account"""
-    return create(tx, caller, Scope(caller.account_id), body, config, now)
+def create_api_key(tx: Tx, caller: Caller, body: NewScopedKey, config: Config, now: int) -> CreatedApiKey:
+    """Create a key of the account, of a pod or of an inbox"""
+    return create(tx, caller, scope_of(tx, caller, body), body, config, now)
+
+
+def scope_of(tx: Tx, caller: Caller, body: NewScopedKey) -> Scope:
+    """An unknown pod or inbox is refused: a key must never see more than was asked for."""
+    pod = inboxes.narrow(tx, Scope(caller.account_id), None, body.pod_id)
+    if pod is None:
+        raise BadRequest("podId is not a pod of this account.", field="podId")
+    found = inboxes.narrow(tx, pod, body.inbox_id, None)
+    if found is None:
+        where = "this account" if body.pod_id is None else "this pod"
+        raise BadRequest(f"inboxId is not an inbox of {where}.", field="inboxId")
+    return found
 
 
 def list_api_keys(tx: Tx, caller: Caller, query: KeyQuery) -> ApiKeyPage:

@@ -244,13 +244,21 @@ def create_account_key(
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    pod_id: str | None = None,
+    inbox_id: str | None = None,
 ) -> Call[ApiKey]:
-    """Create a key of the account."""
+    """Create a key of the account, of a pod or of an inbox."""
     return Call(
         "POST",
         "/v1/api-keys",
         decoded(ApiKey),
-        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
+        json=given(
+            name=unless(name, ""),
+            permissions=repeated(permissions),
+            expiresAt=moment(expires_at),
+            podId=pod_id,
+            inboxId=inbox_id,
+        )
         | changes(approval=approval, limits=limits),
         is_repeatable=False,
     )

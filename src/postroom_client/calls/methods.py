@@ -219,11 +219,19 @@ class BlockingMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        pod_id: str | None = None,
+        inbox_id: str | None = None,
     ) -> ApiKey:
-        """Create a key of the account."""
+        """Create a key of the account, of a pod or of an inbox."""
         return self.run(
             calls.create_account_key(
-                name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+                pod_id=pod_id,
+                inbox_id=inbox_id,
             )
         )
 
@@ -1525,16 +1533,18 @@ class BlockingMethods(Protocol):
         name: str = "",
         *,
         pod_id: str | None = None,
+        inbox_id: str | None = None,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key of the account, or of a pod; its token is shown only now."""
+        """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
         return self.run(
             shortcuts.create_key(
                 name,
                 pod_id=pod_id,
+                inbox_id=inbox_id,
                 permissions=permissions,
                 expires_at=expires_at,
                 approval=approval,
@@ -1745,11 +1755,19 @@ class AwaitedMethods(Protocol):
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        pod_id: str | None = None,
+        inbox_id: str | None = None,
     ) -> ApiKey:
-        """Create a key of the account."""
+        """Create a key of the account, of a pod or of an inbox."""
         return await self.run(
             calls.create_account_key(
-                name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+                pod_id=pod_id,
+                inbox_id=inbox_id,
             )
         )
 
@@ -3061,16 +3079,18 @@ class AwaitedMethods(Protocol):
         name: str = "",
         *,
         pod_id: str | None = None,
+        inbox_id: str | None = None,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key of the account, or of a pod; its token is shown only now."""
+        """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
         return await self.run(
             shortcuts.create_key(
                 name,
                 pod_id=pod_id,
+                inbox_id=inbox_id,
                 permissions=permissions,
                 expires_at=expires_at,
                 approval=approval,

@@ -131,6 +131,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
         Parameter("expires_at", "moment", help="When the key expires; never by default."),
+        Parameter("pod_id", "text", help="The key sees this pod only: its id, or its clientId."),
+        Parameter("inbox_id", "text", help="The key sees this inbox only."),
         Parameter(
             "when",
             "texts",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -36,14 +35,22 @@ def create_key(
     name: str = "",
     *,
     pod_id: str | None = None,
+    inbox_id: str | None = None,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
-    """Create a key of the account, or of a pod; its token is shown only now."""
-    describe = calls.create_account_key if pod_id is None else partial(calls.create_pod_key, pod_id)
-    return describe(name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits)
+    """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
+    return calls.create_account_key(
+        name,
+        permissions=permissions,
+        expires_at=expires_at,
+        approval=approval,
+        limits=limits,
+        pod_id=pod_id,
+        inbox_id=inbox_id,
+    )
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:

@@ -7,7 +7,7 @@ from postroom_client.cli.outward import approvals
 from postroom_client.cli.plain.rows import Plain
 
 OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
-NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
+NEW_KEY = OPERATIONS["create_account_key"]
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
 POD = ("id", "client_id", "name")
 USER = ("id", "email", "name", "role", "pods pod_ids", "state", "invitation invitation_url")

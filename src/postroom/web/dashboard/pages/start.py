@@ -15,7 +15,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.inboxes import NewInbox
 from postroom.operations.inboxes import create_inbox as create_new_inbox
-from postroom.operations.keys import NewKey, create_api_key
+from postroom.operations.keys import NewKey, create_inbox_key
 from postroom.web.call import Tx
 from postroom.web.dashboard.page_context import PageContext, go
 
@@ -55,7 +55,11 @@ async def show_steps(context: PageContext, steps: FirstSteps, token: str = "") -
     config = context.call.resources.config
     mcp = {
         "mcpServers": {
-            "postroom": {"url": f"{config.base_url}/mcp", "headers": {"Authorization": "Bearer KEY"}}
+            "postroom": {
+                "type": "http",
+                "url": f"{config.base_url}/mcp",
+                "headers": {"Authorization": "Bearer KEY"},
+            }
         }
     }
     return await context.show(
@@ -75,7 +79,7 @@ def read_steps(tx: Tx, context: PageContext) -> FirstSteps:
     named, _ = domains.list_within(tx, scope, 1, 0)
     return FirstSteps(
         inbox=found[0] if found else None,
-        has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
+        has_mail=inboxes.has_mail(tx, scope),
         has_agent=keys.is_any_used(tx, scope.account_id),
         has_webhook=webhooks.find(tx, scope.account_id) is not None,
         has_posted=webhook_log.find_last(tx, scope.account_id, "delivered") is not None,
@@ -121,7 +125,7 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
     return Arrival(Origin((Destination(inbox.id),), trace, "", "", sender), "\r\n".join(lines).encode())
 
 
-async def create_agent_key(context: PageContext) -> Response:
-    """The key is shown only once, with the lines that use it."""
-    made = await context.ask(create_api_key, body=NewKey(AGENT_KEY))
+async def create_agent_key(context: PageContext, body: InboxChoice) -> Response:
+    """An agent gets a key of one inbox, without `approve` and `manage`. It is shown only once."""
+    made = await context.ask(create_inbox_key, inbox_id=body.inbox_id, body=NewKey(AGENT_KEY))
     return await show_steps(context, await context.read(read_steps, context), made["token"])

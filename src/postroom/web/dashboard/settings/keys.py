@@ -72,13 +72,16 @@ def read_keys(tx: Tx, context: PageContext, offset: int) -> tuple[list[Key], dic
 
 
 async def create_key(context: PageContext, body: KeyForm) -> Response:
-    wanted = operations.NewKey(body.name, body.permissions or None, read_end(context, body.days))
-    if body.scope_id.startswith("pod_"):
-        made = await context.ask(operations.create_pod_key, pod_id=body.scope_id, body=wanted)
-    elif body.scope_id != WHOLE_SCOPE:
-        made = await context.ask(operations.create_inbox_key, inbox_id=body.scope_id, body=wanted)
-    else:
-        made = await context.ask(operations.create_api_key, body=wanted)
+    chosen = None if body.scope_id == WHOLE_SCOPE else body.scope_id
+    is_pod = chosen is not None and chosen.startswith("pod_")
+    wanted = operations.NewScopedKey(
+        body.name,
+        body.permissions or None,
+        read_end(context, body.days),
+        pod_id=chosen if is_pod else None,
+        inbox_id=None if is_pod else chosen,
+    )
+    made = await context.ask(operations.create_api_key, body=wanted)
     return await show_keys(context, OffsetQuery(), token=made["token"])
 
 
