@@ -54,7 +54,8 @@ def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(tmp_path: Pa
         page.get_by_role("button", name="Create a key and fill it in").click()
         token = page.locator(".key-once code").inner_text()
         assert token in page.locator("details", has_text="curl").first.inner_text()
-        assert new.api.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        agent = new.api.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).json()
+        assert (agent["scope"], agent["permissions"]) == ("inbox", ["read", "draft", "send"])
 
 
 def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, open_page: Open) -> None:
