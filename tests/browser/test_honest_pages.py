@@ -67,6 +67,12 @@ def test_no_program_is_said_to_be_free_to_answer_what_is_malicious(
     expect(signs.filter(has_text="Automatic reply allowed")).to_have_count(0)
 
 
+def found(running: House, query: str) -> set[str]:
+    """What the index has by now: a page of results shows what it had when it was opened."""
+    answer = running.api.get("/v1/search", params={"q": query, "limit": 100}).json()
+    return {each["message"]["id"] for each in answer["data"]}
+
+
 def test_what_is_kept_here_is_not_shown_as_sent(running: House, open_page: Open, support: str) -> None:
     message_id = send(running, support, "carol@there.example", "Kept")
     wait_for(lambda: status_of(running, message_id) == "sent")
@@ -88,6 +94,7 @@ def test_a_bounce_is_called_one_and_its_reason_stands_on_the_first_tab(
     page.goto(f"{running.base_url}/app/messages/{refused}")
     expect(message.locator(".head .state")).to_have_text("failed")
     expect(message.get_by_text(re.compile("Failed:.*full@.*The mailbox is full"))).to_be_visible()
+    wait_for(lambda: {bounced, refused} <= found(running, "is:failed"))
     page.goto(f"{running.base_url}/app/search?q=is:failed")
     expect(page.get_by_role("link", name=re.compile("Comes back")).locator(".state.red")).to_have_text(
         "bounced"
