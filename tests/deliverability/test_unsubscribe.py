@@ -80,7 +80,7 @@ async def test_a_link_counts_when_its_mail_is_deleted(host: Server, peer: SmtpPe
     bob = await host.new_inbox("bob")
     draft = await host.api.post(
         f"/v1/inboxes/{bob}/drafts",
-        json={"to": "carol@there.example", "subject": "NewEvent", "body": "Hello", "unsubscribe": True},
+        json={"to": "carol@there.example", "subject": "News", "body": "Hello", "unsubscribe": True},
     )
     assert draft.json()["unsubscribe"] is True
     sent = await host.api.post(f"/v1/drafts/{draft.json()['id']}/send", headers={"Idempotency-Key": "draft"})

@@ -64,7 +64,7 @@ async def test_what_no_person_wrote_is_not_to_be_answered_by_a_program(
     server: Server, field: str, category: str
 ) -> None:
     await server.new_inbox("hello")
-    message, _ = await arrived(server, f"{field}\r\n".encode() + letter("NewEvent"))
+    message, _ = await arrived(server, f"{field}\r\n".encode() + letter("News"))
     assert (message["category"], message["autoReplyable"]) == (category, False)
 
 

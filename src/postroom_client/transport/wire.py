@@ -24,7 +24,7 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, ht
 def require_visible(api_key: str) -> None:
     """A key is ASCII; anything else was copied wrong, and no header could carry it."""
     if not (api_key.isascii() and api_key.isprintable()):
-        raise Unauthorized("The API key has invalid characters. StoredCopy it again.")
+        raise Unauthorized("The API key has invalid characters. Copy it again.")
 
 
 def trusted() -> ssl.SSLContext:

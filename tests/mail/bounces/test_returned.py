@@ -45,7 +45,7 @@ def test_a_reason_counts_even_from_one_who_does_not_look_like_a_mail_system() ->
         mail("Re: Hello", "Thanks, got it."),
         mail("Hello", "I am away.", more="Auto-Submitted: auto-replied\r\n"),
         mail("Hello", "I am away.", more="X-Autoreply: yes\r\n"),
-        mail("NewEvent", "Much is new.", more="List-Id: <news.there.example>\r\n"),
+        mail("News", "Much is new.", more="List-Id: <news.there.example>\r\n"),
     ],
 )
 def test_an_answer_changes_nothing(raw: bytes) -> None:
