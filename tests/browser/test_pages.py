@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from postroom.clock import DAY
 from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded, wait_for_events
@@ -17,6 +17,13 @@ from tests.letters import html_letter, letter
 from tests.ports import free_port
 
 pytestmark = pytest.mark.needs("chromium")
+COUNT_NEWS = (
+    "() => { window.news = 0; document.addEventListener('htmx:ws:after:message:incoming', () => news++); }"
+)
+UNTIL_NEWS = """count => new Promise(done => {
+  const look = () => news >= count ? done() : setTimeout(look, 20);
+  look();
+})"""
 expect.set_options(timeout=PATIENCE)
 
 
@@ -115,6 +122,32 @@ def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_pag
     held[0].continue_()
     expect(page.locator("#rows[data-old]")).to_have_count(0)
     expect(page.locator("[data-row]").nth(1).get_by_role("link")).to_be_focused()
+
+
+def test_news_that_come_while_a_thread_is_fetched_are_fetched_as_well(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = running.new_inbox("twice")
+    running.deliver(letter("First", subject="Twice", message_id="<first@there.example>"), "twice")
+    [thread] = running.api.get(f"/v1/inboxes/{inbox_id}/threads").json()["data"]
+    page = open_page(f"/app/mail/{thread['id']}", own=True)
+    wait_until_live(page)
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold_the_first(route: Route) -> None:
+        if held:
+            return route.continue_()
+        held.append((route, route.fetch()))
+
+    page.route(f"**/app/mail/{thread['id']}", hold_the_first)
+    page.evaluate(COUNT_NEWS)
+    for number, text in enumerate(("Second", "Third"), 1):
+        running.deliver(letter(text, subject="Re: Twice", in_reply_to="<first@there.example>"), "twice")
+        page.evaluate(UNTIL_NEWS, number)
+        wait_for_events(page, held, "the page never asked for its messages")
+    route, response = held[0]
+    route.fulfill(response=response)
+    expect(page.locator("article.message")).to_have_count(3)
 
 
 def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:

@@ -200,11 +200,22 @@ document.addEventListener("htmx:ws:close", (event) => {
 document.addEventListener("htmx:ws:after:message:incoming", async (event) => {
   const news = await event.detail.message.json();
   last = news.last || last;
-  const tell = (name) => document.body.dispatchEvent(new CustomEvent(name, {detail: news}));
   tell("live");
   for (const kind of Object.keys(news.counts)) tell(`live-${kind.replace("message.", "")}`);
   for (const where of news.places) if (where) tell(`live-${where}`);
   announce(news);
+});
+// htmx drops what is triggered on a part while its successor is on the way: that is triggered again on the successor.
+const told = new Map(), toldBefore = new WeakMap();
+const trigger = (name) => document.body.dispatchEvent(new CustomEvent(name));
+let tellings = 0;
+function tell(name) {
+  told.set(name, ++tellings);
+  trigger(name);
+}
+document.addEventListener("htmx:before:request", ({detail}) => toldBefore.set(detail.ctx, tellings));
+document.addEventListener("htmx:finally:request", ({detail}) => {
+  for (const [name, at] of told) if (at > toldBefore.get(detail.ctx)) trigger(name);
 });
 
 // New rows come by themselves only where nobody is reading; else a button says how many there are.
@@ -226,7 +237,7 @@ function announce(news) {
 function takeNews() {
   newRows = 0;
   $("#news").hidden = true;
-  document.body.dispatchEvent(new CustomEvent("rows"));
+  tell("rows");
 }
 document.addEventListener("click", (event) => {
   if (event.target.closest("#news")) { scrollTo(0, 0); takeNews() }
