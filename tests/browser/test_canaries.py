@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.routes import PAGES
 from tests.browser.conftest import PATIENCE, SMALL, Open, wait_until_live
 from tests.page_canaries import Grown, grown
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.needs("chromium")
 USUAL = "/app/sessions"
 FILES = (".csv", "/raw", "/zone")  # nothing to open
 TABS = ("text", "html", "headers", "raw", "files", "delivery", "events")
+ICONS = {assets.load()[name].url for name in ("favicon.svg", "waiting.svg")}
 IDS = re.compile(r"\b(?:[a-z]{2,4}_[0-9a-f]{20,}|[0-9a-f]{8}-[0-9a-f-]{27})|(?<=/review/)\w+")
 # As htmx does by itself with what it is told to show, for an attribute of each kind.
 TAKE_IN = """nonce => {
@@ -41,7 +43,10 @@ MOVED = """() => htmx.swap({
 
 
 class Requests:
-    """What a page asks for, by the row of its route, with ids left out."""
+    """What a page asks for, by the row of its route, with ids left out.
+
+    Without our icons: the browser loads the icon of a tab when it likes, often after it left the page.
+    """
 
     def __init__(self, page: Page, base_url: str) -> None:
         self._base_url = base_url
@@ -55,6 +60,8 @@ class Requests:
 
     def note(self, method: str, url: str) -> None:
         own = url.removeprefix(self._base_url).removeprefix(self._base_url.replace("http", "ws", 1))
+        if own in ICONS:
+            return
         path = "itself" if own == self._path else IDS.sub("ID", re.sub(r"\?after=.*", "", own))
         self.made.setdefault(self._row, set()).add(f"{method} {path}")
 
