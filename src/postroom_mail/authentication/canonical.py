@@ -14,10 +14,9 @@ _MAX_HEAD_BYTES = 512 * 1024
 # Fields and nothing else. A name is followed by its colon, and no line consists of white space alone: relaxed
 # signatures ignore such a line, and some mail clients end the header there (RFC 5322 section 3.2.2).
 # An mbox line may come first: every reader skips it.
-_SOUND_HEAD = re.compile(
-    rb"(?:From [^\r\n\0]*+\r\n)?+"
-    rb"(?:[!-9;-~]++:[^\r\n\0]*+(?:\r\n[ \t]++[^ \t\r\n\0][^\r\n\0]*+)*+(?:\r\n|\Z))*+(?:\r\n)?+"
-)
+_FIELD_LINE = re.compile(rb"[!-9;-~]++:[^\r\n\0]*+")
+_FOLDED_LINE = re.compile(rb"[ \t]++[^ \t\r\n\0][^\r\n\0]*+")
+_MAILBOX_LINE = re.compile(rb"From [^\r\n\0]*+")
 
 
 class Field(Struct, frozen=True):
@@ -55,8 +54,27 @@ def split_mail(raw: bytes) -> SplitMail:
     if not block.is_complete or len(head) > _MAX_HEAD_BYTES:
         return SplitMail((), body, is_whole=False, is_sound=False)
     is_ended = not body or head.endswith(b"\r\n\r\n")
-    is_sound = is_ended and with_lines is raw and _SOUND_HEAD.fullmatch(head) is not None
+    is_sound = is_ended and with_lines is raw and _is_sound(head)
     return SplitMail(tuple(map(_field, headers.each_field(head, 0))), body, is_sound=is_sound)
+
+
+def _is_sound(head: bytes) -> bool:
+    """Whether each line is a field or goes on with one, but for a mailbox line before and an empty one behind.
+
+    Line by line: Python before 3.11.5 matches a possessive group that backtracks inside wrongly.
+    """
+    lines = head.split(b"\r\n")
+    if _MAILBOX_LINE.fullmatch(lines[0]) and len(lines) > 1:
+        del lines[0]
+    for _ in range(2):
+        if lines and not lines[-1]:
+            lines.pop()
+    is_after_field = False
+    for line in lines:
+        if _FIELD_LINE.fullmatch(line) is None and not (is_after_field and _FOLDED_LINE.fullmatch(line)):
+            return False
+        is_after_field = True
+    return True
 
 
 def simple_field(field: Field) -> bytes:

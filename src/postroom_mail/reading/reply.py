@@ -42,7 +42,7 @@ def _notable(words: Iterable[str], fields: Iterable[str]) -> str:
     named = one_of((*words, *(f"{name}{_COLON_NEXT}" for name in fields)))
     return (
         rf"\n[{_SPACES}*{DIRECTION_MARKS}]*+(?:"
-        rf"(?P<quoted>{_QUOTED}(?:\n[ \t\u00a0]*+{_QUOTED}|{_BROKEN_QUOTE})*+)|[_=—#~-]{{2}}|—|"
+        rf"(?P<quoted>{_QUOTED}(?:\n[ \t\u00a0]*+{_QUOTED}|{_BROKEN_QUOTE})*)|[_=—#~-]{{2}}|—|"
         + named.replace(_COLON_NEXT, r"[ \t\u00a0*]*+[:\uff1a]")
         + ")"
     )

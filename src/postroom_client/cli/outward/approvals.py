@@ -22,7 +22,9 @@ Note = Annotated[str | None, typer.Option(help="Why; saved, and shown in the eve
 
 # Only an email that is redirected has this field. It keeps its bytes, also what is shown nowhere else.
 _RESENT = re.compile(rb"^resent-message-id:", re.IGNORECASE | re.MULTILINE)
-_ENCODED_LINES = re.compile(rb"(?:^[A-Za-z0-9+/=]{60,}+(?:\r\n|\Z))++", re.MULTILINE)
+_ENCODED_LINE = re.compile(rb"^[A-Za-z0-9+/=]{60,}+(?:\r\n|\Z)", re.MULTILINE)
+_OMITTED = b"[encoded lines]\r\n"
+_REPEATED = re.compile(rb"(?:\[encoded lines\]\r\n){2,}+")
 
 WHY = {
     "always": "every send waits for approval",
@@ -95,7 +97,8 @@ def _show_whole(context: CommandContext, message: "Message") -> None:
         output.print_text(message.body_html.strip())
     if _RESENT.search(raw.partition(b"\r\n\r\n")[0]):
         output.print_human("", "It is redirected as it came:")
-        output.print_text(_ENCODED_LINES.sub(b"[encoded lines]\r\n", raw).decode("utf-8", "replace").strip())
+        shown = _REPEATED.sub(_OMITTED, _ENCODED_LINE.sub(_OMITTED, raw))
+        output.print_text(shown.decode("utf-8", "replace").strip())
         for kind, text in _encoded_texts(raw):
             output.print_human("", f"It also has this text ({kind}):")
             output.print_text(text.strip())
@@ -132,8 +135,7 @@ def _encoded_texts(raw: bytes) -> list[tuple[str, str]]:
     return [
         (part.get_content_type(), _text(content, part.get_content_charset()))
         for part, content in found
-        if isinstance(content, bytes)
-        and (part["Content-Transfer-Encoding"] or _ENCODED_LINES.search(content))
+        if isinstance(content, bytes) and (part["Content-Transfer-Encoding"] or _ENCODED_LINE.search(content))
     ]
 
 
