@@ -429,7 +429,9 @@ class WebhookTest(Struct, frozen=True):
 
 
 class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is above 1 for what was refused again within the same minute."""
+    """`count` is above 1 for what was refused again within the same minute. `requested_at` is the
+    time of the click, for what the dashboard did after its time to undo; else None.
+    """
 
     id: str
     actor: Actor
@@ -442,6 +444,8 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     count: int = 0
     pod_id: str | None = None
     inbox_id: str | None = None
+    user_agent: str = ""
+    requested_at: datetime | None = None
 
 
 class Hold(Struct, rename="camel", frozen=True):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from postroom.clock import to_iso
 from postroom.errors import Unavailable
 from postroom.queue import delayed_actions
 from postroom.queue.delayed_actions import DELAY
@@ -81,6 +82,29 @@ async def test_a_decision_is_announced_only_once_nobody_takes_it_back(server: Se
         await page.post("/app/sign-out")  # what was asked for is not lost with the session
     hold = (await message_of(server, message["id"]))["hold"]
     assert (hold["state"], hold["decidedBy"]["name"]) == ("approved", "Ann")
+
+
+async def test_the_audit_log_says_from_where_and_when_a_person_clicked(server: Server) -> None:
+    """Of one decision and of several at once: both are carried out later, by nobody's request."""
+    inbox_id = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
+    one, *others = [await send(server, inbox_id, "carol@there.example", subject=each) for each in "abc"]
+    clicked = to_iso(server.clock.now())
+    form = {"decision": "approve", "contentHash": (await message_of(server, one))["hold"]["contentHash"]}
+    async with signed_in(server, name="Ann", link=await new_link(server)) as page:
+        agent = page.headers["User-Agent"]
+        await page.post(f"/app/approvals/{one}", data=form)
+        await page.post("/app/approvals/several", data={"ids": others, "note": "no"})
+        await until_done(server)
+    entries = (await server.api.get("/v1/audit")).json()["data"]
+    decided = [each for each in entries if each["target"] in (one, *others)]
+    assert [each["action"] for each in decided].count("message.rejected") == 2
+    assert len(decided) == 3
+    for each in decided:
+        assert (each["address"], each["userAgent"]) == ("127.0.0.1", agent)
+        assert each["requestedAt"] == clicked < each["at"]
+    changed = next(each for each in entries if each["action"] == "account.changed")
+    assert (changed["address"], changed["requestedAt"]) == ("127.0.0.1", None)
 
 
 @pytest.mark.sqlite_alone

@@ -420,7 +420,7 @@ export interface WebhookTest {
   milliseconds: number;
 }
 
-/** `count` is above 1 for what was refused again within the same minute. */
+/** `count` is above 1 for what was refused again within the same minute. `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null. */
 export interface AuditEntry {
   id: string;
   at: string;
@@ -435,6 +435,8 @@ export interface AuditEntry {
   count: number;
   podId: string | null;
   inboxId: string | null;
+  userAgent: string;
+  requestedAt: string | null;
 }
 
 /** A hold. */

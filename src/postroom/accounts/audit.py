@@ -1,5 +1,7 @@
 """The audit log: who decided what, when and from which address. Written with the change, never altered."""
 
+from typing import TypedDict
+
 import msgspec
 from msgspec import Struct
 
@@ -15,6 +17,13 @@ LIFETIME = 365 * DAY
 REFUSED = "refused"  # the action of an attempt that a permission, a scope or a rule did not allow
 VALUE_CHARACTERS = 8_000
 TARGET_CHARACTERS = 400
+AGENT_CHARACTERS = 200
+
+
+class CameFrom(TypedDict):
+    address: str
+    user_agent: str
+    asked_at: int | None
 
 
 class Entry(Struct, frozen=True):
@@ -29,6 +38,8 @@ class Entry(Struct, frozen=True):
     after: str | None
     count: int
     created_at: int
+    user_agent: str
+    asked_at: int | None  # when a person clicked, for what was done later
 
     @classmethod
     def from_row(cls, row: Row) -> "Entry":
@@ -47,6 +58,8 @@ def record(
     before: object = None,
     after: object = None,
     minute: int | None = None,
+    user_agent: str = "",
+    asked_at: int | None = None,
 ) -> None:
     """Called in the transaction of the change. `within` is where it happened: an account, a pod or an inbox.
 
@@ -54,9 +67,10 @@ def record(
     """
     tx.run(
         "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
-        " action, target, before, after, count, minute, created_at) values (:id, :account_id, :pod_id,"
+        " action, target, before, after, count, minute, created_at, user_agent, asked_at)"
+        " values (:id, :account_id, :pod_id,"
         " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
-        " :minute, :now)"
+        " :minute, :now, :user_agent, :asked_at)"
         " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
         " do update set count = audit.count + 1",
         id=ids.new(ids.AUDIT, now),
@@ -73,6 +87,8 @@ def record(
         after=_encode(after),
         minute=minute,
         now=now,
+        user_agent=user_agent[:AGENT_CHARACTERS],
+        asked_at=asked_at,
     )
 
 
@@ -89,7 +105,12 @@ def record_by(
 ) -> None:
     """A decision of the caller. `within` is where it happened, by default the caller's whole scope."""
     where = within or caller.scope
-    record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
+    record(tx, caller.actor, action, target, where, now, before=before, after=after, **came_from(caller))
+
+
+def came_from(caller: Caller) -> CameFrom:
+    """Where the caller's request came from, and when it was asked for if it is done later."""
+    return CameFrom(address=caller.address, user_agent=caller.user_agent, asked_at=caller.asked_at)
 
 
 def record_refusal(

@@ -28,7 +28,10 @@ class AuditQuery(Struct, frozen=True):
 
 
 class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is above 1 for what was refused again within the same minute."""
+    """`count` is above 1 for what was refused again within the same minute.
+
+    `requestedAt` is the time of the click, for what the dashboard did after its time to undo; else null.
+    """
 
     id: str
     at: Timestamp
@@ -41,11 +44,16 @@ class AuditEntry(Struct, rename="camel", frozen=True):
     count: int
     pod_id: str | None
     inbox_id: str | None
+    user_agent: str
+    requested_at: Timestamp | None
 
     @classmethod
     def of(cls, entry: audit.Entry) -> "AuditEntry":
         before, after = (None if said is None else Raw(said.encode()) for said in (entry.before, entry.after))
-        return show_item(cls, entry, at=to_iso(entry.created_at), before=before, after=after)
+        asked = None if entry.asked_at is None else to_iso(entry.asked_at)
+        return show_item(
+            cls, entry, at=to_iso(entry.created_at), before=before, after=after, requested_at=asked
+        )
 
 
 class AuditPage(Struct, rename="camel", frozen=True):

@@ -1,6 +1,7 @@
 """One authenticated request, as a handler sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from msgspec import Struct
@@ -23,10 +24,33 @@ from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import client_address
 from postroom.web.scope_filters import required
 
-# Set for calls made inside for a request to /mcp.
-CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
+__all__ = ["Call", "RequestOrigin", "Tx", "calls_from", "client_address", "require_owned"]
 
-__all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned"]
+
+class RequestOrigin(Struct, frozen=True):
+    """Where a request came from. Known before its transaction, which runs in another thread."""
+
+    address: str = ""
+    user_agent: str = ""
+    asked_at: int | None = None  # when a person clicked, for what is done later
+
+    @classmethod
+    def of(cls, request: Request) -> "RequestOrigin":
+        """Also for calls made inside for a request to /mcp."""
+        return _OUTER.get() or cls(client_address(request), request.headers.get("user-agent", ""))
+
+
+# Of a request to /mcp, for the calls made inside for it.
+_OUTER: ContextVar[RequestOrigin | None] = ContextVar("origin", default=None)
+
+
+@contextmanager
+def calls_from(origin: RequestOrigin) -> Iterator[None]:
+    token = _OUTER.set(origin)
+    try:
+        yield
+    finally:
+        _OUTER.reset(token)
 
 
 class Call(Struct, frozen=True):
@@ -36,6 +60,7 @@ class Call(Struct, frozen=True):
     webhook_courier: WebhookCourier
     inbox: Inbox | None  # named by the path, if it is one of the account
     is_remembered: bool = False  # caller and inbox are from the cache
+    origin: RequestOrigin = RequestOrigin()
 
     @property
     def account_id(self) -> str:
@@ -47,8 +72,11 @@ class Call(Struct, frozen=True):
 
     @property
     def decider(self) -> Caller:
-        """The caller with the client's address, for the audit log."""
-        return replace(self.caller, address=self.address)
+        """The caller and where the request came from, for the audit log."""
+        origin = self.origin
+        return replace(
+            self.caller, address=origin.address, user_agent=origin.user_agent, asked_at=origin.asked_at
+        )
 
     def now(self) -> int:
         return self.resources.now()
@@ -61,8 +89,7 @@ class Call(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """The client's address, also for requests through /mcp."""
-        return CLIENT_ADDRESS.get() or client_address(self.request)
+        return self.origin.address
 
     async def is_over(self) -> bool:
         """Whether the client has disconnected, or the server stops."""

@@ -33,7 +33,7 @@ from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
 from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
 from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
-from postroom.web.call import CLIENT_ADDRESS, Call, client_address, require_owned
+from postroom.web.call import Call, RequestOrigin, calls_from, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
@@ -236,7 +236,10 @@ class App:
         allowance.require()
         self.key_use.note(caller.key_id, now)
         is_remembered = known is not None
-        state.call = Call(self._resources, caller, state.request, self._webhook_courier, inbox, is_remembered)
+        origin = RequestOrigin.of(state.request)
+        state.call = Call(
+            self._resources, caller, state.request, self._webhook_courier, inbox, is_remembered, origin
+        )
         return state.call
 
     def _resource_of(self, request: Request) -> str | None:
@@ -309,13 +312,10 @@ class App:
         if narrowing.inbox_id is not None:
             state.route = f"POST {MCP_INBOX_PREFIX}{{inbox_id}}"
             await self._resources.db.read(inboxes.get, call.scope, narrowing.inbox_id)
-        came_from = CLIENT_ADDRESS.set(client_address(state.request))
-        try:
+        with calls_from(call.origin):
             narrowed = narrowing.of(call.caller)
             me = await self._resources.db.read(who_am_i, narrowed, self._resources.config)
             return await self._mcp.answer(state.request, narrowed, me.canary or "")
-        finally:
-            CLIENT_ADDRESS.reset(came_from)
 
     async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
         operations.require_permitted(call.caller, route)

@@ -31,7 +31,7 @@ from postroom.storage.database import Tx
 
 
 class Decision(Struct, frozen=True):
-    """Who decides, when, with which note, and from which network address."""
+    """Who decides, when, with which note, and from where."""
 
     actor: Actor
     base_url: str
@@ -39,10 +39,13 @@ class Decision(Struct, frozen=True):
     note: str | None = None
     address: str = ""
     person: str = ""  # the same for all identities of one person
+    user_agent: str = ""
+    asked_at: int | None = None  # when a person clicked, for what is done later
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Decision":
-        return cls(caller.actor, base_url, now, note, caller.address, approvers.of_caller(caller))
+        person = approvers.of_caller(caller)
+        return cls(caller.actor, base_url, now, note, person=person, **audit.came_from(caller))
 
     def followed_by_the_server(self) -> "Decision":
         """For consequences that nobody decides."""
@@ -175,6 +178,8 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, decision: Decisio
         scope_of(after),
         decision.now,
         address=decision.address,
+        user_agent=decision.user_agent,
+        asked_at=decision.asked_at,
         before=holds.show(before),
         after=holds.show(after),
     )

@@ -16,7 +16,7 @@ from postroom.errors import ApiError, InternalError
 from postroom.external_mailboxes.fetching import Fetcher
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
-from postroom.web.call import Call
+from postroom.web.call import Call, RequestOrigin
 from postroom.web.dashboard import sign_in
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
@@ -97,7 +97,8 @@ class Dashboard:
             raise found
         route, values = found
         require_permitted(caller, route)
-        call = Call(self._resources, caller, request, self._webhook_courier, None)
+        origin = RequestOrigin.of(request)
+        call = Call(self._resources, caller, request, self._webhook_courier, None, origin=origin)
         return f"{route.method} {route.path}", await handle(
             route, PageContext(call, session, self._renderer), values
         )

@@ -21,7 +21,7 @@ from postroom.queue.queue_loop import IDLE_SECONDS
 from postroom.resources import Resources
 from postroom.web import operations
 from postroom.web.api.messages import remove_blobs
-from postroom.web.call import CLIENT_ADDRESS, Call, Tx
+from postroom.web.call import Call, RequestOrigin, Tx
 from postroom.web.routes import ROUTE_OF
 from postroom.web.routing import ACCOUNT, POD, Route
 
@@ -70,13 +70,10 @@ async def carry_out(resources: Resources, courier: WebhookCourier, action_id: st
     found = await resources.db.read(sessions.find_by_id, action.session_id, resources.now())
     refused: list[str] = []
     if found is not None:
-        token = CLIENT_ADDRESS.set(action.address)
-        try:
-            refused = await perform_all(
-                Call(resources, found[1], Request({"type": "http"}), courier, None), action
-            )
-        finally:
-            CLIENT_ADDRESS.reset(token)
+        session, caller = found
+        origin = RequestOrigin(action.address, session.user_agent, action.due_at - delayed_actions.DELAY)
+        call = Call(resources, caller, Request({"type": "http"}), courier, None, origin=origin)
+        refused = await perform_all(call, action)
     if refused:
         await resources.db.write(delayed_actions.mark_refused, action_id, refused)
     else:
