@@ -28,7 +28,7 @@ from postroom.events import event_log
 from postroom.inward import examine
 from postroom.inward.journal import mail_journal
 from postroom.net.dns import Resolver
-from postroom.processes import child_processes, loading
+from postroom.processes import loading
 from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.data_folder import DATABASE_NAME
@@ -38,7 +38,7 @@ from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase
 from postroom.upkeep import integrity
 from postroom.web.api import messages, search
-from tests import kept_connections, memory_folder, prepared, programs, warm_children, warm_start
+from tests import kept_connections, late_imports, memory_folder, programs
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.mail.keys import give_every_domain_this_key
@@ -49,7 +49,7 @@ from tests.plain_transport import http_client
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
 from tests.shared_certificate import share_certificates
-from tests.side_by_side import cores, is_side_by_side
+from tests.side_by_side import is_side_by_side
 from tests.side_by_side import pytest_addoption as pytest_addoption
 from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
 from tests.unhurried_postgres import lengthen_limits
@@ -93,7 +93,7 @@ postgres.READERS = 2  # each is a process of PostgreSQL; servers that are proces
 postgres_connections.connect = kept_connections.connect
 lengthen_limits()
 search.SECONDS = 60.0  # a page of results is not cut short by what else the machine does
-mail_journal.PRESENT_SECONDS = warm_children.PRESENT_SECONDS  # with the 250 a mail is in its inbox
+mail_journal.PRESENT_SECONDS = 60.0  # with the 250 a mail is in its inbox
 examine.DEADLINE_SECONDS = examine.JUDGE_SECONDS = messages.PREVIEW_SECONDS = 60.0  # files are read, if late
 # What a server in the test process does now and then by itself, it does when a test says so, and not after
 # five seconds, as servers that are processes do.
@@ -142,11 +142,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if is_side_by_side(item.config) and warm_children.CLONE is not None:
-        warm_children.first()  # loaded before a test waits for it in its loop
     _homes.move_into_a_new_one(os.environ)
-    is_whole = item.get_closest_marker("whole_children") is not None
-    child_processes.start_python = warm_children.start_whole if is_whole else warm_children.start_python
 
 
 @pytest.hookimpl(trylast=True)
@@ -157,7 +153,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if is_side_by_side(session.config) and len(session.items) > MANY_TESTS:
-        prepared.load_what_comes_late()
+        late_imports.load()
         migrated_sqlite()
     gc.freeze()
     gc.set_threshold(loading.OBJECTS_BETWEEN_COLLECTIONS)  # as in a server
@@ -167,9 +163,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """What every process of the run needs is made before they are copied from this one."""
     if is_side_by_side(session.config):
-        prepared.prepare(session.config, cores())
         signing_key()
-        warm_start.load_for_every_process()  # on the core that has nothing to collect
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -7,6 +7,6 @@ import sys
 
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
     line.connect(f"\0{sys.argv[1]}")
-    request = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd()}
-    socket.send_fds(line, [json.dumps(request).encode()], [0, 1, 2])
+    order = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd()}
+    socket.send_fds(line, [json.dumps(order).encode()], [0, 1, 2])
     sys.exit(int(line.recv(100)))

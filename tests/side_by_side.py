@@ -1,13 +1,14 @@
-"""Runs tests in several processes, which are copies of the one that collected them.
+"""Runs tests in several processes, which are forks of the one that collected them.
 
-pytest-xdist would collect them anew in each process, a tenth of the processor time of a whole run. A process
+pytest-xdist would collect them anew in each process: 7 of about 120 seconds of its processor time. A process
 gets a few tests of one module at a time, and asks for the next ones before it runs the last of them, since
 that decides which fixtures are torn down. Few processes get tests that need a browser: each starts one.
 """
 
-import atexit
 import multiprocessing
 import os
+import shutil
+import tempfile
 import warnings
 from collections import deque
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import pytest
 AT_A_TIME = 16
 BROWSERS = 2
 GRACE_SECONDS = 3.0
+FOLDER = "PYTEST_DEBUG_TEMPROOT"
 FORK = multiprocessing.get_context("fork")
 
 
@@ -68,13 +70,14 @@ class Worker:
 
 
 class Run:
-    """Hands out tests, and tells pytest of their results as if they had run here."""
+    """Hands out tests, and reports their results to pytest as if they had run here."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
         self._hook = session.config.hook
         self._waiting = deque(by_module(session.items))
         self._workers: dict[Connection, Worker] = {}
+        self._folder = tempfile.mkdtemp(dir=os.environ.get(FOLDER), prefix="side-by-side-")
 
     def run(self) -> None:
         for _ in range(self._session.config.option.processes):
@@ -96,11 +99,13 @@ class Run:
             worker.process.join(GRACE_SECONDS)
             worker.process.kill()
             worker.process.join()
+        if not self._session.testsfailed:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
         here, there = FORK.Pipe()
         inherited = [*self._workers, here]
-        process = FORK.Process(target=work, args=(self._session, there, inherited))
+        process = FORK.Process(target=work, args=(self._session, there, inherited, self._folder))
         process.start()
         there.close()
         worker = self._workers[here] = Worker(process, here)
@@ -181,11 +186,11 @@ def by_module(items: list[pytest.Item]) -> Iterator[list[int]]:
         yield list(group)
 
 
-def work(session: pytest.Session, connection: Connection, inherited: list[Connection]) -> None:
+def work(session: pytest.Session, connection: Connection, inherited: list[Connection], folder: str) -> None:
     """All of a process: it runs what it is given, until it is given nothing."""
-    atexit._clear()  # what the first process is to do at its end
     for other in inherited:
         other.close()  # else nobody would see that one has ended
+    os.environ[FOLDER] = tempfile.mkdtemp(dir=folder)  # there pytest makes every `tmp_path`
     begin(session.config, connection)
     places: list[int] = connection.recv()
     while places:
@@ -195,19 +200,16 @@ def work(session: pytest.Session, connection: Connection, inherited: list[Connec
         connection.send(("ask", None))
         places = connection.recv()
         run_test(session, connection, last, places[0] if places else None)
-    atexit._run_exitfuncs()
 
 
 def begin(config: pytest.Config, connection: Connection) -> None:
-    """With its own captured output and its own folder; what happens is told to the first process."""
+    """With its own captured output; what happens is told to the first process."""
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
     plugins.register(Reporter(config, connection))
     if capture := plugins.getplugin("capturemanager"):
         capture.stop_global_capturing()
         capture.start_global_capturing()
-    folders = config._tmp_path_factory  # type: ignore[attr-defined]  # pytest has no other way to move it
-    folders._given_basetemp, folders._basetemp = folders.getbasetemp() / f"process-{os.getpid()}", None
 
 
 def run_test(session: pytest.Session, connection: Connection, place: int, following: int | None) -> None:

@@ -153,7 +153,7 @@ def start_forked(folder: Path, environment: dict[str, str], log: IO[str]) -> Pro
 
 
 @contextmanager
-def desk(folder: Path, with_curl: bool, is_whole: bool = not warm_start.CAN_FORK) -> Iterator[Desk]:
+def desk(folder: Path, with_curl: bool, is_whole: bool = False) -> Iterator[Desk]:
     """Its reader sees no difference where all is forked and no worker runs; a newcomer starts it whole."""
     with ExitStack() as stack:
         command = warm_start.WHOLE if is_whole else stack.enter_context(warm_start.commands_at_a_door())

@@ -1,7 +1,4 @@
-"""Measurements with servers that begin where their imports end, and databases that are migrated copies.
-
-For tests of whether one runs.
-"""
+"""Measurements with servers that begin where their imports end, for tests of whether one runs."""
 
 import contextlib
 import multiprocessing
@@ -31,12 +28,20 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         settings: Mapping[str, str] | None = None,
         log: IO[str] | None = None,
     ) -> Iterator[Any]:
-        if module == "postroom" and settings is not None:
-            with Path(os.devnull).open("w") as nowhere, warm(settings, log or nowhere) as forked:
-                yield forked
-        else:
+        if module != "postroom" or settings is None:
             with whole(module, arguments, settings, log) as process:
                 yield process
+            return
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
+        with open(os.devnull, "w") as nowhere:
+            forked = warm_start.start(plain | dict(settings), log or nowhere)
+        assert forked.stdout is not None
+        with forked.stdout:
+            try:
+                yield forked
+            finally:
+                forked.terminate()
+                forked.wait()
 
     monkeypatch.setattr(processes, "started", started)
 
@@ -66,17 +71,3 @@ def migrated_databases(monkeypatch: pytest.MonkeyPatch) -> None:
         return whole(path, now, may_create)
 
     monkeypatch.setattr(sqlite, "open_sqlite", open_sqlite)
-
-
-@contextlib.contextmanager
-def warm(settings: Mapping[str, str], log: IO[str]) -> Iterator[warm_start.Process]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
-    assert Path.cwd() == processes.CHECKOUT
-    process = warm_start.start(plain | dict(settings), log)
-    assert process.stdout is not None
-    with process.stdout:
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait()

@@ -80,7 +80,7 @@ class Agent:
 @asynccontextmanager
 async def stdio_agent(live: LiveServer) -> AsyncIterator[Agent]:
     """Of a command that is forked where it is loaded."""
-    with warm_start.commands_at_a_door("postroom_client.mcp.server", "mcp.server.stdio") as postroom:
+    with warm_start.commands_at_a_door() as postroom:
         async with agent_of(postroom, live) as agent:
             yield agent
 

@@ -25,11 +25,12 @@ class Running:
 
     def kill(self) -> None:
         """As a power cut would: nothing is finished, nothing is said."""
-        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.send_signal(signal.SIGKILL)
 
     def kill_workers(self) -> None:
         for pid in workers_of(self.process.pid):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, signal.SIGKILL)
 
     def kill_all(self) -> None:
         self.kill_workers()
@@ -43,7 +44,6 @@ def serving_process(
     workers: int = 1,
     descriptors: int | None = None,
     more: Mapping[str, str] | None = None,
-    has_whole_children: bool = False,
 ) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
@@ -58,7 +58,7 @@ def serving_process(
     }
 
     with log_path(folder).open("a") as log:
-        process = warm_start.start(os.environ | settings, log, descriptors, has_whole_children)
+        process = warm_start.start(os.environ | settings, log, descriptors)
     assert process.stdout is not None
     try:
         assert "is ready" in process.stdout.readline(), log_path(folder).read_text()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import smtplib
 import ssl
@@ -68,15 +67,15 @@ def test_a_process_renews_its_certificate_drains_and_can_be_hurried(tmp_path: Pa
         until(lambda: ask(running, "/ready") == 200, "its worker never started")
         assert (web_name(running), mail_name(running)) == ("CN=one.example", "CN=one.example")
         make_certificate(files.certificate, files.key, "two.example")
-        os.kill(running.process.pid, signal.SIGHUP)
+        running.process.send_signal(signal.SIGHUP)
         until(lambda: web_name(running) == "CN=two.example", "the certificate was not renewed")
         until(lambda: mail_name(running) == "CN=two.example", "the worker keeps its certificate")
 
-        os.kill(running.process.pid, signal.SIGTERM)
+        running.process.send_signal(signal.SIGTERM)
         until(lambda: ask(running, "/ready") == 503, "it is still ready")
         assert ask(running, "/v1/me") == 200
         assert mail_name(running) == "CN=two.example"
-        os.kill(running.process.pid, signal.SIGTERM)
+        running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(PATIENCE_SECONDS) == 0
 
 

@@ -238,7 +238,7 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
 
 
 async def test_a_worker_dies_with_its_server_however_that_ends(tmp_path: Path) -> None:
-    with serving_process(tmp_path / "data", workers=2, has_whole_children=True) as server:
+    with serving_process(tmp_path / "data", workers=2) as server:
         workers = workers_of(server.process.pid)
         assert len(workers) == 2
         server.kill()

@@ -15,14 +15,12 @@ import pytest
 from postroom.inward.extraction_pool import ExtractionPool, Limits
 from postroom.processes.child_processes import Child
 from postroom_mail.files.extraction import MAX_CONTENT_BYTES, Extraction
-from tests import warm_children
 from tests.extraction import pdf_files
 from tests.mail import files
 from tests.waiting import until
 
 HELLO = Extraction("text", "hello")
 
-whole_children = pytest.mark.whole_children  # its bounds are tried on a child as users have it
 needs_proc = pytest.mark.needs("/proc")
 needs_tesseract = pytest.mark.needs("tesseract")
 
@@ -46,8 +44,6 @@ def slow_file() -> bytes:
 @pytest.fixture
 async def start_pool() -> AsyncIterator[Callable[..., ExtractionPool]]:
     pools: list[ExtractionPool] = []
-    if warm_children.CLONE is not None:
-        warm_children.first()  # a child itself, before they are counted
 
     def start(**limits: int) -> ExtractionPool:
         pools.append(ExtractionPool(Limits(**limits)))
@@ -82,7 +78,6 @@ async def hello(pool: ExtractionPool) -> Extraction:
     return await pool.extract("text/plain", "a.txt", b"hello", 60.0)
 
 
-@whole_children
 async def test_a_child_answers_job_after_job(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool()
     assert await hello(pool) == HELLO
@@ -118,7 +113,6 @@ async def test_a_slow_file_is_given_up_at_the_deadline_and_the_wait_for_a_child_
     assert await hello(pool) == HELLO
 
 
-@whole_children
 @needs_proc
 async def test_a_child_has_no_file_of_ours(start_pool: Callable[..., ExtractionPool], tmp_path: Path) -> None:
     """Not even one that any program we start is meant to have."""
@@ -133,14 +127,12 @@ async def test_a_child_has_no_file_of_ours(start_pool: Callable[..., ExtractionP
     assert os.readlink(files_of / "1") == os.readlink(files_of / "2") == os.devnull
 
 
-@whole_children
 async def test_a_file_that_eats_the_processor_is_given_up(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(cpu_seconds=0)  # what is left of the second that it is in
     assert await pool.extract("", "", slow_file(), 60.0) == Extraction("timed_out", None)
     assert await hello(pool) == HELLO
 
 
-@whole_children
 @needs_proc
 async def test_a_child_is_kept_however_large_the_server_is(start_pool: Callable[..., ExtractionPool]) -> None:
     megabyte = 1024 * 1024
@@ -153,7 +145,6 @@ async def test_a_child_is_kept_however_large_the_server_is(start_pool: Callable[
     assert set(children_of(os.getpid())) - before == first
 
 
-@whole_children
 @needs_proc
 async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1, cpu_seconds=1)
@@ -168,7 +159,6 @@ async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[...
     assert resource.prlimit(child, resource.RLIMIT_CPU)[0] > first_end
 
 
-@whole_children
 async def test_a_file_that_eats_memory_fails_alone(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1, memory_bytes=100 * 1024 * 1024)
     assert await hello(pool) == HELLO
@@ -187,7 +177,6 @@ async def test_a_child_that_died_while_idle_is_replaced(start_pool: Callable[...
     assert await hello(pool) == HELLO
 
 
-@whole_children
 @needs_proc
 async def test_a_child_that_crashes_at_work_costs_its_job_only(
     start_pool: Callable[..., ExtractionPool],
@@ -202,7 +191,6 @@ async def test_a_child_that_crashes_at_work_costs_its_job_only(
     assert await hello(pool) == HELLO
 
 
-@whole_children
 async def test_a_child_that_ends_before_its_first_job_costs_that_job_only(
     start_pool: Callable[..., ExtractionPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +209,6 @@ async def test_a_child_that_ends_before_its_first_job_costs_that_job_only(
     assert await hello(pool) == HELLO
 
 
-@whole_children
 @needs_proc
 async def test_closing_ends_every_child_and_fails_what_is_under_way(
     start_pool: Callable[..., ExtractionPool],
@@ -267,7 +254,6 @@ async def test_pictures_too_large_or_too_small_are_not_tried(
     assert await pool.extract("image/png", "a.png", files.blank_png(1, 1), 60.0) == Extraction("ocr", "")
 
 
-@whole_children
 @needs_proc
 @needs_tesseract
 async def test_tesseract_ends_with_its_child(start_pool: Callable[..., ExtractionPool]) -> None:

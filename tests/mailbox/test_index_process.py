@@ -108,9 +108,7 @@ async def the_process() -> int:
     return found[0]
 
 
-@pytest.mark.parametrize(
-    "how", [pytest.param(signal.SIGKILL, marks=pytest.mark.whole_children), signal.SIGSTOP]
-)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 async def test_a_process_that_is_killed_or_hangs_is_replaced_and_nothing_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:

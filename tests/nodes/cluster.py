@@ -91,17 +91,21 @@ class Node:
         self._end(signal.SIGTERM)
 
     def freeze(self) -> None:
-        os.kill(self.pid, signal.SIGSTOP)
+        self._tell(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        self._tell(signal.SIGCONT)
+
+    def _tell(self, what: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(what)
 
     def client(self) -> httpx2.AsyncClient:
         return client_of(self.ports["http"])
 
     def _end(self, how: signal.Signals) -> None:
         if self.process is not None:
-            os.kill(self.pid, how)
+            self.process.send_signal(how)
             self.process.wait(PATIENCE_SECONDS)
             assert self.process.stdout is not None
             self.process.stdout.close()

@@ -13,7 +13,6 @@ import pytest
 from postroom.processes import child_processes
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
 
-pytestmark = pytest.mark.whole_children
 PATIENCE_SECONDS = 120
 SLEEPS = ["-c", "import time; time.sleep(1000)"]
 ENDS = ["-c", ""]

@@ -97,7 +97,6 @@ def send_over_tls(smtp: smtplib.SMTP) -> object:
     return smtp.sendmail("alice@example.com", ["hello@postroom.localhost"], letter("After that"))
 
 
-@pytest.mark.whole_children
 async def test_a_worker_that_dies_is_replaced_and_shown_and_the_next_reads_mail_over_tls(
     one_engine: Server,
 ) -> None:
