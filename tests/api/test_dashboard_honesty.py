@@ -1,15 +1,21 @@
 """Pages say what is so: nothing is green that did not happen, and a refusal is told where one asked."""
 
+import re
+
 import pytest
 
 from postroom.clock import HOUR, to_iso
+from postroom.errors import Unavailable
 from postroom.storage.database import Tx
-from tests.api.test_dashboard import do_it_now, signed_in
+from postroom.web.dashboard.pages import mail
+from tests.api.test_dashboard import browser, do_it_now, signed_in
 from tests.conftest import Server
 from tests.letters import letter
 from tests.outbound import send
 
 pytestmark = pytest.mark.sqlite_alone
+PATH = re.compile(r'href="([^"]+)"')
+SECRET = "db.internal:5432 refused the connection"
 
 
 async def test_a_refused_form_stays_on_its_page_and_says_why(server: Server) -> None:
@@ -23,7 +29,7 @@ async def test_a_refused_form_stays_on_its_page_and_says_why(server: Server) -> 
             headers={"Referer": f"{server.base_url}/app/settings/pods/pod_gone"},
         )
     assert refused.status_code == elsewhere.status_code == lost.status_code == 400
-    assert 'role="alert" data-refused>' in refused.text
+    assert 'role="alert" data-refused="domain">' in refused.text
     assert "<h1>Domains</h1>" in refused.text
     assert "<h1>That did not work</h1>" in elsewhere.text
     assert "<h1>That did not work</h1>" in lost.text
@@ -58,11 +64,67 @@ def fail_webhooks(tx: Tx) -> None:
     tx.run("update deliveries set state = 'failed' where kind = 'webhook'")
 
 
-async def test_pages_of_settings_keep_their_tabs_and_begin_with_the_first(server: Server) -> None:
+async def pod_key(server: Server) -> str:
+    pod = (await server.api.post("/v1/pods", json={"name": "Harbour"})).json()["id"]
+    made = await server.api.post("/v1/api-keys", json={"podId": pod, "permissions": ["read"]})
+    token: str = made.json()["token"]
+    return token
+
+
+async def test_settings_are_one_list_in_groups_and_a_phone_has_five_entries(server: Server) -> None:
+    key = await pod_key(server)
     async with signed_in(server) as page:
         sessions = (await page.get("/app/sessions")).text
-    assert '<nav class="tabs" aria-label="Settings">' in sessions
-    assert '<a href="/app/inboxes" data-go="s"' in sessions
+        assert 'aria-label="Settings"' not in (await page.get("/app/mail")).text
+    groups = ["You", "Team", "Agents and inboxes", "Rules", "Delivery", "Server"]
+    assert re.findall(r'<ul aria-label="([^"]+)">', sessions) == 2 * groups
+    assert "<summary>Sessions</summary>" in sessions
+    assert sessions.count('<a href="/app/sessions" aria-current="page">Sessions</a>') == 2
+    bar = sessions.partition('<nav aria-label="Pages">')[2].partition('<li class="more-pages">')[0]
+    assert bar.count("<li>") == 5
+    assert bar.count('<li class="rest">') == 3
+    async with signed_in(server, key) as page:
+        limited = (await page.get("/app/inboxes")).text
+    assert not {"/app/settings/keys", "/app/settings/audit", "/app/webhooks"} & set(PATH.findall(limited))
+
+
+async def test_errors_are_pages_in_words_for_people_with_a_way_on(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await pod_key(server)
+    async with signed_in(server) as page, signed_in(server, key) as limited, browser(server) as stranger:
+        shown = {
+            404: await page.get("/app/nothing"),
+            403: await limited.get("/app/settings/keys"),
+        }
+        for status, answer in shown.items():
+            assert answer.status_code == status
+            assert 'id="rail"' in answer.text
+            assert '<a class="button" href="/app/mail">Open mail</a>' in answer.text
+        assert "<h1>This page does not exist</h1>" in shown[404].text
+        assert "You are signed in to one pod." in shown[403].text
+        assert (await page.get("/app/mail/thr_gone")).text.count("<h1>This page does not exist</h1>") == 1
+        unknown = await stranger.get("/app/sign-in/nothing")
+        assert (unknown.status_code, 'id="rail"' in unknown.text) == (404, False)
+        monkeypatch.setattr(mail, "read_rows", broken)
+        fault = await page.get("/app/mail")
+        assert (fault.status_code, 'id="rail"' in fault.text, SECRET in fault.text) == (500, True, False)
+        assert fault.headers["x-request-id"] in fault.text
+        monkeypatch.setattr(type(server.resources.db), "read", away)
+        part = await page.get("/app/rail", headers={"HX-Request": "true"})
+        assert (part.status_code, part.headers["hx-reswap"], part.text) == (503, "none", "")
+        for answer in [await each.get("/app/mail") for each in (page, limited)]:
+            assert (answer.status_code, SECRET in answer.text) == (503, False)
+            assert "<h1>Postroom is not available right now</h1>" in answer.text
+            assert '<a class="button" href="/app">Try again</a>' in answer.text
+
+
+def broken(*_: object) -> None:
+    raise ValueError(SECRET)
+
+
+async def away(*_: object, **__: object) -> None:
+    raise Unavailable(SECRET)
 
 
 async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(server: Server) -> None:

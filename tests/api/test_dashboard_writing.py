@@ -68,6 +68,8 @@ async def test_what_was_refused_can_be_mended_without_writing_it_again(server: S
         assert 'value="not an address"' in refused.text
         empty = await page.post("/app/compose", data={**wrong, "to": "carol@there.example", "body": ""})
         assert (empty.status_code, "1 to 100,000 characters" in empty.text) == (400, True)
+        unnamed = await page.post("/app/compose", data={**wrong, "inboxId": ""})
+        assert 'data-refused="inboxId">Choose the inbox to send from.' in unnamed.text
         never = await page.post("/app/compose", data={**wrong, "action": "schedule"})
         assert "Choose a time, or send it now" in never.text
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0

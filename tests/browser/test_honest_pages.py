@@ -19,6 +19,7 @@ pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=PATIENCE)
 
 SIMULATOR = "simulator.postroom.localhost"
+BAR = ("Mail", "Approvals", "Drafts", "Agents", "Events")
 IDS = re.compile(r"\b(inb|key|pod|msg|dom|ses|acc|del|evt)_[0-9a-zA-Z]")
 
 
@@ -158,9 +159,41 @@ def test_a_refused_form_stays_with_what_was_typed(running: House, open_page: Ope
     page.get_by_label("Name", exact=True).fill("support")
     page.get_by_label("Display name").fill("Another one")
     page.get_by_role("button", name="Create an inbox").click()
-    expect(page.get_by_role("alert")).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Inboxes")).to_be_visible()
     expect(page.get_by_label("Display name")).to_have_value("Another one")
+    wrong = page.get_by_label("Name", exact=True)
+    expect(wrong).to_be_focused()
+    reason = page.locator("form .alert")
+    expect(reason).to_be_in_viewport()
+    expect(wrong).to_have_accessible_description(reason.inner_text().strip())
+    running.new_inbox("second")
+    page.goto(f"{running.base_url}/app/compose")
+    expect(page.get_by_label("From")).to_have_value("")
+    page.get_by_label("To", exact=True).fill("carol@there.example")
+    page.get_by_label("Subject").fill("Chosen")
+    page.get_by_label("Text").fill("Hello")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_label("From")).to_be_focused()
+    page.get_by_label("From").select_option(support)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="10 seconds")).to_be_visible()
+    page.goto(f"{running.base_url}/app/compose")
+    expect(page.get_by_label("From")).to_have_value(support)
+
+
+def test_a_narrow_window_has_five_pages_more_in_a_menu_and_the_list_of_settings_folded(
+    open_page: Open,
+) -> None:
+    page = open_page("/app/inboxes", viewport={"width": 390, "height": 844})
+    bar = page.get_by_role("navigation", name="Pages")
+    expect(bar.get_by_role("link")).to_have_text([re.compile(word) for word in BAR])
+    bar.get_by_text("More").click()
+    expect(bar.get_by_role("link", name="Webhooks")).to_be_in_viewport()
+    settings = page.get_by_role("navigation", name="Settings")
+    expect(settings.get_by_role("link", name="Domains")).to_be_hidden()
+    settings.locator("summary").click()
+    settings.get_by_role("link", name="Domains").click()
+    expect(page.get_by_role("heading", name="Domains")).to_be_visible()
 
 
 def test_what_a_pause_holds_stays_with_the_drafts_and_asks_nobody(

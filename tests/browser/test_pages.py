@@ -364,5 +364,5 @@ def test_there_is_a_way_back_from_a_thread_on_a_phone_and_from_nowhere(
     page.get_by_role("link", name="Back to the list").click()
     expect(page.get_by_role("link", name=re.compile("Letter 2"))).to_be_visible()
     page.goto(f"{running.base_url}/app/nowhere")
-    page.get_by_role("link", name="To the mail").click()
+    page.get_by_role("link", name="Open mail").click()
     expect(page.locator("#rail")).to_be_visible()

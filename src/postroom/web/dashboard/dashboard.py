@@ -12,7 +12,7 @@ from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
-from postroom.errors import ApiError, InternalError
+from postroom.errors import ApiError, Forbidden, InternalError, NotFound
 from postroom.external_mailboxes.fetching import Fetcher
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
@@ -29,11 +29,29 @@ from postroom.web.operations import require_permitted
 from postroom.web.requests import cookies
 from postroom.web.requests.request_body import read_query, require_short_query
 from postroom.web.requests.request_limit import RequestLimit
-from postroom.web.routing import Route, Router
+from postroom.web.routing import ACCOUNT, Route, Router
 
 PACKED_ABOVE_BYTES = 2_000
 PACKING = 4
 ROUTER = Router(PAGES)
+SIGNED_IN = "postroom.signed_in"  # in the scope of a request: its session and caller, once found
+UNAVAILABLE = 503
+FIELDS = {
+    "invalid_domain": "domain",
+    "domain_taken": "domain",
+    "invalid_mailbox_name": "mailboxName",
+    "address_taken": "mailboxName",
+    "template_exists": "name",
+    "invalid_webhook_url": "url",
+    "invalid_target": "target",
+    "user_exists": "email",
+    "address_is_an_inbox": "email",
+}
+TITLES = {
+    403: "You do not have access to this page",
+    404: "This page does not exist",
+    429: "Too many requests",
+}
 
 
 class Dashboard:
@@ -56,11 +74,12 @@ class Dashboard:
         except ApiError as error:
             if error.status >= 500:
                 log.get().error("request failed", request_id=request_id, reason=error.message)
+                error.extras["request_id"] = request_id
             return "error", await self._explain(request, error)
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=request.url.path)
             fault = InternalError("Something went wrong on our side.", request_id=request_id)
-            return "error", self._error(request, fault)
+            return "error", await self._error(request, fault)
 
     async def _answer(self, request: Request) -> tuple[str, Response]:
         require_short_query(request)
@@ -76,6 +95,7 @@ class Dashboard:
         found = await self._find_session(request)
         if found is None:
             return "sign-in", sign_in.to_sign_in(request)
+        request.scope[SIGNED_IN] = found
         return await self._open_page(request, *found)
 
     async def _find_session(self, request: Request) -> tuple[Session, Caller] | None:
@@ -94,34 +114,68 @@ class Dashboard:
         self._limit.count(session.id, most, self._resources.now()).require()
         found = ROUTER.find(request.method, request.scope["path"])
         if isinstance(found, ApiError):
-            raise found
+            raise NotFound("There is nothing at this address.") if found.status == 404 else found
         route, values = found
-        require_permitted(caller, route)
+        require_access(caller, route)
+        context = self._context_of(request, session, caller)
+        return f"{route.method} {route.path}", await handle(route, context, values)
+
+    def _context_of(self, request: Request, session: Session, caller: Caller) -> PageContext:
         origin = RequestOrigin.of(request)
         call = Call(self._resources, caller, request, self._webhook_courier, None, origin=origin)
-        return f"{route.method} {route.path}", await handle(
-            route, PageContext(call, session, self._renderer), values
-        )
+        return PageContext(call, session, self._renderer)
 
     async def _explain(self, request: Request, error: ApiError) -> Response:
         """An error of a form is shown on the page of the form."""
         page = own_page(request.headers.get("referer", ""))
         if request.method != "POST" or error.status >= 500 or page == HOME:
-            return self._error(request, error)
+            return await self._error(request, error)
         try:
             _, response = await self._answer(opening(request, page, error))
         except ApiError:
-            return self._error(request, error)
+            return await self._error(request, error)
         if response.status_code != 200:
-            return self._error(request, error)
+            return await self._error(request, error)
         response.status_code = error.status
         return with_retry(response, error)
 
-    def _error(self, request: Request, error: ApiError) -> Response:
-        response = self._renderer.page(
-            "error.html", error.status, error=error, back=own_page(request.headers.get("referer", ""))
-        )
-        return with_retry(response, error)
+    async def _error(self, request: Request, error: ApiError) -> Response:
+        """In the layout for a signed-in person; else, or without a database, a page of its own.
+
+        A part of a page keeps what it shows.
+        """
+        if "hx-request" in request.headers:
+            return Response(status_code=error.status, headers={**HEADERS, "HX-Reswap": "none"})
+        shown = {
+            "title": title_of(error),
+            "error": error,
+            "back": own_page(request.headers.get("referer", "")),
+        }
+        signed_in = request.scope.get(SIGNED_IN)
+        if signed_in is not None and error.status < UNAVAILABLE:
+            try:
+                context = self._context_of(request, *signed_in)
+                return with_retry(await context.show("error.html", "", error.status, **shown), error)
+            except Exception as fault:
+                log.get().seldom("the layout of an error page failed", reason=str(fault))
+        return with_retry(self._renderer.page("plain_error.html", error.status, **shown), error)
+
+
+def require_access(caller: Caller, route: Route) -> None:
+    """The check of the interface, with its refusal in words for people."""
+    try:
+        require_permitted(caller, route)
+    except Forbidden:
+        if route.scope == ACCOUNT and not caller.scope.is_account:
+            raise Forbidden("This needs access to the whole account. You are signed in to one pod.") from None
+        needed = " or ".join(route.permissions)
+        raise Forbidden(f"This needs the permission {needed}. You do not have it.") from None
+
+
+def title_of(error: ApiError) -> str:
+    if error.status >= UNAVAILABLE:
+        return "Postroom is not available right now"
+    return TITLES.get(error.status, "Something went wrong" if error.status >= 500 else "That did not work")
 
 
 def with_retry(response: Response, error: ApiError) -> Response:
@@ -139,9 +193,16 @@ def opening(request: Request, page: str, error: ApiError) -> Request:
         "path": unquote(path),
         "raw_path": path.encode(),
         "query_string": query.encode(),
-        ALERT: error.message,
+        ALERT: at_field(error),
     }
     return Request(scope)
+
+
+def at_field(error: ApiError) -> ApiError:
+    """Some errors are always about the same field."""
+    if error.code in FIELDS:
+        error.extras.setdefault("field", FIELDS[error.code])
+    return error
 
 
 async def handle(route: Route, context: PageContext, values: dict[str, str]) -> Response:

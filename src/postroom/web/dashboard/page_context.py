@@ -86,7 +86,7 @@ class PageContext(Struct, frozen=True):
             address=address_of(request),
             notice=notice,
             undo=read_undo(request) if notice else "",
-            alert=request.scope.get(ALERT, ""),
+            alert=request.scope.get(ALERT),
             nonce=nonce_of(cookies.find(request, COOKIE)),
             **values,
         )

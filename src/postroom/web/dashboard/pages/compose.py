@@ -21,12 +21,15 @@ from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.interface.bodies.uploads import SentFile
+from postroom.web.requests import cookies
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.writing import light_markup
 
 DRAFTS = "/app/drafts"
 UNDO_SECONDS = 10
 TEMPLATES_SHOWN = 100
+LAST_INBOX = "postroom_last_inbox"  # the cookie with the id of the inbox that a new email was last sent from
+REMEMBERED_SECONDS = 180 * 24 * 3600
 
 Action = Literal["send", "draft", "schedule"]
 
@@ -92,7 +95,11 @@ async def show_compose(context: PageContext, query: ComposeQuery) -> Response:
 
 
 async def show_form(context: PageContext, form: MailForm, error: ApiError | None = None) -> Response:
-    """Refused input is shown again; files have to be chosen again."""
+    """Refused input is shown again; files have to be chosen again.
+
+    Where no inbox is named, it is sent from the one that this browser used last, or the person chooses.
+    """
+    form = structs.replace(form, inbox_id=form.inbox_id or cookies.find(context.call.request, LAST_INBOX))
     found = await context.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
     chosen = [each for each in found.data if each.id == form.template]
     return await context.show(
@@ -110,6 +117,8 @@ async def show_form(context: PageContext, form: MailForm, error: ApiError | None
 
 async def compose(context: PageContext, body: MailForm) -> Response:
     try:
+        if not body.inbox_id:
+            raise BadRequest("Choose the inbox to send from.", field="inboxId")
         if body.action == "draft":
             made = await api.create_draft(context.call, body.inbox_id, to_draft(body, await body.to_html()))
             return go(f"{DRAFTS}/{made.id}", "Saved as a draft.")
@@ -124,7 +133,11 @@ async def compose(context: PageContext, body: MailForm) -> Response:
         if error.status >= 500:
             raise
         return await show_form(context, body, error)
-    return to_thread(body, sent)
+    response = to_thread(body, sent)
+    response.set_cookie(
+        LAST_INBOX, body.inbox_id, REMEMBERED_SECONDS, path="/app/compose", httponly=True, samesite="lax"
+    )
+    return response
 
 
 def to_thread(form: MailForm, sent: SendReceipt) -> Response:

@@ -59,7 +59,7 @@ async def show_consent(context: PageContext, query: Asked) -> Response:
         return back_to(query, config, error=error.oauth, error_description=error.message)
     response = await context.show(
         "consent.html",
-        "settings",
+        "",
         title="Allow a program",
         client=client,
         asked=structs.asdict(query),
@@ -103,7 +103,7 @@ async def show_device(context: PageContext, query: DeviceQuery) -> Response:
         code = await context.read(device_codes.find_waiting, query.code, context.call.now())
     return await context.show(
         "device.html",
-        "settings",
+        "",
         title="Allow a program",
         code=code,
         levels=list(oauth_programs.device_levels(context.call.caller)),

@@ -23,7 +23,6 @@ function refresh(within) {
   showZone();
   const rail = $("#rail");
   if (!rail) return;
-  $("nav [aria-current]", rail)?.scrollIntoView({block: "nearest", inline: "nearest"});
   const held = Number(rail.dataset.held);
   document.title = (held ? `(${held}) ` : "") + document.title.replace(/^\(\d+\) /, "");
   const icon = $("#favicon");
@@ -54,7 +53,8 @@ function showZone() {
   for (const element of all("[data-zone]")) element.textContent = zone;
 }
 
-// A form that was refused comes back as it was filled in; what is secret or a file is chosen anew.
+// A form that was refused comes back as it was filled in, with the reason at its field; what is secret or a file is
+// chosen anew.
 const isKept = (field) => field.name && !["hidden", "password", "file", "submit"].includes(field.type);
 document.addEventListener("submit", ({target}) => {
   const fields = [...target.elements].filter(isKept).map(({name, value, checked}) => [name, value, checked]);
@@ -63,7 +63,8 @@ document.addEventListener("submit", ({target}) => {
 function fillInAgain() {
   const {action, fields} = JSON.parse(sessionStorage.getItem("form") || "{}");
   sessionStorage.removeItem("form");
-  const form = $("[data-refused]") && all("form").find((each) => each.getAttribute("action") === action);
+  const alert = $("[data-refused]");
+  const form = alert && all("form[method=post]").find((each) => each.getAttribute("action") === action);
   if (!form) return;
   [...form.elements].filter(isKept).forEach((field, at) => {
     if (fields[at]?.[0] === field.name) [, field.value, field.checked] = fields[at];
@@ -71,6 +72,13 @@ function fillInAgain() {
   const fold = form.closest("details");
   if (fold) fold.open = true;
   form.scrollIntoView({block: "nearest"});
+  const name = alert.dataset.refused;
+  const wrong = name && [...form.elements].find((field) => field.name === name && field.type !== "hidden");
+  if (!wrong) return;
+  (wrong.closest("label, .address") || wrong).before(alert);
+  wrong.setAttribute("aria-invalid", "true");
+  wrong.setAttribute("aria-describedby", alert.id);
+  wrong.focus();
 }
 
 // Ticks: with Shift all rows between the last one and this one.
