@@ -19,6 +19,7 @@ NODE = (
     "agentmail@0.5",
     "oidc-provider@9",
     "@modelcontextprotocol/sdk@1",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
 )
 PYTHON = ("openapi-python-client", "datamodel-code-generator", "standardwebhooks")
 UV = Path(__file__).parent.parent / ".tools" / "bin" / "uv"

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 TOOLS = {
     "auth_me",
     "list_inboxes",
-    "get_inbox",
     "create_inbox",
     "send_email",
     "reply_to_thread",
-    "reply_all",
     "forward_message",
     "create_draft",
     "list_drafts",
@@ -39,16 +37,15 @@ TOOLS = {
     "get_message_status",
     "cancel_message",
     "list_threads",
-    "list_unread_threads",
     "read_thread",
     "mark_thread_read",
+    "label_thread",
     "search_messages",
     "wait_for_message",
     "get_attachment_text",
     "read_message",
-    "create_key_for_inbox",
-    "check_domain",
 }
+SETUP = {"auth_me", "list_inboxes", "create_inbox", "create_key_for_inbox", "check_domain"}
 FENCE = re.compile(
     r"^(?:Judged [^\n]*\n)?\[untrusted (?P<mark>[0-9a-f]{16})\]\n(?P<text>.*)\n\[end (?P=mark)\]$", re.DOTALL
 )
@@ -78,19 +75,21 @@ class Agent:
 
 
 @asynccontextmanager
-async def stdio_agent(live: LiveServer) -> AsyncIterator[Agent]:
+async def stdio_agent(live: LiveServer, sets: str = "") -> AsyncIterator[Agent]:
     """Of a command that is forked where it is loaded."""
     with warm_start.commands_at_a_door() as postroom:
-        async with agent_of(postroom, live) as agent:
+        async with agent_of(postroom, live, "--tools", sets) as agent:
             yield agent
 
 
 @asynccontextmanager
-async def agent_of(postroom: list[str], live: LiveServer, **more: str) -> AsyncIterator[Agent]:
+async def agent_of(postroom: list[str], live: LiveServer, *options: str, **more: str) -> AsyncIterator[Agent]:
     from mcp import Client, StdioServerParameters, stdio_client  # to load them takes a second of every worker
 
     settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}
-    command = StdioServerParameters(command=sys.executable, args=[*postroom, "mcp"], env=settings | more)
+    command = StdioServerParameters(
+        command=sys.executable, args=[*postroom, "mcp", *options], env=settings | more
+    )
     # Its own default is what stood in place of stderr when it was loaded.
     with open(os.devnull, "w") as nowhere:
         async with Client(stdio_client(command, errlog=nowhere)) as client:
@@ -99,21 +98,21 @@ async def agent_of(postroom: list[str], live: LiveServer, **more: str) -> AsyncI
 
 @asynccontextmanager
 async def http_agent(
-    live: LiveServer, key: str = API_KEY, mode: str = "auto", path: str = "/mcp"
+    live: LiveServer, key: str = API_KEY, mode: str = "auto", path: str = "/mcp", sets: str = ""
 ) -> AsyncIterator[Agent]:
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(headers=headers, timeout=120, verify=False) as http:
-        transport = streamable_http_client(f"{live.base_url}{path}", http_client=http)
+        transport = streamable_http_client(f"{live.base_url}{path}?tools={sets}", http_client=http)
         async with Client(transport, mode=mode) as client:
             yield Agent(client)
 
 
 @asynccontextmanager
-async def older_http_agent(live: LiveServer, key: str = API_KEY) -> AsyncIterator[Agent]:
-    async with http_agent(live, key, mode="legacy") as agent:
+async def older_http_agent(live: LiveServer, key: str = API_KEY, sets: str = "") -> AsyncIterator[Agent]:
+    async with http_agent(live, key, mode="legacy", sets=sets) as agent:
         yield agent
 
 
@@ -163,15 +162,34 @@ async def test_every_tool_is_listed_with_annotations_and_schemas(connect: Connec
     for tool in tools:
         hints = tool.annotations
         assert hints is not None
-        assert None not in (hints.read_only_hint, hints.destructive_hint)
-        assert None not in (hints.idempotent_hint, hints.open_world_hint)
-        assert tool.output_schema is not None
-        assert tool.output_schema["type"] == "object"
-        assert tool.output_schema["required"]
+        assert None not in (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint)
+        assert tool.output_schema == {"type": "object"}
         assert tool.description
         assert tool.title
-        assert tool.input_schema["additionalProperties"] is False
-    assert len(tools_as_sent(tools)) < 20_000
+    assert len(tools) <= 26
+    assert len(tools_as_sent(tools)) <= 14_000
+
+
+def test_no_two_tools_read_alike() -> None:
+    """Few words in common: a small model chooses by names and first sentences."""
+    from postroom_client.mcp import server
+
+    seen: dict[str, set[str]] = {}
+    for name in server.TOOLS:
+        told = server._described(name).description.partition(".")[0].lower()
+        words = set(re.findall(r"[a-z]{3,}", told)) - {
+            "the",
+            "and",
+            "its",
+            "with",
+            "that",
+            "from",
+            "you",
+            "can",
+        }
+        for other, known in seen.items():
+            assert len(words & known) * 2 <= len(words | known), (name, other)
+        seen[name] = words
 
 
 @transports
@@ -181,7 +199,6 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
     inbox = new_inbox()
     async with connect(live) as agent:
         assert (await agent.call("auth_me"))["scope"] == "account"
-        assert (await agent.call("get_inbox", inbox_id=inbox.id))["address"] == inbox.address
         listed = await agent.call("list_inboxes", limit=100)
         assert inbox.id in {one["inbox_id"] for one in listed["inboxes"]}
         assert (await agent.call("list_inboxes", pod_id="no-such-pod"))["inboxes"] == []
@@ -194,7 +211,7 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         )
         assert sent["status"] in {"pending", "sent"}
         await asyncio.to_thread(live.arrived, inbox)
-        unread = await agent.call("list_unread_threads", inbox_id=inbox.id)
+        unread = await agent.call("list_threads", inbox_id=inbox.id, unread_only=True)
         assert unread["total"] == 1
         thread_id = unread["threads"][0]["thread_id"]
         assert unfenced(unread["threads"][0]["subject"]) == "Question"
@@ -203,7 +220,7 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert "How many?" in unfenced(thread["messages"][0]["content"])
         reply = await agent.call("reply_to_thread", thread_id=thread_id, body="Three.")
         assert reply["thread_id"] == thread_id
-        assert (await agent.call("list_unread_threads", inbox_id=inbox.id))["total"] == 0
+        assert (await agent.call("list_threads", inbox_id=inbox.id, unread_only=True))["total"] == 0
         assert (await agent.call("list_threads", inbox_id=inbox.id))["total"] == 1
 
         answer = await agent.call(
@@ -218,6 +235,11 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert "Three." in unfenced(found["messages"][0]["content"])
         mark = await agent.call("mark_thread_read", thread_id=thread_id, is_read=False)
         assert mark == {"thread_id": thread_id, "is_read": False}
+        labels = await agent.call("label_thread", thread_id=thread_id, add=["invoices", "urgent"])
+        assert labels == {"thread_id": thread_id, "labels": ["invoices", "urgent"]}
+        labels = await agent.call("label_thread", thread_id=thread_id, remove=["urgent"])
+        assert labels["labels"] == ["invoices"]
+        assert "add or remove" in await agent.fail("label_thread", thread_id=thread_id)
         assert API_KEY not in "".join(agent.said)
 
 
@@ -319,9 +341,8 @@ async def test_a_key_of_one_inbox_needs_no_inbox_id(live: LiveServer, new_inbox:
         token = client.create_api_key(own.id, "agent").token
     assert token is not None
     async with http_agent(live, token) as agent:
-        assert (await agent.call("get_inbox"))["inbox_id"] == own.id
         assert (await agent.call("list_threads"))["total"] == 0
-        assert "not_found" in await agent.fail("get_inbox", inbox_id=foreign.id)
+        assert "not_found" in await agent.fail("list_threads", inbox_id=foreign.id)
         assert [one["inbox_id"] for one in (await agent.call("list_inboxes"))["inboxes"]] == [own.id]
         assert token not in "".join(agent.said)
 
@@ -369,8 +390,8 @@ async def test_the_default_inbox_of_the_command_is_used_when_none_is_named(
     live: LiveServer, inbox: Inbox
 ) -> None:
     async with agent_of(WHOLE, live, POSTROOM_INBOX_ID=inbox.id) as agent:
-        assert (await agent.call("get_inbox"))["inbox_id"] == inbox.id
         assert (await agent.call("auth_me"))["inbox_id"] == inbox.id
+        assert (await agent.call("list_drafts"))["total"] == 0
 
 
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -398,6 +419,35 @@ async def test_only_a_post_of_our_own_origin_is_taken(live: LiveServer) -> None:
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     answer = await ask(live, "POST", key | {"Origin": "https://evil.example"}, json=RPC)
     assert (answer.status_code, answer.json()["error"]) == (403, "forbidden")
+    for host in (
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "[::1",
+        "[::1].evil.example",
+        "",
+    ):
+        answer = await ask(live, "POST", key | {"Host": host}, json=RPC)
+        assert (answer.status_code, answer.json()["error"]) == (403, "forbidden"), host
+    port = live.base_url.rpartition(":")[2]
+    accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    for host in ("localhost", f"localhost:{port}", "[::1]:80", "10.0.0.1"):
+        assert (await ask(live, "POST", key | accept | {"Host": host}, json=RPC)).status_code == 200, host
+    own = {"Origin": f"http://localhost:{port}"}
+    assert (await ask(live, "POST", key | accept | own, json=RPC)).status_code == 200
+    other = {"Origin": "http://localhost:1"}
+    assert (await ask(live, "POST", key | accept | other, json=RPC)).status_code == 403
+
+
+async def test_an_unknown_set_of_tools_is_refused_with_advice(live: LiveServer, shell: Shell) -> None:
+    key = {"Authorization": f"Bearer {API_KEY}"}
+    for asked in ("calender", "mail,x", ",", "x" * 10_000):
+        answer = await ask(live, "POST", key, json=RPC, params={"tools": asked})
+        assert (answer.status_code, answer.json()["field"]) == (400, "tools"), asked
+        assert "Use mail, setup" in answer.json()["message"]
+    refused = shell.run("mcp", "--tools", "calender")
+    assert refused.exit_code == 2
+    assert "Use mail, setup" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -440,16 +490,19 @@ async def test_a_client_that_leaves_ends_its_wait(server: Server) -> None:
 
 
 @transports
-async def test_an_answer_comes_once_and_faults_are_told_in_the_tool_s_words(
+async def test_an_answer_is_text_and_structured_and_faults_are_told_in_the_tool_s_words(
     connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
 ) -> None:
     inbox = new_inbox()
     async with connect(live) as agent:
-        result = await agent.client.call_tool("get_inbox", {"inbox_id": inbox.id})
-        assert result.structured_content["address"] == inbox.address
-        assert inbox.address not in str(result.content)
-        unknown = await agent.fail("get_inbox", inbox_id=inbox.id, inboxId="x")
-        assert "There is no argument inboxId. There are: inbox_id." in unknown
+        result = await agent.client.call_tool("list_threads", {"inbox_id": inbox.id})
+        assert result.structured_content["threads"] == []
+        assert json.loads(result.content[0].text) == result.structured_content
+        unknown = await agent.fail("mark_thread_read", thread_id="thr_1", threadId="x")
+        assert "There is no argument threadId. There are: thread_id, is_read." in unknown
+        order = {"inbox_id": inbox.id, "to": inbox.address, "subject": "s", "body": "b"}
+        unknown = await agent.fail("send_email", **order, options={"colour": "red"})
+        assert "options: there is no option colour. There are: body_html, " in unknown
         assert "The argument thread_id is missing." in await agent.fail("read_thread")
         assert "limit: Input should be" in await agent.fail("list_threads", inbox_id=inbox.id, limit=0)
         refused = await agent.fail("create_inbox", mailbox_name="no such name")
@@ -462,7 +515,8 @@ async def test_an_agent_sets_up_what_its_key_may(
     connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
 ) -> None:
     inbox = new_inbox()
-    async with connect(live) as agent:
+    async with connect(live, sets="setup") as agent:
+        assert {tool.name for tool in (await agent.client.list_tools()).tools} == SETUP
         made = await agent.call("create_key_for_inbox", inbox_id=inbox.id, name="helper")
         assert made["token"].startswith("pr_")
         assert "is not a domain of this account" in await agent.fail("check_domain", domain="nobody.example")
@@ -492,6 +546,8 @@ async def test_long_texts_come_in_pieces_with_a_cursor(
 async def test_threads_are_resources_and_ways_to_work_are_prompts(
     connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
 ) -> None:
+    from mcp.shared.exceptions import MCPError
+
     inbox = new_inbox()
     async with connect(live) as agent:
         sent = await agent.call(
@@ -508,6 +564,14 @@ async def test_threads_are_resources_and_ways_to_work_are_prompts(
         assert {prompt.name for prompt in prompts} == {"triage_my_inbox", "answer_this_thread_safely"}
         asked = await agent.client.get_prompt("answer_this_thread_safely", {"thread_id": "thr_1"})
         assert "thr_1" in str(asked.messages[0])
+        for name, arguments in (
+            ("no_such_prompt", {}),
+            ("answer_this_thread_safely", {}),
+            ("triage_my_inbox", {"x": "y"}),
+        ):
+            with pytest.raises(MCPError) as refused:
+                await agent.client.get_prompt(name, arguments)
+            assert refused.value.code == -32602, name
 
 
 @pytest.mark.sqlite_alone
@@ -517,11 +581,11 @@ async def test_a_client_that_reads_text_alone_gets_the_answer_as_text(server: Se
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "get_inbox", "arguments": {"inbox_id": inbox_id}},
+        "params": {"name": "list_threads", "arguments": {"inbox_id": inbox_id}},
     }
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     answer = await server.api.post("/mcp?answers=text", json=body, headers=headers)
     result = answer.json()["result"]
-    assert json.loads(result["content"][0]["text"])["inbox_id"] == inbox_id
+    assert json.loads(result["content"][0]["text"])["threads"] == []
     assert "structuredContent" not in result
     assert answer.headers["keep-alive"] == "timeout=75"

@@ -14,13 +14,13 @@ from tests.outward.test_holds import add_key, decide, set_rule
 pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 
 READING = {
-    *("auth_me", "list_inboxes", "get_inbox", "list_threads", "list_unread_threads", "read_thread"),
+    *("auth_me", "list_inboxes", "list_threads", "read_thread"),
     *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status", "search_messages"),
     "read_message",
 }
 WRITING = {
-    *("send_email", "reply_to_thread", "reply_all", "forward_message", "create_draft", "send_draft"),
-    *("respond_to_invitation", "cancel_message", "mark_thread_read"),
+    *("send_email", "reply_to_thread", "forward_message", "create_draft", "send_draft"),
+    *("respond_to_invitation", "cancel_message", "mark_thread_read", "label_thread"),
 }
 MAIL = (
     b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost, carol@postroom.localhost\r\n"
@@ -107,7 +107,7 @@ async def test_templates_fill_drafts_and_answers(server: Server) -> None:
     event = await server.next_event()
     template = {"inboxId": bob, "name": "thanks", "subject": "Hello {{name}}", "body": "Thank you, {{name}}."}
     assert (await server.api.post("/v1/templates", json=template)).status_code == 201
-    filled = {"template": "thanks", "template_fields": {"name": "Ann"}}
+    filled = {"options": {"template": "thanks", "template_fields": {"name": "Ann"}}}
     async with http_agent(live(server), server.token) as agent:
         draft = await agent.call("create_draft", inbox_id=bob, to="ann@there.example", **filled)
         assert "Subject: Hello Ann\n\nThank you, Ann." in unfenced(draft["content"])
@@ -122,7 +122,9 @@ async def test_a_mail_is_answered_to_all_and_passed_on(server: Server) -> None:
     await server.deliver(MAIL, "bob")
     event = await server.next_event()
     async with http_agent(live(server), server.token) as agent:
-        to_all = await agent.call("reply_all", thread_id=event["thread_id"], body="Three")
+        to_all = await agent.call(
+            "reply_to_thread", thread_id=event["thread_id"], body="Three", reply_all=True
+        )
         on = await agent.call(
             "forward_message", message_id=event["message"]["id"], to="dave@example.com", body="See"
         )
@@ -137,7 +139,7 @@ async def test_an_agent_invites_and_answers_invitations(server: Server) -> None:
     when = {"start": "2027-01-20T15:00:00Z", "end": "2027-01-20T16:00:00Z"}
     order = {"to": "carol@postroom.localhost", "subject": "Review", "body": "Come", "inbox_id": bob}
     async with http_agent(live(server), server.token) as agent:
-        await agent.call("send_email", **order, calendar={"summary": "Review", **when})
+        await agent.call("send_email", **order, options={"calendar": {"summary": "Review", **when}})
         invited = await first_message(server, carol)
         answered = await agent.call(
             "respond_to_invitation", message_id=invited["id"], status="declined", comment="Away"
@@ -161,12 +163,13 @@ OFFERED: list[tuple[list[str], set[str]]] = [
             "respond_to_invitation",
             "cancel_message",
             "mark_thread_read",
+            "label_thread",
         },
     ),
 ]
 
 
-MANAGING = {"create_inbox", "create_key_for_inbox", "check_domain"}
+MANAGING = {"create_inbox"}
 
 
 def test_tools_are_offered_by_what_a_key_may_do() -> None:
@@ -176,6 +179,8 @@ def test_tools_are_offered_by_what_a_key_may_do() -> None:
         assert set(offered(asked, is_of_one_inbox=True, is_of_account=False)) == tools, asked
         managing = offered([*asked, "manage"], is_of_one_inbox=False, is_of_account=True)
         assert set(managing) == tools | MANAGING, asked
+    both = offered(["manage"], is_of_one_inbox=False, is_of_account=True, sets="mail,setup")
+    assert set(both) == {"auth_me", "create_inbox", "create_key_for_inbox", "check_domain"}
 
 
 async def test_only_tools_of_what_the_key_may_do_are_offered(server: Server) -> None:
@@ -194,7 +199,7 @@ async def test_the_readonly_address_offers_and_does_nothing_but_read(server: Ser
     async with http_agent(live(server), server.token, path="/mcp/readonly") as agent:
         assert await names(agent) == READING
         assert (await agent.call("auth_me"))["scope"] == "account"
-        assert (await agent.call("get_inbox", inbox_id=bob))["inbox_id"] == bob
+        assert (await agent.call("list_threads", inbox_id=bob))["total"] == 0
         result = await agent.client.call_tool("send_email", {"to": "a@b.c", "subject": "s", "body": "b"})
         assert result.is_error
         hints = [tool.annotations for tool in (await agent.client.list_tools()).tools]
@@ -209,14 +214,13 @@ async def test_the_address_of_one_inbox_reaches_no_other(server: Server) -> None
         assert await names(agent) == READING | WRITING
         me = await agent.call("auth_me")
         assert (me["scope"], me["inbox_id"]) == ("inbox", bob)
-        assert (await agent.call("get_inbox"))["inbox_id"] == bob
         assert [one["inbox_id"] for one in (await agent.call("list_inboxes"))["inboxes"]] == [bob]
         for tool, arguments in (
-            ("get_inbox", {"inbox_id": other}),
             ("list_threads", {"inbox_id": other}),
             ("read_thread", {"thread_id": event["thread_id"]}),
             ("get_message_status", {"message_id": event["message"]["id"]}),
-            ("reply_all", {"thread_id": event["thread_id"], "body": "x"}),
+            ("reply_to_thread", {"thread_id": event["thread_id"], "body": "x", "reply_all": True}),
+            ("label_thread", {"thread_id": event["thread_id"], "add": ["x"]}),
             ("forward_message", {"message_id": event["message"]["id"], "to": "a@b.example", "body": "x"}),
             ("create_draft", {"inbox_id": other}),
         ):

@@ -20,7 +20,7 @@ from postroom.web.routes import ROUTES
 from postroom_client import AsyncClient, Client, results
 from postroom_client import errors as client_errors
 from postroom_client.calls import calls
-from postroom_client.mcp.send_fields import LEFT_OUT
+from postroom_client.mcp.send_fields import LEFT_OUT, RENAMED
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.transport.exchange import Call
 from tests.command_tree import command_called
@@ -156,13 +156,14 @@ def test_every_field_of_a_send_is_an_option_of_the_commands_that_write() -> None
 def test_every_field_of_a_send_is_an_argument_of_the_tools_that_write() -> None:
     set_by = {
         "send_email": {"thread_id", "include_quote", "reply_all", "forward_of"},
-        "reply_to_thread": SET_BY_A_REPLY | {"reply_all"},
-        "reply_all": SET_BY_A_REPLY | {"reply_all"},
+        "reply_to_thread": SET_BY_A_REPLY,
         "forward_message": {"thread_id", "include_quote", "reply_all", "forward_of"},
         "create_draft": set(),
     }
     for name, fixed in set_by.items():
-        taken = set(inspect.signature(getattr(WritingTools, name)).parameters)
+        tool = getattr(WritingTools, name)
+        renamed = {theirs: ours for ours, theirs in RENAMED.items()}
+        taken = {*inspect.signature(tool).parameters, *(renamed.get(each, each) for each in tool.options)}
         assert taken >= SEND_FIELDS - fixed - LEFT_OUT, name
 
 

@@ -6,9 +6,11 @@ first request: the MCP library costs more time and memory than all the rest of t
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,7 +24,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.scope import Scope
 from postroom.config import Config
-from postroom.errors import Forbidden, MethodNotAllowed, PayloadTooLarge
+from postroom.errors import BadRequest, Forbidden, MethodNotAllowed, PayloadTooLarge
 from postroom.operations.people import oauth_programs
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -47,6 +49,9 @@ MOST_SERVERS = 64
 KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 SMALL_BODY_BYTES = 64 * 1024
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\[\]:@/]+)(:[0-9]+)?")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LONGEST_SETS = 200  # characters of `?tools=`
 PARTS_LIMIT = 50_000  # of a larger body: values, names and separators in texts together
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
@@ -101,18 +106,20 @@ class McpDoor:
     async def answer(self, request: Request, caller: Caller, more: str) -> Response:
         """`caller` is restricted by the address; `more` is an extra line for its agent."""
         require_post(request)
+        require_known_host(request, self._config)
         require_known_origin(request, self._config)
+        sets = request.query_params.get("tools", "")[:LONGEST_SETS]
         body = await read_bytes(request, BODY_LIMIT_BYTES)
         await require_readable(body)
-        server = await self._load(caller, more, request.query_params.get("answers") == "text")
+        server = await self._load(caller, sets, more, request.query_params.get("answers") == "text")
         response = await unless_disconnected(request, lambda: answer_once(server, request, body))
         self.tool_use.note(caller, body, bytes(response.body), self._resources.now())
         response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"
         return response
 
-    async def _load(self, caller: Caller, more: str, is_text: bool) -> "MCPServer":
+    async def _load(self, caller: Caller, sets: str, more: str, is_text: bool) -> "MCPServer":
         async with self._loading:
-            names = await pools.ONCE.run(offered, caller)
+            names = await pools.ONCE.run(offered, caller, sets)
             if (names, more, is_text) not in self._servers:
                 if len(self._servers) >= MOST_SERVERS:
                     del self._servers[next(iter(self._servers))]
@@ -121,14 +128,18 @@ class McpDoor:
         return self._servers[names, more, is_text]
 
 
-def offered(caller: Caller) -> tuple[str, ...]:
+def offered(caller: Caller, sets: str) -> tuple[str, ...]:
     from postroom_client.mcp import server
 
-    return server.offered(
-        caller.permissions,
-        is_of_one_inbox=caller.inbox_id is not None,
-        is_of_account=caller.scope.is_account,
-    )
+    try:
+        return server.offered(
+            caller.permissions,
+            is_of_one_inbox=caller.inbox_id is not None,
+            is_of_account=caller.scope.is_account,
+            sets=sets,
+        )
+    except ValueError as error:
+        raise BadRequest(str(error), field="tools") from None
 
 
 def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_text: bool) -> "MCPServer":
@@ -209,12 +220,37 @@ def require_few_parts(body: bytes) -> None:
         )
 
 
+def require_known_host(request: Request, config: Config) -> None:
+    """Refuses a name that is not ours: a page may have let its own name lead here (DNS rebinding)."""
+    host = request.headers.get("host", "")
+    written = HOST.fullmatch(host.lower())
+    name = written["name"].strip("[]") if written is not None else ""
+    known = {urlsplit(url).hostname for url in (config.base_url, *config.cors_origins)}
+    if name not in known and name not in LOOPBACK and not is_address(name):
+        raise Forbidden(
+            f"This server is not {host[:255]!r}. Use {config.base_url}, or add the address of that host to"
+            " POSTROOM_CORS_ORIGINS."
+        )
+
+
+def is_address(name: str) -> bool:
+    """Only names can be rebound."""
+    try:
+        return bool(ip_address(name))
+    except ValueError:
+        return False
+
+
 def require_known_origin(request: Request, config: Config) -> None:
     """Refuses pages of unknown sites (MCP, Streamable HTTP, Security Warning)."""
     origin = request.headers.get("origin")
     parts = urlsplit(config.base_url)
-    own = f"{parts.scheme}://{parts.netloc}"
-    if origin is not None and origin != own and not cors.is_trusted(config, origin):
+    hosts = {parts.netloc}
+    if parts.hostname in LOOPBACK:
+        port = f":{parts.port}" if parts.port is not None else ""
+        hosts |= {f"{name}{port}" for name in ("127.0.0.1", "[::1]", "localhost")}
+    own = {f"{parts.scheme}://{host}" for host in hosts}
+    if origin is not None and origin not in own and not cors.is_trusted(config, origin):
         raise Forbidden("This request comes from a page of another site.")
 
 
@@ -225,14 +261,19 @@ async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Res
     server.streamable_http_app(
         stateless_http=True,
         json_response=True,
-        # The Host header is the proxy's business; a bearer key cannot be rebound.
+        # Checked above, with the hosts of this server.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     transport = server.session_manager
     answer = CollectedAnswer()
     async with transport.run():
-        await transport.handle_request(request.scope, replay(body), answer.send)
+        await transport.handle_request(trimmed(request.scope), replay(body), answer.send)
     return answer.response()
+
+
+def trimmed(scope: AsgiScope) -> AsgiScope:
+    """Spaces around the value of a field do not belong to it (RFC 9110 section 5.5)."""
+    return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
 
 
 def replay(body: bytes) -> Callable[[], Awaitable[Message]]:

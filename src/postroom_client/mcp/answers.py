@@ -1,4 +1,4 @@
-"""Descriptions and answers of tools: short schemas, each answer once, errors in the tool's own terms."""
+"""Descriptions and answers of tools: short schemas, answers as text too, errors in the tool's own terms."""
 
 import inspect
 from collections.abc import Callable
@@ -10,28 +10,24 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 
-LOOK = (
-    "The answer is in structuredContent. A client that reads only text adds ?answers=text to this address,"
-    " or --text to the command."
-)
 UNKNOWN = "extra_forbidden"
+SHAPE = ("type", "items", "enum", "anyOf", "additionalProperties", "$ref")
+BOUNDS = ("minLength", "maxLength", "minimum")
 ADDRESSES = [{"type": "string"}, {"items": {"type": "string"}, "type": "array"}]
 Json = dict[str, Any]
 
 
 class Answering(FuncMetadata):
-    """The library's metadata of a tool, but unknown arguments are refused, and there is one answer."""
+    """The library's metadata of a tool, but the text is one compact block, and may be all of the answer."""
 
     result: Any = None  # the type of what the tool returns
     is_text: bool = False
 
     def convert_result(self, result: Any) -> CallToolResult:
         adapter: TypeAdapter[Any] = TypeAdapter(self.result)
-        if self.is_text:
-            text = adapter.dump_json(result, by_alias=True).decode()
-            return CallToolResult(content=[TextContent(type="text", text=text)])
-        dumped = adapter.dump_python(result, mode="json", by_alias=True)
-        return CallToolResult(content=[TextContent(type="text", text=LOOK)], structured_content=dumped)
+        text = adapter.dump_json(result, by_alias=True).decode()
+        dumped = None if self.is_text else adapter.dump_python(result, mode="json", by_alias=True)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=dumped)
 
 
 class PlainTool(Tool):
@@ -52,6 +48,8 @@ def _told(fault: Any, model: Any) -> str:
         return f"There is no argument {place}. There are: {', '.join(model.model_fields)}."
     if fault["type"] == "missing":
         return f"The argument {place} is missing."
+    if fault["type"] == "value_error":
+        return f"{place}: {fault['ctx']['error']}."
     return f"{place}: {fault['msg']}."
 
 
@@ -68,8 +66,8 @@ def describe(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool
 def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_text: bool) -> Tool:
     """Calls this function, with a shorter description. `told` holds descriptions already used."""
     known = tool.fn_metadata
-    parameters = {**_said_once(_input(tool.parameters), told), "additionalProperties": False}
-    described = None if is_text else _outline(known.output_schema or {})
+    parameters = _said_once(_input(tool.parameters), told)
+    described = None if is_text else {"type": "object"}  # the answer shows its fields
     answering = Answering(
         arg_model=known.arg_model,
         output_schema=described,
@@ -89,7 +87,7 @@ def tidy(tool: Tool, function: Callable[..., Any], told: dict[str, str], *, is_t
 
 
 def _said_once(schema: Json, told: dict[str, str]) -> Json:
-    """An argument with the same meaning as in an earlier tool is not described again."""
+    """An argument with the same meaning as in an earlier tool is described by its type alone."""
     fields = schema.get("properties", {})
     is_repeated = told.get("attachments") == fields.get("attachments", {}).get("description", "")
     short = {name: _unless_told(name, field, told) for name, field in fields.items()}
@@ -101,14 +99,14 @@ def _said_once(schema: Json, told: dict[str, str]) -> Json:
 
 def _unless_told(name: str, field: Json, told: dict[str, str]) -> Json:
     meaning = field.get("description", "")
-    if told.get(name) == meaning:
-        return {key: value for key, value in field.items() if key != "description"}
+    if meaning and told.get(name) == meaning:
+        return {key: value for key, value in field.items() if key in SHAPE}
     told.setdefault(name, meaning)
     return field if meaning else {key: value for key, value in field.items() if key != "description"}
 
 
 def _input(schema: Any) -> Any:
-    """Without titles and without empty defaults or objects that take anything."""
+    """Without titles, empty defaults, and bounds: an error names them, and arguments that are unknown."""
     if isinstance(schema, list):
         return [_input(each) for each in schema]
     if not isinstance(schema, dict):
@@ -117,8 +115,9 @@ def _input(schema: Any) -> Any:
     for name, value in schema.items():
         is_title = name == "title" and isinstance(value, str)
         is_empty_default = name == "default" and value in ("", None, [], {}, False)
-        is_open = name == "additionalProperties" and value is True
-        if not is_title and not is_empty_default and not is_open:
+        is_open = name == "additionalProperties" and isinstance(value, bool)
+        is_bound = name in BOUNDS and isinstance(value, int)
+        if not is_title and not is_empty_default and not is_open and not is_bound:
             kept[name] = _input(value)
     return _without_null(kept)
 
@@ -135,8 +134,3 @@ def _without_null(schema: Json) -> Json:
         rest = {name: value for name, value in schema.items() if name != "anyOf"}
         return {**left[0], **rest}
     return {**schema, "anyOf": left}
-
-
-def _outline(schema: Json) -> Json:
-    """The names of the fields of an answer; the answer itself shows the rest."""
-    return {"type": "object", "required": list(schema.get("properties", {}))}

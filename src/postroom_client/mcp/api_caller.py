@@ -29,6 +29,7 @@ Offset = Annotated[int, Field(description="How many to skip.", ge=0)]
 Addresses = Annotated[str | list[str], Field(description="One address, or a list of them.")]
 Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
 BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
+ReplyAll = Annotated[bool, Field(description="true: to everybody on the last email, not its sender alone.")]
 IdempotencyKey = Annotated[
     str,
     Field(description="The same key sends once in 24 hours; give one to try again safely."),

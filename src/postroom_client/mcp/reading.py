@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from postroom_client.calls import calls, shortcuts, waiting
@@ -17,12 +18,14 @@ from postroom_client.mcp.results import (
     MessageText,
     SearchResults,
     ThreadContent,
+    ThreadLabels,
     ThreadMark,
     ThreadPage,
 )
 from postroom_client.results import ThreadMessages
 from postroom_client.transport.exchange import Steps
 
+Labels = list[str] | None
 TextOffset = Annotated[int, Field(description="next_offset of the previous piece.", ge=0)]
 
 
@@ -44,15 +47,10 @@ class Tools:
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> InboxPage:
-        """List the inboxes of the account, or of one pod, newest first. Needs a key of the account."""
+        """List the inboxes that you can use, with their addresses, newest first."""
         call = calls.list_inboxes(pod_id=pod_id or None, limit=limit, offset=offset)
         page = await self._api.call(ctx, call)
         return InboxPage([results.inbox(inbox) for inbox in page.data], page.total)
-
-    async def get_inbox(self, ctx: Ctx, inbox_id: InboxId = "") -> InboxSummary:
-        """Show one inbox and its address."""
-        found = await self._api.inbox_id(ctx, inbox_id)
-        return results.inbox(await self._api.call(ctx, calls.get_inbox(found)))
 
     async def create_inbox(
         self,
@@ -68,20 +66,20 @@ class Tools:
         return results.inbox(await self._api.call(ctx, call))
 
     async def list_threads(
-        self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
+        self,
+        ctx: Ctx,
+        inbox_id: InboxId = "",
+        unread_only: Annotated[
+            bool, Field(description="true: only threads that need work, neither answered nor marked read.")
+        ] = False,
+        limit: Limit = 20,
+        offset: Offset = 0,
     ) -> ThreadPage:
-        """List the threads of an inbox, read and unread, newest first."""
+        """List the threads of an inbox, newest first."""
         found = await self._api.inbox_id(ctx, inbox_id)
-        page = await self._api.call(ctx, calls.list_threads(found, limit=limit, offset=offset))
-        return results.thread_page(page)
-
-    async def list_unread_threads(
-        self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
-    ) -> ThreadPage:
-        """List the threads with work to do: what came in and is neither answered nor marked read."""
-        found = await self._api.inbox_id(ctx, inbox_id)
-        page = await self._api.call(ctx, calls.list_threads(found, is_read=False, limit=limit, offset=offset))
-        return results.thread_page(page)
+        is_read = False if unread_only else None
+        call = calls.list_threads(found, is_read=is_read, limit=limit, offset=offset)
+        return results.thread_page(await self._api.call(ctx, call))
 
     async def read_thread(
         self,
@@ -102,6 +100,16 @@ class Tools:
         """Mark a thread read, or unread. A reply marks it read by itself."""
         thread = await self._api.call(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
+
+    async def label_thread(
+        self, ctx: Ctx, thread_id: ThreadId, add: Labels = None, remove: Labels = None
+    ) -> ThreadLabels:
+        """Add labels to a thread, or remove some. Recipients never see them."""
+        if not add and not remove:
+            raise ToolError("Pass labels in add or remove.")
+        call = shortcuts.label_thread(thread_id, add=add or (), remove=remove or ())
+        thread = await self._api.call(ctx, call)
+        return ThreadLabels(thread.id, list(thread.labels))
 
     async def search_messages(
         self,
@@ -128,8 +136,8 @@ class Tools:
         ctx: Ctx,
         inbox_id: InboxId = "",
         timeout_seconds: Annotated[float, Field(ge=0, le=waiting.LONGEST_WAIT_SECONDS)] = 30,
-        from_addr: Annotated[str, Field(description="Only if this is part of the sender.")] = "",
-        subject: Annotated[str, Field(description="Only if this is part of the subject.")] = "",
+        from_addr: Annotated[str, Field(description="Part of the sender.")] = "",
+        subject: Annotated[str, Field(description="Part of the subject.")] = "",
         thread_id: Annotated[str, Field(description="Only in this thread.")] = "",
         after: Annotated[str, Field(description="Also what came after this message, msg_…")] = "",
     ) -> Arrival:

@@ -77,6 +77,12 @@ class ThreadMark:
 
 
 @dataclass(frozen=True)
+class ThreadLabels:
+    thread_id: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
 class SenderCheck:
     """pass, fail, none and the like, as this server found them when the mail came in."""
 

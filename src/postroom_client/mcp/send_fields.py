@@ -4,35 +4,57 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter
-from postroom_client.mcp.api_caller import Addresses, Attachments, IdempotencyKey, decode_files, in_own_words
+from postroom_client.limits import SUBJECT_CHARACTERS
+from postroom_client.mcp.api_caller import (
+    Addresses,
+    Attachments,
+    IdempotencyKey,
+    ReplyAll,
+    decode_files,
+    in_own_words,
+)
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 KNOWN: dict[str, Any] = {
     "attachments": Attachments,
     "idempotency_key": IdempotencyKey,
-    "reply_all": Annotated[bool, Field(description="With thread_id: to all whom its last mail names.")],
-    "forward_of": Annotated[str, Field(description="A message to forward, with its text and files.")],
+    "reply_all": ReplyAll,
+    "thread_id": Annotated[str, Field(description="The thread that it answers; empty: a new one.")],
+    "forward_of": Annotated[str, Field(description="A message to pass on, with its text and files.")],
+    "to": Addresses,
+    "body": Annotated[str, Field(description="Plain text or HTML.")],
+    "subject": Annotated[str, Field(max_length=SUBJECT_CHARACTERS)],
+    "send_at": Annotated[str, Field(description="RFC 3339 with offset, at most 30 days ahead.")],
 }
 EMPTY: tuple[Any, ...] = ("", None, [], {})
-# Set by the tool itself; for a reply the thread is enough; templates are described by the tool itself; and
-# unsubscribe links are for bulk mail.
-LEFT_OUT = {"inbox_id", "reply_to_message_id", "template", "fields", "unsubscribe"}
+# Set by the tool itself; for a reply the thread is enough; and unsubscribe links are for bulk mail.
+LEFT_OUT = {"inbox_id", "reply_to_message_id", "unsubscribe"}
+# Each has an argument of its own; the other fields share `options`, so that the list of tools stays short.
+OFTEN = {
+    *("to", "subject", "body", "thread_id", "reply_all", "forward_of", "cc"),
+    *("attachments", "send_at", "idempotency_key"),
+}
+OPTIONS = "options"
+RENAMED = {"fields": "template_fields"}
+INVITATION = "calendar is an invitation: summary, start, end, location."
 
 
 def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
-    """Gives a tool the fields of an operation besides its own, except those that it sets."""
+    """Gives a tool the fields of an operation, except those that it sets: the rare ones as `options`."""
 
     def extend(tool: F) -> F:
         known = inspect.signature(tool, eval_str=True)
         own = [each for each in known.parameters.values() if each.kind is not each.VAR_KEYWORD]
         named = {each.name for each in own} | set(but) | LEFT_OUT
         fields = [each for each in OPERATIONS[operation] if not each.part_of]
-        more = [_argument(each) for each in fields if each.name not in named]
-        vars(tool)["__signature__"] = known.replace(parameters=[*own, *more])
+        left = [each for each in fields if each.name not in named]
+        more = [_argument(each) for each in left if each.name in OFTEN]
+        vars(tool)["options"] = rare = _rare(left)
+        vars(tool)["__signature__"] = known.replace(parameters=[*own, *more, _options(rare)])
         return tool
 
     return extend
@@ -46,6 +68,26 @@ def _argument(parameter: Parameter) -> inspect.Parameter:
     return inspect.Parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
+
+
+def _rare(fields: Sequence[Parameter]) -> list[str]:
+    return [
+        RENAMED.get(each.name, each.name)
+        for each in fields
+        if not each.part_of and each.name not in OFTEN | LEFT_OUT
+    ]
+
+
+def _options(names: Sequence[str]) -> inspect.Parameter:
+    def require_known(given: dict[str, Any] | None) -> dict[str, Any] | None:
+        for name in given or {}:
+            if name not in names:
+                raise ValueError(f"there is no option {name[:100]}. There are: {', '.join(names)}")
+        return given
+
+    told = f"Rarely needed: {', '.join(_rare(OPERATIONS['send']))}. {INVITATION}"
+    annotation = Annotated[dict[str, Any] | None, Field(description=told), AfterValidator(require_known)]
+    return inspect.Parameter(OPTIONS, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _kind(parameter: Parameter) -> tuple[Any, Any]:
@@ -68,7 +110,10 @@ def _kind(parameter: Parameter) -> tuple[Any, Any]:
 
 def given(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The non-empty values, with files read."""
-    found = {name: value for name, value in fields.items() if value not in EMPTY}
+    whole = {**(fields.get(OPTIONS) or {}), **fields}
+    found = {name: value for name, value in whole.items() if value not in EMPTY and name != OPTIONS}
+    if "template_fields" in found:
+        found["fields"] = found.pop("template_fields")
     if "attachments" in found:
         found["attachments"] = decode_files(found["attachments"])
     return found

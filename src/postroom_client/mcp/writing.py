@@ -17,6 +17,7 @@ from postroom_client.mcp.api_caller import (
     Limit,
     MessageId,
     Offset,
+    ReplyAll,
     ThreadId,
 )
 from postroom_client.mcp.outgoing import DraftPage, DraftSummary, MessageStatus, SentMail
@@ -28,9 +29,7 @@ DraftVersion = Annotated[
     Field(description="The version you read: another one is not sent. 0: any version.", ge=0),
 ]
 BodyOrTemplate = Annotated[str, Field(description="Plain text or HTML.")]
-TemplateName = Annotated[str, Field(description="A template, instead of subject and body.")]
-TemplateFields = Annotated[dict[str, str] | None, Field(description="Values of its fields.")]
-ANSWERING = ("to", "subject", "thread_id", "reply_all", "forward_of")
+ANSWERING = ("to", "subject", "thread_id", "forward_of")
 
 
 class WritingTools:
@@ -47,17 +46,11 @@ class WritingTools:
         subject: Annotated[str, Field(max_length=SUBJECT_CHARACTERS)] = "",
         body: BodyOrTemplate = "",
         inbox_id: InboxId = "",
-        template: TemplateName = "",
-        template_fields: TemplateFields = None,
         **fields: Any,
     ) -> SentMail:
-        """Send a new mail, which starts a thread. To answer a mail use reply_to_thread.
-
-        It may be held for approval: the result says so, and what happens next.
-        """
+        """Start a thread with a new email. It may be held for approval: the result says what happens next."""
         found = await self._api.inbox_id(ctx, inbox_id)
-        said = {"subject": subject, "body": body, "template": template, "fields": template_fields}
-        call = calls.send(found, to=to, **given({**said, **fields}))
+        call = calls.send(found, to=to, **given({"subject": subject, "body": body, **fields}))
         return outgoing.sent_mail(await self._api.call(ctx, call))
 
     @takes("send", but=ANSWERING)
@@ -66,25 +59,15 @@ class WritingTools:
         ctx: Ctx,
         thread_id: ThreadId,
         body: BodyOrTemplate = "",
-        template: TemplateName = "",
-        template_fields: TemplateFields = None,
+        reply_all: ReplyAll = False,
         **fields: Any,
     ) -> SentMail:
-        """Answer the last received mail of a thread; the thread is then read.
-
-        It goes to its sender, or, when this inbox was only copied, to those it was addressed to.
-        """
-        said = {"body": body, "template": template, "fields": template_fields}
-        steps = sending.reply(thread_id, **given({**said, **fields}))
+        """Answer the last received email of a thread, and mark the thread read."""
+        reply = sending.reply_all if reply_all else sending.reply
+        steps = reply(thread_id, **given({"body": body, **fields}))
         return outgoing.sent_mail(await self._api.call(ctx, steps))
 
-    @takes("send", but=ANSWERING)
-    async def reply_all(self, ctx: Ctx, thread_id: ThreadId, body: Body, **fields: Any) -> SentMail:
-        """Answer everybody on the last mail of a thread; the thread is then read."""
-        steps = sending.reply_all(thread_id, body, **given(fields))
-        return outgoing.sent_mail(await self._api.call(ctx, steps))
-
-    @takes("send", but=(*ANSWERING, "include_quote"))
+    @takes("send", but=(*ANSWERING, "reply_all", "include_quote"))
     async def forward_message(
         self,
         ctx: Ctx,
@@ -96,23 +79,15 @@ class WritingTools:
         ] = "",
         **fields: Any,
     ) -> SentMail:
-        """Forward a mail, with its text below yours and all its files."""
+        """Pass an email on to others, with its text below yours and all its files."""
         steps = sending.forward(message_id, to=to, body=body, subject=subject or None, **given(fields))
         return outgoing.sent_mail(await self._api.call(ctx, steps))
 
     @takes("create_draft")
-    async def create_draft(
-        self,
-        ctx: Ctx,
-        inbox_id: InboxId = "",
-        template: TemplateName = "",
-        template_fields: TemplateFields = None,
-        **fields: Any,
-    ) -> DraftSummary:
-        """Write a mail without sending it. Any field may be missing; a person or send_draft sends it."""
+    async def create_draft(self, ctx: Ctx, inbox_id: InboxId = "", **fields: Any) -> DraftSummary:
+        """Write an email without sending it. Any field may be missing; a person or send_draft sends it."""
         found = await self._api.inbox_id(ctx, inbox_id)
-        said = {"template": template, "fields": template_fields}
-        call = calls.create_draft(found, **given({**said, **fields}))
+        call = calls.create_draft(found, **given(fields))
         return outgoing.draft_alone(await self._api.call(ctx, call))
 
     async def list_drafts(
@@ -126,7 +101,7 @@ class WritingTools:
     async def send_draft(
         self, ctx: Ctx, draft_id: DraftId, version: DraftVersion = 0, idempotency_key: IdempotencyKey = ""
     ) -> SentMail:
-        """Send a draft as it is; it is then deleted, and the mail may be held."""
+        """Send a draft as it is. It is then no draft any more, and may be held."""
         key = idempotency_key or None
         call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
         return outgoing.sent_mail(await self._api.call(ctx, call))
@@ -150,9 +125,9 @@ class WritingTools:
         return outgoing.sent_mail(await self._api.call(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
-        """Show the state of a sent mail: held, scheduled, on its way, sent or failed, for each recipient."""
+        """Show whether a sent email is held, scheduled, delivered or failed, for each recipient."""
         return outgoing.message_status(await self._api.call(ctx, calls.get_message(message_id)))
 
     async def cancel_message(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
-        """Cancel a mail that is held, scheduled or still on its way. This cannot be undone."""
+        """Stop an email that is held, scheduled or still on its way. This cannot be undone."""
         return outgoing.message_status(await self._api.call(ctx, calls.cancel_message(message_id)))
