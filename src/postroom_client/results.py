@@ -305,6 +305,11 @@ class ShownTarget(Struct, rename="camel", frozen=True):
     told_at: datetime | None = None
 
 
+class Person(Struct, frozen=True):
+    name: str
+    address: str = ""
+
+
 class PolicyStop(Struct, rename="camel", frozen=True):
     """What a policy stopped, or what was released."""
 
@@ -353,18 +358,6 @@ class Template(Struct, rename="camel", frozen=True):
     fields: list[str] = []
     created_at: datetime | None = None
     updated_at: datetime | None = None
-
-
-class Thread(Struct, rename="camel", frozen=True):
-    id: str
-    inbox_id: str = ""
-    subject: str = ""
-    last_message_at: datetime | None = None
-    is_read: bool = False
-    message_count: int = 0
-    created_at: datetime | None = None
-    labels: list[str] = []
-    related_thread_ids: list[str] = []
 
 
 class UsageGroup(Struct, rename="camel", frozen=True):
@@ -645,6 +638,25 @@ class Me(Struct, rename="camel", frozen=True):
 
 class Notifications(Struct, frozen=True):
     targets: list[ShownTarget]
+
+
+class Thread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str = ""
+    subject: str = ""
+    sender: Person | None = field(name="from", default=None)
+    participants: list[Person] = []
+    preview: str = ""
+    last_direction: str | None = None
+    codes: list[str] = []
+    verdict: str | None = None
+    has_attachments: bool = False
+    last_message_at: datetime | None = None
+    is_read: bool = False
+    message_count: int = 0
+    created_at: datetime | None = None
+    labels: list[str] = []
+    related_thread_ids: list[str] = []
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):

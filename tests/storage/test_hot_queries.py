@@ -20,7 +20,7 @@ from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
-from postroom.mailbox import inboxes, usage
+from postroom.mailbox import inboxes, thread_digests, usage
 from postroom.mailbox.documents import encode
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -114,8 +114,10 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -
         "message_count": "1",
         "last_message_at": ":now - n",
         "created_at": ":now - n",
+        "digest": ":digest",
     }
-    insert(tx, "threads", thread, account=account_id, inbox=inbox_id, now=now)
+    digest = thread_digests.encode(thread_digests.EMPTY)
+    insert(tx, "threads", thread, account=account_id, inbox=inbox_id, now=now, digest=digest)
     message = {
         "id": "'msg_' || n",
         "inbox_id": ":inbox",

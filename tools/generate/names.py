@@ -100,6 +100,7 @@ SHAPES = {
 }
 FIELDS = {
     ("EventMessage", "from"): "sender",
+    ("Thread", "from"): "sender",
     ("Usage", "from"): "first",
     ("Usage", "to"): "last",
     ("DomainReports", "from"): "first",

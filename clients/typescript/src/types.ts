@@ -306,6 +306,13 @@ export interface ShownTarget {
   toldAt: string | null;
 }
 
+export interface Person {
+  /** "" if none was given. */
+  name: string;
+  /** "" if it cannot be read. */
+  address: string;
+}
+
 /** What a policy stopped, or what was released. */
 export interface PolicyStop {
   at: string;
@@ -349,18 +356,6 @@ export interface Template {
   fields: string[];
   createdAt: string;
   updatedAt: string;
-}
-
-export interface Thread {
-  id: string;
-  inboxId: string;
-  subject: string;
-  lastMessageAt: string;
-  isRead: boolean;
-  messageCount: number;
-  createdAt: string;
-  labels: string[];
-  relatedThreadIds: string[];
 }
 
 /** `group` is a day, or the id of an inbox or a pod; `storedBytes` is what was stored at its end. */
@@ -638,6 +633,30 @@ export interface Me {
 
 export interface Notifications {
   targets: ShownTarget[];
+}
+
+export interface Thread {
+  id: string;
+  inboxId: string;
+  subject: string;
+  /** Of the newest message. */
+  from: Person | null;
+  /** Newest first, without the inbox. */
+  participants: Person[];
+  /** The beginning of the newest message's reply text, in one line. */
+  preview: string;
+  lastDirection: "inbound" | "outbound" | (string & {}) | null;
+  /** Of the newest message. */
+  codes: string[];
+  /** The worst of its messages; null if none is examined. */
+  verdict: "clean" | "malicious" | "suspicious" | (string & {}) | null;
+  hasAttachments: boolean;
+  lastMessageAt: string;
+  isRead: boolean;
+  messageCount: number;
+  createdAt: string;
+  labels: string[];
+  relatedThreadIds: string[];
 }
 
 /** How mail to one organization fared. */

@@ -10,7 +10,7 @@ from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import into_thread, screening
 from postroom.inward.into_thread import Names
-from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
+from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, thread_digests
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import uid_map
 from postroom.mailbox.inboxes import Inbox
@@ -73,8 +73,11 @@ def let_in(
     """Puts it into its thread, counted and announced like any other mail."""
     inboxes.count(tx, inbox.id, inbound=1)
     tx.run("delete from blocked_mails where message_id = :id", id=document.id)
-    place = into_thread.find_place(tx, inbox, names, document.subject, came_at)
-    into_thread.store_new_threads(tx, [place])
+    has_files = bool(attachments.list_of_messages(tx, [document.id], with_text=False))
+    own = thread_digests.of_inbox(inbox)
+    digest = thread_digests.of_document(document, has_files, came_at, own)
+    place = into_thread.find_place(tx, inbox, names, document.subject, came_at, digest)
+    into_thread.store_new_threads(tx, [(place, document)])
     if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
     correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))], came_at)

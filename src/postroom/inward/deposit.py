@@ -28,11 +28,12 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, ReadMail, StoredCopy
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.screening import Screening
-from postroom.mailbox import attachments, correspondents, inboxes, messages, usage
+from postroom.mailbox import attachments, correspondents, inboxes, messages, thread_digests, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
+from postroom.mailbox.thread_digests import Digest
 from postroom.processes.analysis import Analysis
 from postroom.queue import idempotency
 from postroom.storage.database import Tx
@@ -205,10 +206,11 @@ def store(
     for copy, mail in ((copy, copy.read.mail) for copy in copies):
         texts = (mail.header_to, *map(str, mail.cc), mail.body_text, mail.body_html)
         own_letters.end_shown_links(tx, copy.inbox.id, texts, copy.mail.now)
-    into_thread.store_new_threads(tx, [copy.place for copy in copies if copy.place is not None])
+    placed = [(copy.place, copy.document) for copy in copies if copy.place is not None]
+    into_thread.store_new_threads(tx, placed)
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
-    into_thread.record_stored(tx, [(copy.place, copy.document) for copy in copies if copy.place is not None])
+    into_thread.record_stored(tx, placed)
     blocked = [copy for copy in copies if copy.is_blocked]
     admit.keep(tx, [(copy.document.id, into_thread.names_of(copy.read.mail)) for copy in blocked])
     usage.count_all(tx, [copy.inbox.stores(copy.read.size_bytes, copy.mail.now) for copy in copies])
@@ -222,9 +224,24 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
     if not is_blocked:
         names = into_thread.names_of(mail)
         subject, is_imported = visible(mail.subject), accepted.is_imported
-        place = into_thread.find_place(tx, inbox, names, subject, accepted.now, is_imported)
+        digest = to_digest(inbox, accepted)
+        place = into_thread.find_place(tx, inbox, names, subject, accepted.now, digest, is_imported)
     document = to_document(inbox, accepted, place)
     return StoredCopy(addressed.number, accepted, addressed.destination, inbox, place, document)
+
+
+def to_digest(inbox: Inbox, accepted: AcceptedMail) -> Digest:
+    read, mail = accepted.read, accepted.read.mail
+    return thread_digests.of_parts(
+        "inbound",
+        mail.from_addr,
+        (*mail.to[: thread_digests.READ_PEOPLE], *mail.cc),
+        read.reply_text or mail.body_text,
+        read.codes,
+        bool(read.attachments),
+        accepted.now,
+        thread_digests.of_inbox(inbox),
+    )
 
 
 def look_at_senders(tx: Tx, copies: list[StoredCopy]) -> list[StoredCopy]:

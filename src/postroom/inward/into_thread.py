@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom.inward.addressing import participants
-from postroom.mailbox import related, threads
+from postroom.mailbox import related, thread_digests, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.threads import Thread
+from postroom.mailbox.thread_digests import Digest
+from postroom.mailbox.threads import VERDICTS, Thread
 from postroom.storage.database import Tx
 from postroom_mail.mime.parse import ParsedMail
 
@@ -57,17 +58,25 @@ def names_of(mail: ParsedMail) -> Names:
 
 
 def find_place(
-    tx: Tx, inbox: Inbox, names: Names, subject: str, now: int, is_imported: bool = False
+    tx: Tx,
+    inbox: Inbox,
+    names: Names,
+    subject: str,
+    now: int,
+    digest: Digest,
+    is_imported: bool = False,
 ) -> ThreadPlace:
-    """Finds the thread that the mail joins or starts, and counts the mail in it."""
+    """Finds the thread that the mail joins or starts, and counts the mail in it. `digest` is of the mail."""
     joined = resolve(tx, inbox.id, names.in_reply_to, names.references, is_imported)
     if joined is None:
-        thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported)
+        own = thread_digests.encode(digest)
+        thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported, digest=own)
         return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
     is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
     if not is_imported:
         threads.add_participants(tx, [(joined.id, address) for address in names.participants])
-    thread = threads.add_message(tx, joined, is_read=False, now=now, is_imported=is_imported)
+    whole = thread_digests.append(joined.digest, digest)
+    thread = threads.add_message(tx, joined, is_read=False, now=now, is_imported=is_imported, digest=whole)
     return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
 
 
@@ -90,9 +99,13 @@ def resolve(
     return None
 
 
-def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
+def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadPlace, Document]]) -> None:
     """The caller counts them in their inboxes."""
-    started = [place for place in places if place.starts_thread]
+    started = [
+        structs.replace(place, thread=structs.replace(place.thread, verdict=VERDICTS.index(document.verdict)))
+        for place, document in placed
+        if place.starts_thread
+    ]
     threads.add_all(tx, [place.thread for place in started])
     threads.add_participants(
         tx,
@@ -120,4 +133,5 @@ def record_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> Non
         ],
     )
     for place, document in stored:
-        threads.record_verdict(tx, place.thread.id, document.verdict)
+        if not place.starts_thread:
+            threads.record_verdict(tx, place.thread.id, document.verdict)

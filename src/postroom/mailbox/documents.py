@@ -171,7 +171,7 @@ def outline(document: Document) -> Document:
     return structs.replace(
         document,
         from_addr=document.from_addr[:OUTLINE_CHARACTERS],
-        header_to=_first_addresses(document.header_to),
+        header_to=first_addresses(document.header_to),
         cc=document.cc[:OUTLINE_ADDRESSES],
         bcc=document.bcc[:OUTLINE_ADDRESSES] if document.bcc else document.bcc,
         subject=document.subject[:OUTLINE_CHARACTERS],
@@ -191,7 +191,7 @@ def outline(document: Document) -> Document:
     )
 
 
-def _first_addresses(field: str) -> str:
+def first_addresses(field: str) -> str:
     """Cut at a comma, so that the last one is whole."""
     most = OUTLINE_ADDRESSES * 100
     return field if len(field) <= most else field[:most].rpartition(",")[0]

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
+from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = uid_map.READ_ALONE
+VERDICTS: tuple[Verdict | None, ...] = (None, "clean", "suspicious", "malicious")  # by `threads.verdict`
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
 # The time of the newest of all its messages, including those in Trash.
 _NEWEST = (
@@ -38,6 +40,8 @@ class Thread(Struct, frozen=True):
     account_id: str
     pod_id: str
     is_imported: bool = False  # it holds imported mail alone
+    digest: bytes | None = None  # what lists show of it (`thread_digests`); None: it is made anew
+    verdict: int = 0  # the worst of its messages, as in VERDICTS
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -52,21 +56,30 @@ class Thread(Struct, frozen=True):
             row["account_id"],
             row["pod_id"],
             bool(row["is_imported"]),
+            None if row["digest"] is None else bytes(row["digest"]),
+            row["verdict"],
         )
 
 
-def new(inbox: Inbox, subject: str, is_read: bool, now: int, is_imported: bool = False) -> Thread:
+def new(
+    inbox: Inbox,
+    subject: str,
+    is_read: bool,
+    now: int,
+    is_imported: bool = False,
+    digest: bytes | None = None,
+) -> Thread:
     """A thread of one message that is not stored yet."""
     thread_id = ids.new(ids.THREAD, now)
     owner = inbox.account_id, inbox.pod_id
-    return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, *owner, is_imported)
+    return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, *owner, is_imported, digest)
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
     """The caller counts them in their inboxes."""
     tx.many(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at,"
-        " account_id, pod_id, is_imported) values :rows",
+        " account_id, pod_id, is_imported, is_risky, verdict, digest) values :rows",
         [
             (
                 thread.id,
@@ -79,6 +92,9 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
                 thread.account_id,
                 thread.pod_id,
                 int(thread.is_imported),
+                int(thread.verdict > VERDICTS.index("clean")),
+                thread.verdict,
+                thread.digest,
             )
             for thread in started
         ],
@@ -96,7 +112,7 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
 def count_listed(tx: Tx, thread_id: str, by: int) -> None:
     """Counts messages that are now shown or hidden. A thread that shows none is in no list."""
     row = tx.one(
-        "update threads set message_count = message_count + :by, last_message_at = coalesce("
+        "update threads set digest = null, message_count = message_count + :by, last_message_at = coalesce("
         "(select max(created_at) from messages where thread_id = :id and is_trashed = 0), :hidden)"
         " where id = :id returning inbox_id, is_read, message_count, last_message_at",
         by=by,
@@ -129,15 +145,23 @@ def is_empty(tx: Tx, thread_id: str) -> bool:
     return tx.one("select 1 as found from messages where thread_id = :id limit 1", id=thread_id) is None
 
 
-def add_message(tx: Tx, thread: Thread, is_read: bool, now: int, is_imported: bool = False) -> Thread:
-    """Counts one more message and sets the read flag according to it."""
+def add_message(
+    tx: Tx, thread: Thread, is_read: bool, now: int, is_imported: bool = False, digest: bytes | None = None
+) -> Thread:
+    """Counts one more message and sets the read flag according to it.
+
+    `digest` is the one of `thread` with the message; if another was stored meanwhile, it is made anew.
+    """
     row = tx.one(
         "update threads set message_count = message_count + 1, last_message_at ="
         " case when last_message_at < :now then :now else last_message_at end,"
-        " is_imported = is_imported * :is_imported where id = :id returning inbox_id, is_read, message_count",
+        " is_imported = is_imported * :is_imported, digest = case when digest = :before then :digest end"
+        " where id = :id returning inbox_id, is_read, message_count",
         now=now,
         id=thread.id,
         is_imported=int(is_imported),
+        before=thread.digest,
+        digest=digest,
     )
     if row is not None and row["message_count"] == 1:  # all others are in Trash
         _count_thread(tx, row, 1)
@@ -152,7 +176,7 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int, is_imported: bo
             now=now,
             id=thread.id,
         )
-    return _set_read(tx, thread, is_read)
+    return _set_read(tx, replace(thread, digest=digest), is_read)
 
 
 def lock(tx: Tx, thread_id: str) -> None:
@@ -319,11 +343,17 @@ def is_risky(tx: Tx, thread_id: str) -> bool:
     return row is not None and bool(row["is_risky"])
 
 
-def record_verdict(tx: Tx, thread_id: str, verdict: str | None) -> None:
-    """Marks the thread risky if the message was judged other than clean."""
-    if verdict not in (None, "clean"):
-        mark_risky(tx, thread_id)
+def record_verdict(tx: Tx, thread_id: str, verdict: Verdict | None) -> None:
+    """Keeps the worst verdict. A thread that once had a message judged other than clean stays risky."""
+    if verdict is not None:
+        tx.run(
+            "update threads set verdict = :rank, is_risky = case when :rank > 1 then 1 else is_risky end"
+            " where id = :id and verdict < :rank",
+            id=thread_id,
+            rank=VERDICTS.index(verdict),
+        )
 
 
-def mark_risky(tx: Tx, thread_id: str) -> None:
-    tx.run("update threads set is_risky = 1 where id = :id and is_risky = 0", id=thread_id)
+def forget_digest(tx: Tx, thread_id: str) -> None:
+    """It is made anew, as a message of the thread has changed."""
+    tx.run("update threads set digest = null where id = :id", id=thread_id)

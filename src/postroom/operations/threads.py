@@ -12,10 +12,12 @@ from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated
-from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
+from postroom.mailbox import inboxes, labels, message_json, messages, related, thread_digests, threads
+from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
+from postroom.mailbox.thread_digests import ThreadDigest
 from postroom.operations.messages import NewLabels, RawMessages
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
@@ -65,10 +67,32 @@ class ThreadMessageQuery(Struct, frozen=True):
     offset: Offset = 0
 
 
+class Person(Struct, frozen=True):
+    name: Annotated[str, Meta(description='"" if none was given.')]
+    address: Annotated[str, Meta(description='"" if it cannot be read.')]
+
+
 class Thread(Struct, rename="camel", frozen=True):
     id: str
     inbox_id: str
     subject: str
+    from_: Annotated[Person | None, Meta(description="Of the newest message.")] = field(name="from")
+    participants: Annotated[
+        list[Person], Meta(max_length=thread_digests.PEOPLE, description="Newest first, without the inbox.")
+    ]
+    preview: Annotated[
+        str,
+        Meta(
+            max_length=thread_digests.PREVIEW_CHARACTERS,
+            description="The beginning of the newest message's reply text, in one line.",
+        ),
+    ]
+    last_direction: thread_digests.Direction | None
+    codes: Annotated[list[str], Meta(description="Of the newest message.")]
+    verdict: Annotated[
+        Verdict | None, Meta(description="The worst of its messages; null if none is examined.")
+    ]
+    has_attachments: bool
     last_message_at: Timestamp
     is_read: bool
     message_count: int
@@ -77,11 +101,21 @@ class Thread(Struct, rename="camel", frozen=True):
     related_thread_ids: list[str]
 
     @classmethod
-    def of(cls, thread: threads.Thread, labels: Sequence[str], related: Sequence[str]) -> Self:
+    def of(
+        cls, thread: threads.Thread, made: ThreadDigest, labels: Sequence[str], related: Sequence[str]
+    ) -> Self:
+        digest = made.digest
         return cls(
             id=thread.id,
             inbox_id=thread.inbox_id,
             subject=thread.subject,
+            from_=Person(*digest.sender) if digest.at else None,
+            participants=[Person(*each) for each in digest.people],
+            preview=digest.preview,
+            last_direction=digest.direction,
+            codes=digest.codes,
+            verdict=made.verdict,
+            has_attachments=digest.has_files,
             last_message_at=to_iso(thread.last_message_at),
             is_read=thread.is_read,
             message_count=thread.message_count,
@@ -132,7 +166,11 @@ def list_page(tx: Tx, scope: Scope, query: ThreadQuery) -> ThreadPage:
 def show_all(tx: Tx, found: Sequence[threads.Thread]) -> list[Thread]:
     thread_ids = [thread.id for thread in found]
     labelled, others = labels.of_threads(tx, thread_ids), related.list_of_threads(tx, thread_ids)
-    return [Thread.of(thread, labelled.get(thread.id, ()), others.get(thread.id, ())) for thread in found]
+    digests = thread_digests.of_threads(tx, found)
+    return [
+        Thread.of(thread, digests[thread.id], labelled.get(thread.id, ()), others.get(thread.id, ()))
+        for thread in found
+    ]
 
 
 def get_thread(tx: Tx, caller: Caller, thread_id: str) -> Thread:
@@ -149,7 +187,8 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
         if not flag:
             flags.mark_thread_unread(tx, thread.id)
     changed = labels.change(tx, thread, body.add_labels, body.remove_labels, now)
-    return ChangedThread.of(thread, changed, related.list_of_thread(tx, thread.id))
+    digest = thread_digests.of_threads(tx, [thread])[thread.id]
+    return ChangedThread.of(thread, digest, changed, related.list_of_thread(tx, thread.id))
 
 
 def list_thread_messages(

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts, permissions
@@ -30,6 +31,7 @@ from postroom.mailbox import (
     inboxes,
     labels,
     messages,
+    thread_digests,
     threads,
     usage,
 )
@@ -38,6 +40,7 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.search import indexing
+from postroom.mailbox.thread_digests import Digest
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.holding import approval_rules, checks
@@ -261,10 +264,7 @@ def answers_a_machine(around: Context) -> bool:
 
 
 def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
-    threads.add_all(tx, [each.thread for each in new if each.starts_thread])
-    for each in new:
-        if not each.starts_thread:
-            threads.add_message(tx, each.thread, is_read=True, now=each.submission.now)
+    put_into_threads(tx, new)
     messages.add_all(tx, [to_new_message(each, each.document.id in waiting) for each in new])
     holds.add_all(tx, list(waiting.values()))
     indexing.enqueue_all(tx, [each.document.id for each in new])
@@ -284,6 +284,31 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
         labels.add_to_new(
             tx, each.thread, each.document.id, each.submission.order.labels, each.submission.now
         )
+
+
+def put_into_threads(tx: Tx, new: list[Ready]) -> None:
+    digests = {each.document.id: to_digest(each) for each in new}
+    threads.add_all(
+        tx,
+        [
+            replace(each.thread, digest=thread_digests.encode(digests[each.document.id]))
+            for each in new
+            if each.starts_thread
+        ],
+    )
+    joined = {each.thread.id: each.thread for each in new if not each.starts_thread}
+    for each in new:
+        if not each.starts_thread:
+            thread = joined[each.thread.id]
+            digest = thread_digests.append(thread.digest, digests[each.document.id])
+            joined[thread.id] = threads.add_message(
+                tx, thread, is_read=True, now=each.submission.now, digest=digest
+            )
+
+
+def to_digest(ready: Ready) -> Digest:
+    letter, own = ready.submission.letter, thread_digests.of_inbox(ready.submission.around.inbox)
+    return thread_digests.of_document(ready.document, bool(letter.files), ready.submission.now, own)
 
 
 def to_use(submission: Submission) -> UsageGrowth:

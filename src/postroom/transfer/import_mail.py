@@ -374,5 +374,6 @@ def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
         id=document.id,
     )
     messages.set_document(tx, sent)
+    threads.forget_digest(tx, document.thread_id)
     inboxes.count(tx, inbox.id, inbound=-1, outbound=1)
     uid_map.move(tx, inbox.id, document.id, uid_map.SENT)

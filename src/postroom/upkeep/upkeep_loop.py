@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from postroom import ids
 from postroom.clock import SECOND
-from postroom.mailbox import documents, inboxes
+from postroom.mailbox import documents, inboxes, thread_digests
 from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -22,6 +22,7 @@ DUTY = "upkeep"
 DUTY_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
 INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
+DIGESTS_IN_A_ROUND = 5_000  # of threads from before an upgrade, or with deleted messages
 OUTLINES_IN_A_ROUND = 500  # of large messages from before an upgrade
 
 # Other writers wait for a step under way, so a step that took long is followed by a smaller one.
@@ -89,6 +90,9 @@ class Steps:
         await self._apply_retention(now)
         for _ in range(OUTLINES_IN_A_ROUND):
             if not await self._resources.db.write(documents.add_due_outline):
+                break
+        for _ in range(DIGESTS_IN_A_ROUND // thread_digests.FILLED_AT_ONCE):
+            if not await self._resources.db.write(thread_digests.fill_some):
                 break
 
     async def _apply_retention(self, now: int) -> None:

@@ -59,8 +59,14 @@ class ThreadSummary:
     is_read: bool
     message_count: int
     last_message_at: datetime | None
+    last_direction: str | None
+    verdict: str | None
+    has_attachments: bool
     related_thread_ids: Related
     subject: Delimited
+    newest: Annotated[
+        str, Field(description="Its sender, everybody in the thread, codes, and its text's beginning.")
+    ]
 
 
 @dataclass(frozen=True)
@@ -184,10 +190,31 @@ def inbox(inbox: results.Inbox) -> InboxSummary:
 def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
     delimiters = Delimiters()
     threads = [
-        made(ThreadSummary, thread, thread_id=thread.id, subject=delimiters.wrap(thread.subject))
+        made(
+            ThreadSummary,
+            thread,
+            thread_id=thread.id,
+            subject=delimiters.wrap(thread.subject),
+            newest=delimiters.wrap(_newest(thread), warning(thread.verdict, ())),
+        )
         for thread in page.data
     ]
     return ThreadPage(delimiters.notice, threads, page.total)
+
+
+def _newest(thread: results.Thread) -> str:
+    lines = [] if thread.sender is None else [f"From: {_person(thread.sender)}"]
+    lines += [f"With: {', '.join(map(_person, thread.participants))}"] if thread.participants else []
+    lines += [f"Codes: {', '.join(thread.codes)}"] if thread.codes else []
+    return "\n".join([*lines, thread.preview])
+
+
+def _person(person: results.Person) -> str:
+    return (
+        f"{person.name} <{person.address}>"
+        if person.name and person.address
+        else person.name or person.address
+    )
 
 
 def thread_content(page: results.ThreadMessages) -> ThreadContent:

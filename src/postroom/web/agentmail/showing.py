@@ -17,6 +17,7 @@ from postroom.mailbox import (
     labels,
     messages,
     raw_mails,
+    thread_digests,
 )
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.mailbox.documents import Document
@@ -32,7 +33,6 @@ from postroom_mail.mime import headers
 from postroom_mail.mime.address import parse_list
 from postroom_mail.mime.parse import MAX_IN_REPLY_TO, MAX_REFERENCES
 
-PREVIEW_CHARACTERS = 200
 AT_ONCE = 20  # messages that are in memory together
 THREADS_AT_ONCE = 5
 LOOKED_AT = 20  # messages of a thread whose people and files are shown in a list
@@ -204,7 +204,7 @@ def labels_of_sent(status: str, hold: str | None) -> set[str]:
 
 
 def preview(text: str) -> str | None:
-    return " ".join(text[: 4 * PREVIEW_CHARACTERS].split())[:PREVIEW_CHARACTERS] or None
+    return thread_digests.preview(text) or None
 
 
 def mailboxes(field: str) -> list[str]:

@@ -9,11 +9,14 @@ from postroom_client.cli.command import InboxId, Limit, Offset, command
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.messages import show_message
+from postroom_client.result_types import FLAGGED
 
 if TYPE_CHECKING:
     from postroom_client.results import Page, Thread, ThreadMessages
 
 app = GROUPS["threads"]
+
+PREVIEW_CHARACTERS = 40  # of a row
 
 
 @command(app, "list")
@@ -51,13 +54,24 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
         hint = "all of them: postroom threads list" if is_filtered else "wait for mail: postroom wait"
         output.note(f"No thread here. See {hint}" if is_filtered else f"No thread here. To {hint}")
         return
-    columns = ("id", ("", _flag), "messages message_count", "last last_message_at", "labels", "subject")
+    columns = (
+        "id",
+        ("", _flag),
+        "messages message_count",
+        "last last_message_at",
+        ("from", _sender),
+        "labels",
+        "subject",
+        ("preview", _preview),
+    )
     output.print_table(columns, page.data)
     output.mention_rest(page)
 
 
 def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
+    pairs += [("with", ", ".join(each.name or each.address for each in thread.participants))]
+    pairs += [("verdict", thread.verdict)] if thread.verdict in FLAGGED else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))
@@ -74,4 +88,14 @@ def show_conversation(context: CommandContext, page: "ThreadMessages") -> None:
 
 
 def _flag(thread: "Thread") -> str:
-    return "" if thread.is_read else "unread"
+    flags = ["" if thread.is_read else "unread", (thread.verdict or "") if thread.verdict in FLAGGED else ""]
+    return " ".join(filter(None, flags))
+
+
+def _sender(thread: "Thread") -> str:
+    return "" if thread.sender is None else thread.sender.name or thread.sender.address
+
+
+def _preview(thread: "Thread") -> str:
+    cut = thread.preview[:PREVIEW_CHARACTERS]
+    return cut if cut == thread.preview else f"{cut.rstrip()}…"
