@@ -1,4 +1,4 @@
-"""Programs that registered themselves (RFC 7591): public clients, without a secret."""
+"""Programs that registered themselves (RFC 7591) or have a URL: public clients, without a secret."""
 
 import secrets
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def require_room(tx: Tx, network: str, limit: int, now: int) -> None:
     if row is not None:
         wait = row["created_at"] + WINDOW - now
         raise RateLimitExceeded(
-            f"{limit} programs were registered from this network within an hour.",
+            f"{limit} programs were registered from this network or account within an hour.",
             retry_after=max(1, -(-wait // SECOND)),
         )
 
@@ -110,6 +110,32 @@ def add(
         redirect_uris=msgspec.json.encode(client.redirect_uris).decode(),
         address=network,
         created_at=now,
+    )
+    return client
+
+
+def put(
+    tx: Tx,
+    client_id: str,
+    name: str,
+    redirect_uris: Sequence[str],
+    account_id: str,
+    now: int,
+    limit: int = AN_HOUR_AND_NETWORK,
+) -> OauthClient:
+    """Add or renew a program that is known by a URL, as of now."""
+    if find(tx, client_id) is None:
+        require_room(tx, account_id, limit, now)
+    client = OauthClient(client_id, name, tuple(redirect_uris), now)
+    tx.run(
+        "insert into oauth_clients (id, name, redirect_uris, address, created_at)"
+        " values (:id, :name, :uris, :address, :now)"
+        " on conflict (id) do update set name = :name, redirect_uris = :uris, created_at = :now",
+        id=client_id,
+        name=name,
+        uris=msgspec.json.encode(client.redirect_uris).decode(),
+        address=account_id,
+        now=now,
     )
     return client
 

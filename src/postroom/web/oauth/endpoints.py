@@ -95,6 +95,7 @@ def describe_server(config: Config) -> dict[str, object]:
         "revocation_endpoint_auth_methods_supported": ["none"],
         "scopes_supported": ["read", "draft", "send"],
         "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": True,
     }
 
 

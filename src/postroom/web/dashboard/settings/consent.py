@@ -1,5 +1,6 @@
 """Where a person authorizes a program: by OAuth, or by a code that it shows."""
 
+from typing import cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
@@ -8,7 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from postroom.accounts.oauth import device_codes
 from postroom.config import Config
 from postroom.errors import BadRequest, OauthError
-from postroom.operations.people import oauth_programs
+from postroom.external_mailboxes.fetching import Fetcher, FetchError
+from postroom.operations.people import client_documents, oauth_programs
 from postroom.operations.people.oauth_programs import Asked, Choice
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.forms import WHOLE_SCOPE
@@ -52,6 +54,7 @@ def chosen(form: ConsentForm | DeviceForm) -> Choice:
 
 async def show_consent(context: PageContext, query: Asked) -> Response:
     config = context.call.resources.config
+    document_host = await learn(context, query.client_id)
     client = await context.read(oauth_programs.require_client, query)
     try:
         resource = oauth_programs.require_sound(query, config)
@@ -64,12 +67,37 @@ async def show_consent(context: PageContext, query: Asked) -> Response:
         client=client,
         asked=structs.asdict(query),
         host=urlsplit(query.redirect_uri).netloc,
+        document_host=document_host,
         levels=oauth_programs.offered_levels(context.call.caller, resource),
         sentences=SENTENCES,
         of_one_inbox=oauth_programs.INBOX_PREFIX in resource,
         resource=resource,
     )
     return allow_leading_to(response, query.redirect_uri)
+
+
+async def learn(context: PageContext, client_id: str) -> str:
+    """Fetch the document of a program that is known by its URL, at most every ten minutes. Return its host.
+
+    Only for people who are signed in, and only from where a webhook may go.
+    """
+    if not client_documents.is_document(client_id):
+        return ""
+    host, resources = client_documents.require_document_url(client_id), context.call.resources
+    if await context.read(client_documents.is_fresh, client_id, context.call.now()):
+        return host
+    fetcher, limit = cast(Fetcher, context.call.webhook_courier), client_documents.DOCUMENT_BYTES
+    try:
+        found = await fetcher.fetch("GET", client_id, {"Accept": "application/json"}, b"", limit)
+    except FetchError as error:
+        raise client_documents.refused(f"its document could not be read. {error}".rstrip(".")) from None
+    if found.status != 200:
+        raise client_documents.refused(f"{host} answered with {found.status} instead of a document")
+    account_id, config = context.call.caller.account_id, resources.config
+    await resources.db.write(
+        client_documents.keep, client_id, found.body, account_id, config, context.call.now()
+    )
+    return host
 
 
 def allow_leading_to(response: Response, redirect_uri: str) -> Response:
