@@ -268,6 +268,12 @@ class ApiKeyLimitReached(ApiError):
     status, code = 422, "api_key_limit_reached"
 
 
+class UploadLimitReached(ApiError):
+    """100 uploads or 100 MB of an account wait to be attached."""
+
+    status, code = 422, "upload_limit_reached"
+
+
 class DraftLimitReached(ApiError):
     """An inbox has 1,000 drafts."""
 

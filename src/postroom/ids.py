@@ -13,6 +13,7 @@ USER, PASSKEY, LETTER, WEBHOOK, NOTIFICATION = "usr", "psk", "ltr", "whk", "ntf"
 POD, AUDIT, RULE = "pod", "aud", "rul"
 CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
 PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
+UPLOAD, DOWNLOAD = "upl", "dnl"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.

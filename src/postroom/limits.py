@@ -28,6 +28,11 @@ ATTACHMENTS = 100
 FILENAME_CHARACTERS = 1000
 CONTENT_TYPE_CHARACTERS = 500
 
+# Files that are uploaded before they are attached, of an account
+UPLOADS_WAITING = 100
+UPLOADS_WAITING_BYTES = 4 * ATTACHMENTS_BYTES
+UPLOADED_HOURS = 1  # how long one waits to be attached
+
 # An appointment
 ATTENDEES = 50  # as many as an email has recipients
 CALENDAR_TEXT_CHARACTERS = 500  # its summary, its location, its rule
@@ -89,5 +94,6 @@ FEEDBACK_CONTEXT_BYTES = 8 * 1024
 EVENTS_DAYS = 30
 IDEMPOTENCY_HOURS = 24
 ATTACHMENT_LINK_MINUTES = 15
+FILE_LINK_MINUTES = 15  # of an upload or a download that works once
 SIGN_IN_LINK_MINUTES = 15
 INVITATION_HOURS = 72

@@ -279,6 +279,12 @@ class UnknownRecipient(PostroomError):
     code, status = "unknown_recipient", 422
 
 
+class UploadLimitReached(PostroomError):
+    """100 uploads or 100 MB of an account wait to be attached."""
+
+    code, status = "upload_limit_reached", 422
+
+
 class WebhookLimitReached(PostroomError):
     """An account has 50 webhooks in its list."""
 

@@ -100,6 +100,14 @@ class ConnectionTest(Struct, frozen=True):
     error: str | None = None
 
 
+class CreatedUpload(Struct, rename="camel", frozen=True):
+    """Send the file with one PUT to `url`; then name `id` as `upload_id` in `attachments`."""
+
+    id: str
+    url: str = ""
+    expires_at: datetime | None = None
+
+
 class WarmUp(Struct, frozen=True):
     """How much of today's limit from a domain to a provider is used."""
 
@@ -173,6 +181,16 @@ class ReportedTls(Struct, frozen=True):
     count: int = 0
     policy: str = ""
     result: str = ""
+
+
+class DownloadLink(Struct, rename="camel", frozen=True):
+    """One GET of `url` gives the file."""
+
+    url: str
+    expires_at: datetime | None = None
+    filename: str = ""
+    content_type: str = ""
+    size_bytes: int = 0
 
 
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):

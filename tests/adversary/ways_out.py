@@ -1,6 +1,7 @@
 """Every way by which an email leaves. Each gives the id of the message, or None where it was refused."""
 
 import asyncio
+import base64
 import smtplib
 import uuid
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ from tests.client.live import LiveServer
 from tests.client.test_mcp import http_agent
 from tests.conftest import Server
 from tests.imap.live import aside, log_in
+from tests.plain_transport import http_client
 
 WayOut = Callable[[Server, str, int], Awaitable[str | None]]
 NAME = "agent"
@@ -36,6 +38,24 @@ def _id(answer: httpx2.Response) -> str | None:
 
 async def by_rest(server: Server, inbox_id: str, number: int) -> str | None:
     fields = order(number).fields
+    return _id(await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers=_key()))
+
+
+async def by_upload(server: Server, inbox_id: str, number: int) -> str | None:
+    """The hostile files are uploaded, and named when they are attached."""
+    fields = dict(order(number).fields)
+    named = []
+    for file in fields.get("attachments", []):
+        content = base64.b64decode(file["data"])
+        asked = {"inboxId": inbox_id, "filename": file["filename"], "contentType": file["contentType"]}
+        made = await server.api.post("/v1/uploads", json={**asked, "sizeBytes": len(content)})
+        if made.status_code != 201:
+            return _id(made)
+        async with http_client() as keyless:
+            stored = await keyless.put(made.json()["url"], content=content)
+        assert stored.status_code == 200, stored.text
+        named.append({"uploadId": made.json()["id"]})
+    fields |= {"attachments": named} if named else {}
     return _id(await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=fields, headers=_key()))
 
 

@@ -112,6 +112,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "messages release": ("msg_1",),
     "messages delete": ("msg_1", "--yes"),
     "attachments get": ("msg_1", "a.txt"),
+    "attachments link": ("msg_1", "a.txt"),
+    "attachments upload": (str(SCENARIO), *INBOX),
     "attachments text": ("msg_1", "a.txt"),
     "wait": INBOX,
     "listen": (),

@@ -163,6 +163,21 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "retired_at",
         30 * DAY,
     ),
+    "file_links": (
+        {
+            "kind": "upload",
+            "account_id": "acc",
+            "inbox_id": "inb",
+            "key_id": "key",
+            "filename": "f",
+            "content_type": "t",
+            "size_bytes": 1,
+            "created_at": 0,
+        },
+        "id",
+        "expires_at",
+        0,
+    ),
     "shown_links": ({}, "token_hash", "shown_at", 365 * DAY),
     "feedback": (
         {"account_id": "acc", "key_id": "key", "key_name": "n", "type": "bug", "message": "m"},
@@ -227,7 +242,12 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
     ),
 }
 # Columns that are unique beside the key.
-NUMBERED = {"events": "position", "sessions": "token_hash", "device_codes": "user_code"}
+NUMBERED = {
+    "events": "position",
+    "file_links": "token_hash",
+    "sessions": "token_hash",
+    "device_codes": "user_code",
+}
 
 
 def add(tx: Tx, table: str, key: str, number: int, at: int) -> None:

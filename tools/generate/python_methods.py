@@ -23,7 +23,8 @@ IMPORTS = (
     "from postroom_client.calls.arguments import Addresses, File",
     "from postroom_client.calls.calls import SendOptions",
     "from postroom_client.transport import paging",
-    "from postroom_client.transport.exchange import Call, Steps",
+    "from pathlib import Path",
+    "from postroom_client.transport.exchange import Call, OutgoingFile, Steps",
 )
 
 

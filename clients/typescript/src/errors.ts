@@ -137,6 +137,9 @@ export class TemplateLimitReached extends PostroomError {}
 /** A posted mail without a recipient here; `recipients` are those it names. */
 export class UnknownRecipient extends PostroomError {}
 
+/** 100 uploads or 100 MB of an account wait to be attached. */
+export class UploadLimitReached extends PostroomError {}
+
 /** An account has 50 webhooks in its list. */
 export class WebhookLimitReached extends PostroomError {}
 
@@ -210,6 +213,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   recipient_suppressed: RecipientSuppressed,
   template_limit_reached: TemplateLimitReached,
   unknown_recipient: UnknownRecipient,
+  upload_limit_reached: UploadLimitReached,
   webhook_limit_reached: WebhookLimitReached,
   cold_outreach_limit: ColdOutreachLimit,
   loop_detected: LoopDetected,

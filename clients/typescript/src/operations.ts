@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -538,6 +538,16 @@ export abstract class Operations {
     });
   }
 
+  /** Create a link that gives an attachment once, without a key. */
+  createDownloadLink(messageId: string, filename: string): Promise<DownloadLink> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "attachments", messageId, filename, "link"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
   /** Get a preview image of an attachment: PNG, at most 800 pixels wide and high. */
   getAttachmentPreview(messageId: string, filename: string): Promise<Uint8Array> {
     return this.run({
@@ -571,6 +581,17 @@ export abstract class Operations {
       answer: "json",
       isRepeatable: true,
       seconds: 120,
+    });
+  }
+
+  /** Create an upload: a URL that takes one file once, to be attached later. */
+  createUpload(body: NewUpload): Promise<CreatedUpload> {
+    return this.run({
+      method: "POST",
+      path: "/v1/uploads",
+      body,
+      answer: "json",
+      isRepeatable: false,
     });
   }
 

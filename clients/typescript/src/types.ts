@@ -93,6 +93,14 @@ export interface ConnectionTest {
   error?: string;
 }
 
+/** Send the file with one PUT to `url`; then name `id` as `uploadId` in `attachments`. */
+export interface CreatedUpload {
+  id: string;
+  /** Works once, without a key. */
+  url: string;
+  expiresAt: string;
+}
+
 /** How much of today's limit from a domain to a provider is used. */
 export interface WarmUp {
   domain: string;
@@ -171,6 +179,16 @@ export interface ReportedTls {
   policy: string;
   /** success, or what failed (RFC 8460 section 4.3). */
   result: string;
+}
+
+/** One GET of `url` gives the file. */
+export interface DownloadLink {
+  /** Works once, without a key. */
+  url: string;
+  expiresAt: string;
+  filename: string;
+  contentType: string;
+  sizeBytes: number;
 }
 
 /** Sends the mail as a calendar invitation: new, changed (`uid`, `sequence`) or cancelled. */
@@ -1118,13 +1136,37 @@ export interface SendBody {
   unsubscribe?: boolean;
 }
 
+/** A file with its content in `data` or `text`, or one named by `uploadId` or `attachmentOf`. */
 export interface SentFile {
+  /** Its name, as recipients see it; with data or text. */
+  filename?: string;
+  /** The content in base64. */
+  data?: string;
+  /** Its media type; else application/octet-stream, or text/plain for text. */
+  contentType?: string;
+  /** The content as text. */
+  text?: string;
+  /** An upload of this inbox whose file has arrived. */
+  uploadId?: string;
+  /** A file of a message, attached again. */
+  attachmentOf?: AttachmentOf;
+}
+
+/** An attachment of a message that the API key can read. */
+export interface AttachmentOf {
+  messageId: string;
+  filename: string;
+}
+
+export interface NewUpload {
+  /** The inbox that sends it. */
+  inboxId: string;
   /** Its name, as recipients see it. */
   filename: string;
-  /** The content in base64. */
-  data: string;
-  /** Its media type. */
-  contentType?: string;
+  /** Its media type. A PUT with another one is refused. */
+  contentType: string;
+  /** Its exact size. No other size is stored. */
+  sizeBytes: number;
 }
 
 /** In a change null clears, and given attachments replace the old ones. */

@@ -21,7 +21,7 @@ from postroom_mail.mime import filenames
 DRAFTS_OF_AN_INBOX = 1000
 
 SIZED = f"select id, length(fields) as {pages.SIZE} from drafts"
-FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob"
+FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob, of_message"
 
 
 class KeptDraft(Struct, frozen=True):
@@ -59,6 +59,7 @@ class KeptFile(Struct, frozen=True):
     size_bytes: int
     content: bytes | None = None
     blob: str | None = None
+    of_message: str | None = None  # the message that it was taken from
 
 
 def add(tx: Tx, inbox_id: str, fields: bytes, files: Sequence[KeptFile], actor: Actor, now: int) -> KeptDraft:
@@ -261,7 +262,9 @@ def get_file(tx: Tx, draft_id: str, filename: str) -> KeptFile:
 
 
 def _to_file(row: Row, content: bytes | None = None) -> KeptFile:
-    return KeptFile(row["filename"], row["content_type"], row["size_bytes"], content, row["blob"])
+    return KeptFile(
+        row["filename"], row["content_type"], row["size_bytes"], content, row["blob"], row["of_message"]
+    )
 
 
 def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
@@ -274,10 +277,19 @@ def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
     cleaned = [filenames.clean(file.filename) for file in files]
     names = filenames.unique([*there, *cleaned])[len(there) :]
     tx.many(
-        "insert into draft_files (draft_id, filename, position, content_type, size_bytes, content, blob)"
-        " values :rows",
+        "insert into draft_files (draft_id, filename, position, content_type, size_bytes, content, blob,"
+        " of_message) values :rows",
         [
-            (draft_id, name, first + place, file.content_type, file.size_bytes, file.content, file.blob)
+            (
+                draft_id,
+                name,
+                first + place,
+                file.content_type,
+                file.size_bytes,
+                file.content,
+                file.blob,
+                file.of_message,
+            )
             for place, (name, file) in enumerate(zip(names, files, strict=True))
         ],
     )

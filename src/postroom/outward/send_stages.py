@@ -69,6 +69,8 @@ class Order(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     unsubscribe: bool = False  # each recipient gets an unsubscribe link
     redirect_of: str | None = None  # the message that is redirected unchanged
+    uploads: tuple[str, ...] = ()  # that it uses up
+    files_of: tuple[str, ...] = ()  # the messages whose files it attaches
     seen_hash: str | None = None  # the lasting hash of what a person was shown: nothing else may be sent
 
 

@@ -27,6 +27,7 @@ from postroom.mailbox import (
     attachments,
     correspondents,
     drafts,
+    file_links,
     holds,
     inboxes,
     labels,
@@ -96,6 +97,8 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     for each in new:
         if (draft := each.submission.order.draft) is not None:
             drafts.take(tx, draft.id, draft.version)
+        if each.submission.order.uploads:
+            file_links.take(tx, each.inbox_id, each.submission.order.uploads, each.submission.now)
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)

@@ -23,7 +23,7 @@ from postroom.storage.migrate import migrate
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of running nodes; they mean nothing later
 OF_COPIES = TCP | {"application_name": "postroom backup"}  # keepalives end a copy if the database is gone
-BLOB_TABLES = ("raw_mails", "draft_files")
+BLOB_TABLES = ("raw_mails", "draft_files", "file_links")
 PostgresRows = psycopg.Connection[tuple[Any, ...]]
 
 

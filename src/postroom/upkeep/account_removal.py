@@ -33,7 +33,7 @@ OF_AN_ACCOUNT = (
 CLOSED = """
     sessions login_links keys webhooks users mail_links passkeys oauth_grants
     oauth_codes device_codes notification_targets push_subscriptions connections
-    delayed_actions tool_calls address_uses
+    delayed_actions tool_calls address_uses file_links
 """.split()
 
 

@@ -56,7 +56,7 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Messages and draft files whose bytes were in a lost blob."""
+    """Messages, draft files and uploads whose bytes were in a lost blob."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
@@ -65,6 +65,7 @@ def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
     for row in rows:
         _remove_all(tx, row["inbox_id"], row["thread_id"], [row["id"]], now)
     tx.run("delete from draft_files where blob = :blob", blob=blob)
+    tx.run("delete from file_links where blob = :blob", blob=blob)
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:

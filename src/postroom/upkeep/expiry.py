@@ -48,6 +48,7 @@ EXPIRING = (
     ("feedback", "id", "created_at", feedback.LIFETIME),
     ("delayed_actions", "id", "due_at", delayed_actions.LIFETIME),
     ("tool_calls", "key_id, minute, tool, inbox_id, outcome", "called_at", tool_calls.LIFETIME),
+    ("file_links", "id", "expires_at", 0),
     ("shown_links", "token_hash", "shown_at", audit.LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),

@@ -28,7 +28,7 @@ def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
         return blobs
     if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
         tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
-        for table in ("folders", "folder_inboxes"):
+        for table in ("folders", "folder_inboxes", "file_links"):
             tx.run(f"delete from {table} where inbox_id = :inbox_id", inbox_id=inbox_id)
         for table in OF_A_SCOPE:
             tx.run(f"delete from {table} where scope_id = :inbox_id", inbox_id=inbox_id)

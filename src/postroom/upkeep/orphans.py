@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from postroom.mailbox import drafts, raw_mails
+from postroom.mailbox import drafts, file_links, raw_mails
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -49,8 +49,9 @@ class Sweep:
 
 
 def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
-    """Those that a mail or a draft uses."""
-    return raw_mails.find_used_blobs(tx, names) | drafts.find_used_blobs(tx, names)
+    """Those that a mail, a draft or an upload uses."""
+    in_drafts = drafts.find_used_blobs(tx, names)
+    return raw_mails.find_used_blobs(tx, names) | in_drafts | file_links.find_used_blobs(tx, names)
 
 
 async def remove_blobs(resources: Resources, names: Sequence[str]) -> None:

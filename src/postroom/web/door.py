@@ -20,6 +20,7 @@ from postroom.errors import ApiError, InternalError
 from postroom.external_mailboxes.fetching import Fetcher
 from postroom.external_mailboxes.posts import PostIntake
 from postroom.mailbox import inboxes
+from postroom.mailbox.file_links import PATHS
 from postroom.mailbox.inboxes import Outdated
 from postroom.operations.audit_log import REFUSALS, audit_refusal
 from postroom.operations.keys import who_am_i
@@ -32,6 +33,7 @@ from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
 from postroom.web.answers import is_of_agentmail, to_error_response, to_kept_response, to_response
+from postroom.web.api import file_links
 from postroom.web.api.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
 from postroom.web.call import Call, RequestOrigin, calls_from, require_owned
 from postroom.web.dashboard.forms import HOME
@@ -199,6 +201,9 @@ class App:
         if path.startswith(POSTS_PREFIX):
             state.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, state.request)
+        if (kind := file_links.kind_of(path)) is not None:
+            state.route = f"{PATHS[kind]}{{token}}"
+            return await file_links.answer(self._resources, kind, state.request)
         if (narrowing := narrowing_of(path)) is not None:
             return await self._open_mcp(state, narrowing)
         if oauth.is_own(path):

@@ -7,6 +7,7 @@ from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING
 from postroom.operations import (
     audit_log,
     domains,
+    file_links,
     holds,
     inboxes,
     keys,
@@ -81,6 +82,7 @@ SEND = (
 )
 ANSWER = (*SEND, errors.NotAnInvitation)
 REDIRECT = (*SEND, errors.NotRedirectable)
+NEW_UPLOAD = (errors.UploadLimitReached,)
 NEW_DRAFT = (errors.DraftLimitReached,)
 CHANGE_DRAFT = (errors.DraftChanged,)
 SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
@@ -161,6 +163,7 @@ ROUTES = (
     get(f"{MESSAGE}/raw", downloads.get_raw_message, SCOPED, READING),
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, LINK, also=(302,)),
     get(f"{FILE}/text", messages.get_attachment_text, SCOPED, READING, 200, TEXT),
+    post(f"{FILE}/link", file_links.create_download_link, SCOPED, READING, 201),
     get(f"{FILE}/preview", downloads.get_attachment_preview, SCOPED, READING, 200, PREVIEW),
     get("/v1/events", event_log.list_events, SCOPED, READING, 200, MISSING),
     post(
@@ -174,6 +177,7 @@ ROUTES = (
         **WITH_KEY_FIRST,
         proves=True,
     ),
+    post("/v1/uploads", file_links.create_upload, SCOPED, WRITING, 201, NEW_UPLOAD),
     post(f"{INBOX}/drafts", drafts.create_draft, SCOPED, DRAFTING, 201, NEW_DRAFT, **WITH_FILES),
     get(f"{INBOX}/drafts", drafts.list_drafts, SCOPED, READING),
     get(DRAFT, drafts.get_draft, SCOPED, READING),

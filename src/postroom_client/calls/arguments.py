@@ -19,7 +19,8 @@ UPLOAD_TIMEOUT_SECONDS = 120.0
 ANSWER_MARGIN_SECONDS = 15
 
 Addresses = str | Sequence[str]
-File = OutgoingFile | Path | str
+NamedFile = Mapping[str, Any]  # `{"uploadId": …}`, `{"attachmentOf": …}` or `{"filename": …, "text": …}`
+File = OutgoingFile | Path | str | NamedFile
 T = TypeVar("T")
 
 
@@ -72,7 +73,7 @@ def if_match(version: int | None) -> dict[str, str]:
     return {} if version is None else {"If-Match": f'"{version}"'}
 
 
-def read_file(source: File) -> OutgoingFile:
+def read_file(source: OutgoingFile | Path | str) -> OutgoingFile:
     if isinstance(source, OutgoingFile):
         return source
     place = Path(source)
@@ -80,31 +81,36 @@ def read_file(source: File) -> OutgoingFile:
     return OutgoingFile(place.name, place.read_bytes(), kind)
 
 
-def read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
-    files = tuple(read_file(source) for source in sources)
-    if sum(len(file.content) for file in files) > ATTACHMENTS_BYTES:
+def read_files(sources: Sequence[File]) -> tuple[OutgoingFile | NamedFile, ...]:
+    files = tuple(source if isinstance(source, Mapping) else read_file(source) for source in sources)
+    if sum(len(file.content) for file in files if isinstance(file, OutgoingFile)) > ATTACHMENTS_BYTES:
         raise PayloadTooLarge(f"The attachments are over {ATTACHMENTS_TOGETHER}.")
     return files
 
 
-def as_json(sources: Sequence[File] | UnsetType | None) -> list[dict[str, str]] | UnsetType | None:
+def as_json(sources: Sequence[File] | UnsetType | None) -> list[NamedFile] | UnsetType | None:
     """Files as base64 in JSON."""
     if sources is None or isinstance(sources, UnsetType):
         return sources
-    return [
-        {
-            "filename": file.filename,
-            "contentType": file.content_type,
-            "data": base64.b64encode(file.content).decode(),
-        }
-        for file in read_files(sources)
-    ]
+    return [_in_json(file) for file in read_files(sources)]
 
 
-def with_files(fields: Mapping[str, Any], files: tuple[OutgoingFile, ...]) -> dict[str, Any]:
-    """JSON, or a form if there are files: there a list is a repeated part, and an object a part with JSON."""
+def _in_json(file: OutgoingFile | NamedFile) -> NamedFile:
+    if isinstance(file, Mapping):
+        return file
+    data = base64.b64encode(file.content).decode()
+    return {"filename": file.filename, "contentType": file.content_type, "data": data}
+
+
+def with_files(fields: Mapping[str, Any], files: tuple[OutgoingFile | NamedFile, ...]) -> dict[str, Any]:
+    """JSON, or a form if there are files: there a list is a repeated part, and an object a part with JSON.
+
+    A form has no place for files that are only named.
+    """
     if not files:
         return {"json": fields}
+    if any(isinstance(file, Mapping) for file in files):
+        return {"json": {**fields, "attachments": [_in_json(file) for file in files]}}
     form = {
         name: [str(item) for item in value] if isinstance(value, list) else [_spell(value)]
         for name, value in fields.items()

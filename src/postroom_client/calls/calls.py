@@ -37,10 +37,12 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    CreatedUpload,
     Deliverability,
     Domain,
     DomainHealth,
     DomainReports,
+    DownloadLink,
     Draft,
     EventPage,
     GivenFeedback,
@@ -695,6 +697,16 @@ def get_attachment_text(message_id: str, filename: str, *, offset: int = 0) -> C
     )
 
 
+def create_download_link(message_id: str, filename: str) -> Call[DownloadLink]:
+    """Create a link that gives an attachment once, without a key."""
+    return Call(
+        "POST",
+        path("v1", "attachments", message_id, filename, "link"),
+        decoded(DownloadLink),
+        is_repeatable=False,
+    )
+
+
 def get_attachment_preview(message_id: str, filename: str) -> Call[bytes]:
     """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
     return Call(
@@ -795,6 +807,17 @@ def send(
         ),
         timeout_seconds=upload_seconds(files),
         headers=idempotency(idempotency_key),
+    )
+
+
+def create_upload(inbox_id: str, filename: str, content_type: str, size_bytes: int) -> Call[CreatedUpload]:
+    """Create an upload: a URL that takes one file once, to be attached later."""
+    return Call(
+        "POST",
+        "/v1/uploads",
+        decoded(CreatedUpload),
+        json=given(inboxId=inbox_id, filename=filename, contentType=content_type, sizeBytes=size_bytes),
+        is_repeatable=False,
     )
 
 

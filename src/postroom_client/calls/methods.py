@@ -3,6 +3,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, Unpack
 
 from msgspec import UNSET, UnsetType
@@ -20,10 +21,12 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    CreatedUpload,
     Deliverability,
     Domain,
     DomainHealth,
     DomainReports,
+    DownloadLink,
     Draft,
     Event,
     EventPage,
@@ -60,7 +63,7 @@ from postroom_client.results import (
     WebhookTest,
 )
 from postroom_client.transport import paging
-from postroom_client.transport.exchange import Call, Steps
+from postroom_client.transport.exchange import Call, OutgoingFile, Steps
 
 T = TypeVar("T")
 
@@ -656,6 +659,10 @@ class BlockingMethods(Protocol):
         """Get the text found in an attachment, a piece of a long one."""
         return self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
+    def create_download_link(self, message_id: str, filename: str) -> DownloadLink:
+        """Create a link that gives an attachment once, without a key."""
+        return self.run(calls.create_download_link(message_id, filename))
+
     def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return self.run(calls.get_attachment_preview(message_id, filename))
@@ -774,6 +781,12 @@ class BlockingMethods(Protocol):
                 idempotency_key=idempotency_key,
             )
         )
+
+    def create_upload(
+        self, inbox_id: str, filename: str, content_type: str, size_bytes: int
+    ) -> CreatedUpload:
+        """Create an upload: a URL that takes one file once, to be attached later."""
+        return self.run(calls.create_upload(inbox_id, filename, content_type, size_bytes))
 
     def create_draft(
         self,
@@ -1510,6 +1523,10 @@ class BlockingMethods(Protocol):
         """Pass a mail on, with its text and its files."""
         return self.run(sending.forward(message_id, to=to, body=body, subject=subject, **options))
 
+    def upload_file(self, inbox_id: str, file: OutgoingFile | Path | str) -> CreatedUpload:
+        """Upload a file; its id is attached as `{"uploadId": id}`, once, within the hour."""
+        return self.run(sending.upload_file(inbox_id, file))
+
     def mark_thread(self, thread_id: str, *, is_read: bool) -> Thread:
         """Set the read flag."""
         return self.run(shortcuts.mark_thread(thread_id, is_read=is_read))
@@ -2192,6 +2209,10 @@ class AwaitedMethods(Protocol):
         """Get the text found in an attachment, a piece of a long one."""
         return await self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
+    async def create_download_link(self, message_id: str, filename: str) -> DownloadLink:
+        """Create a link that gives an attachment once, without a key."""
+        return await self.run(calls.create_download_link(message_id, filename))
+
     async def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a preview image of an attachment: PNG, at most 800 pixels wide and high."""
         return await self.run(calls.get_attachment_preview(message_id, filename))
@@ -2310,6 +2331,12 @@ class AwaitedMethods(Protocol):
                 idempotency_key=idempotency_key,
             )
         )
+
+    async def create_upload(
+        self, inbox_id: str, filename: str, content_type: str, size_bytes: int
+    ) -> CreatedUpload:
+        """Create an upload: a URL that takes one file once, to be attached later."""
+        return await self.run(calls.create_upload(inbox_id, filename, content_type, size_bytes))
 
     async def create_draft(
         self,
@@ -3053,6 +3080,10 @@ class AwaitedMethods(Protocol):
     ) -> Sent:
         """Pass a mail on, with its text and its files."""
         return await self.run(sending.forward(message_id, to=to, body=body, subject=subject, **options))
+
+    async def upload_file(self, inbox_id: str, file: OutgoingFile | Path | str) -> CreatedUpload:
+        """Upload a file; its id is attached as `{"uploadId": id}`, once, within the hour."""
+        return await self.run(sending.upload_file(inbox_id, file))
 
     async def mark_thread(self, thread_id: str, *, is_read: bool) -> Thread:
         """Set the read flag."""

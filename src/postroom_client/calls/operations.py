@@ -405,6 +405,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=1000000,
         ),
     ),
+    "create_download_link": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter(
+            "filename",
+            "text",
+            help="Name of the file, as the message or the draft lists it.",
+            is_required=True,
+        ),
+    ),
     "get_attachment_preview": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
         Parameter(
@@ -500,6 +509,24 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "create_upload": (
+        Parameter("inbox_id", "text", help="The inbox that sends it.", is_required=True),
+        Parameter("filename", "text", help="Its name, as recipients see it.", is_required=True),
+        Parameter(
+            "content_type",
+            "text",
+            help="Its media type. A PUT with another one is refused.",
+            is_required=True,
+        ),
+        Parameter(
+            "size_bytes",
+            "integer",
+            help="Its exact size. No other size is stored.",
+            is_required=True,
+            minimum=0,
+            maximum=26214400,
         ),
     ),
     "create_draft": (

@@ -1,15 +1,17 @@
 """Answering and passing on: whom a reply goes to (specification, Threading rules)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Unpack
+from urllib.parse import urlsplit
 
 from postroom_client.calls import calls
-from postroom_client.calls.arguments import Addresses
+from postroom_client.calls.arguments import UPLOAD_TIMEOUT_SECONDS, Addresses, read_file
 from postroom_client.calls.calls import SendOptions
 from postroom_client.errors import NotFound
 from postroom_client.limits import LONGEST_PAGE
-from postroom_client.results import Message, Sent, Thread, ThreadMessages
-from postroom_client.transport.exchange import Steps
+from postroom_client.results import CreatedUpload, Message, Sent, Thread, ThreadMessages
+from postroom_client.transport.exchange import Call, OutgoingFile, Steps, nothing
 
 
 def reply(thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Steps[Sent]:
@@ -52,6 +54,23 @@ def forward(
         message.inbox_id, to=to, body=body, subject=subject, forward_of=message_id, **options
     )
     return sent
+
+
+def upload_file(inbox_id: str, file: OutgoingFile | Path | str) -> Steps[CreatedUpload]:
+    """Upload a file; its id is attached as `{"uploadId": id}`, once, within the hour."""
+    read = read_file(file)
+    made: CreatedUpload = yield calls.create_upload(
+        inbox_id, read.filename, read.content_type, len(read.content)
+    )
+    yield Call(
+        "PUT",
+        urlsplit(made.url).path,  # at the server that this client knows
+        nothing,
+        content=read.content,
+        headers={"Content-Type": read.content_type},
+        timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
+    )
+    return made
 
 
 def reply_recipients(messages: Sequence[Message]) -> str:

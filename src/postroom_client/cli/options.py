@@ -18,7 +18,8 @@ from postroom_client.cli.words.names import NOUNS
 READ_FROM = "- reads it from stdin, @FILE from a file."
 LONG_TEXTS = ("body", "body_html")
 KNOWN: dict[str, Any] = {"limit": Limit, "offset": Offset}
-FILES: dict[str, Any] = {"exists": True, "dir_okay": False, "readable": True}
+UPLOAD = re.compile(r"upl_[0-9a-f]{32}")
+RECEIVED = re.compile(r"(msg_[0-9a-f]{32})/(.+)")
 INBOX = "The inbox: id, address or name."
 
 
@@ -28,7 +29,6 @@ def argument(parameter: Parameter) -> inspect.Parameter:
     told = parameter.help if noun is None else f"The {noun.word}: its id or name."
     told = INBOX if parameter.name == "inbox_id" else told
     more: dict[str, Any] = {"metavar": "MOMENT"} if parameter.kind == "moment" else {}
-    more |= FILES if parameter.kind == "files" else {}
     made: Any = Annotated[_value(parameter), typer.Argument(help=told, show_default=False, **more)]
     return _made(parameter.name, made, inspect.Parameter.empty)
 
@@ -48,8 +48,6 @@ def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
         return _made(parameter.name, Annotated[bool | None, typer.Option(both, help=told["help"])], None)
     if parameter.kind in ("integer", "number"):
         told |= {"min": parameter.minimum, "max": parameter.maximum}
-    if parameter.kind == "files":
-        told |= FILES
     if parameter.kind == "day":
         told |= {"formats": ["%Y-%m-%d"]}
     kind, default = _value(parameter), parameter.default
@@ -83,7 +81,7 @@ def _value(parameter: Parameter) -> Any:
         "texts": list[str],
         "addresses": list[str],
         "pairs": list[str],
-        "files": list[Path],
+        "files": list[str],
         "day": datetime,
     }
     return Literal[parameter.choices] if parameter.kind == "choice" else simple.get(parameter.kind, str)
@@ -147,11 +145,24 @@ def _read(parameter: Parameter, value: Any) -> Any:
         return parameter.default is not True
     if parameter.kind == "pairs":
         return read_pairs(parameter.name, value, ":" if parameter.name == "headers" else "=")
+    if parameter.kind == "files":
+        return [read_file(each) for each in value]
     if parameter.kind == "object":
         return read_object(parameter.name, value)
     if parameter.kind == "day":
         return value.date() if isinstance(value, datetime) else value
     return read_text(value) if parameter.name in LONG_TEXTS else value
+
+
+def read_file(value: str) -> Path | dict[str, Any]:
+    """A file here, the id of an upload, or MESSAGE_ID/FILENAME."""
+    if Path(value).is_file():
+        return Path(value)
+    if UPLOAD.fullmatch(value):
+        return {"uploadId": value}
+    if (named := RECEIVED.fullmatch(value)) is not None:
+        return {"attachmentOf": {"messageId": named[1], "filename": named[2]}}
+    raise typer.BadParameter(f"there is no file {value}")
 
 
 def read_text(value: str) -> str:

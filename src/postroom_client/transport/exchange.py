@@ -57,6 +57,7 @@ class Call(Generic[T]):
     json: Any = None
     form: Mapping[str, list[str]] = field(default_factory=dict)
     files: tuple[OutgoingFile, ...] = ()
+    content: bytes | None = field(default=None, repr=False)  # a body that is sent as it is
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
     follows_redirects: bool = False

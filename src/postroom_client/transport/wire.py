@@ -67,6 +67,8 @@ def _body(call: Call[Any], on_progress: OnProgress) -> dict[str, Any]:
             for file, content in zip(call.files, opened, strict=True)
         ]
         return {"data": dict(call.form), "files": parts}
+    if call.content is not None:
+        return {"content": call.content}
     return {} if call.json is None else {"content": msgspec.json.encode(call.json)}
 
 

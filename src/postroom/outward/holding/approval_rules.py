@@ -44,7 +44,7 @@ class Sending(Struct, frozen=True):
     has_links: bool
     has_files: bool
     now: int
-    forward_of: str | None = None
+    passes_on: Sequence[str] = ()  # messages that it forwards, or whose files it attaches
 
 
 def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
@@ -95,15 +95,17 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
         return sending.has_links
     if word == approval.RISK:
         is_risky = sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
-        return is_risky or _forwards_risk(tx, sending)
+        return is_risky or _passes_on_risk(tx, sending)
     return True
 
 
-def _forwards_risk(tx: Tx, sending: Sending) -> bool:
-    """Whether it passes on a received message that was not judged clean, or not judged yet."""
-    if sending.forward_of is None:
+def _passes_on_risk(tx: Tx, sending: Sending) -> bool:
+    """Whether it passes on a received message that was not judged clean, not judged yet, or is deleted."""
+    if not sending.passes_on:
         return False
-    found = messages.list_outlines(tx, [sending.forward_of])
+    found = messages.list_outlines(tx, sending.passes_on)
+    if len(found) < len(sending.passes_on):
+        return True
     passed_on = [documents.decode(message.document) for message in found]
     return any(each.direction == messages.INBOUND and each.verdict != "clean" for each in passed_on)
 

@@ -22,7 +22,7 @@ from postroom.outward.holding import approval_rules
 from postroom.outward.holding.approval_rules import InboxRules, Sending
 from postroom.outward.holding.checks import SendCheck
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
-from postroom.outward.send_stages import Ready, RuleFacts, SendReceipt, Submission
+from postroom.outward.send_stages import Order, Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
@@ -77,8 +77,13 @@ def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
         has_links=has_links(tx, submission, judgement),
         has_files=bool(submission.letter.files) or judgement.has_files,
         now=submission.now,
-        forward_of=submission.order.forward_of or submission.order.redirect_of,
+        passes_on=passed_on(submission.order),
     )
+
+
+def passed_on(order: Order) -> tuple[str, ...]:
+    whole = order.forward_of or order.redirect_of
+    return order.files_of if whole is None else (whole, *order.files_of)
 
 
 def has_links(tx: Tx, submission: Submission, judgement: RuleFacts) -> bool:

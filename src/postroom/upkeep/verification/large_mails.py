@@ -14,6 +14,7 @@ PAGE = 20
 NAMED = (
     "select blob from raw_mails where blob is not null"
     " union select blob from draft_files where blob is not null"
+    " union select blob from file_links where blob is not null"
 )
 
 

@@ -3,14 +3,16 @@
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from postroom import ids
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.fields import PageQuery
-from postroom.mailbox import drafts, inboxes
+from postroom.mailbox import drafts, file_links, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations import drafts as verbs
 from postroom.operations.drafts import DraftEdit, WholeDraft
@@ -26,6 +28,7 @@ from postroom.outward.send_stages import (
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
+from postroom.web.api.attached import Whole, are_named, fetch
 from postroom.web.api.messages import remove_blobs
 from postroom.web.api.send import accept_order, to_response
 from postroom.web.api.templates import fill_changed_draft, fill_new_draft
@@ -41,7 +44,7 @@ from postroom.web.interface.bodies.draft_body import (
     ShownDraft,
 )
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
-from postroom.web.interface.bodies.uploads import SentFile
+from postroom.web.interface.bodies.uploads import FetchedFile, SentFile
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.content_view import ContentView
 from postroom_mail.writing.header_words import DraftError
@@ -200,8 +203,13 @@ def hash_of(draft_id: str) -> str:
 
 
 async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile], key: str) -> Order:
-    order = await pools.COMPOSING.run(read_draft, draft, key)
-    return structs.replace(order, files=await pools.FILES.run(read_files, call.resources, files))
+    return await with_files(call.resources, await pools.COMPOSING.run(read_draft, draft, key), files)
+
+
+async def with_files(resources: Resources, order: Order, files: Sequence[KeptFile]) -> Order:
+    taken = tuple(dict.fromkeys(file.of_message for file in files if file.of_message is not None))
+    contents = await pools.FILES.run(read_files, resources, files)
+    return structs.replace(order, files=contents, files_of=taken)
 
 
 async def view_draft(call: Call, draft_id: str) -> DraftView:
@@ -246,22 +254,49 @@ def show(found: WholeDraft) -> ShownDraft:
 async def write_with_files(
     call: Call, sent: Sequence[SentFile], verb: Callable[..., T], *arguments: Any
 ) -> T:
-    """Blobs are durable before the rows that name them."""
-    require_files_fit(len(file.data) for file in sent)
-    resources = call.resources
-    files = await pools.FILES.run(put_files, resources, sent) if sent else []
+    """Blobs are durable before the rows that name them. The first argument names an inbox or a draft."""
+    resources, found = call.resources, Whole(list(sent))
+    if are_named(sent):
+        inbox_id = await resources.db.read(inbox_of, call, arguments[0])
+        found = await fetch(call, inbox_id, sent)
+        verb = partial(take_and_run, inbox_id, found.uploads, verb)
+    require_files_fit(len(file.content) for file in found.files)
+    files = await pools.FILES.run(put_files, resources, found.files) if sent else []
     try:
-        return await resources.db.write(verb, call.caller, *arguments, files, call.now())
+        result = await resources.db.write(verb, call.caller, *arguments, files, call.now())
     except ApiError as error:
         if error.status < 500:  # after a server fault it is unknown whether the commit happened
             await remove_blobs(resources, [file.blob for file in files])
         raise
+    await remove_blobs(resources, found.blobs)
+    return result
+
+
+def inbox_of(tx: Tx, call: Call, named: str) -> str:
+    if ids.is_id(ids.DRAFT, named):
+        return drafts.get(tx, call.scope, named).inbox_id
+    return inboxes.get(tx, call.scope, named).id
+
+
+def take_and_run(inbox_id: str, uploads: Sequence[str], verb: Callable[..., T], tx: Tx, *arguments: Any) -> T:
+    """The last argument is the time."""
+    if uploads:
+        file_links.take(tx, inbox_id, uploads, arguments[-1])
+    return verb(tx, *arguments)
 
 
 def put_files(resources: Resources, sent: Iterable[SentFile]) -> list[KeptFile]:
-    return [
-        KeptFile(file.filename, file.content_type, len(file.data), content=file.data)
-        if drafts.is_small(file.data)
-        else KeptFile(file.filename, file.content_type, len(file.data), blob=resources.blobs.put(file.data))
-        for file in sent
-    ]
+    return [put_file(resources, file) for file in sent]
+
+
+def put_file(resources: Resources, file: SentFile) -> KeptFile:
+    content = file.content
+    kept = KeptFile(
+        file.filename,
+        file.media_type,
+        len(content),
+        of_message=file.of_message if isinstance(file, FetchedFile) else None,
+    )
+    if drafts.is_small(content):
+        return structs.replace(kept, content=content)
+    return structs.replace(kept, blob=resources.blobs.put(content))

@@ -1,5 +1,7 @@
 """Sending over REST: a mail, an answer to an invitation, or a redirected mail."""
 
+from collections.abc import Callable
+
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
@@ -7,6 +9,7 @@ from postroom.outward.invitations import to_answer
 from postroom.outward.raw_submission.redirected_mail import redirect_mail
 from postroom.outward.send import send_mail
 from postroom.outward.send_stages import Order, SendAnswer
+from postroom.web.api.attached import are_named, send_named
 from postroom.web.api.templates import order_from_template
 from postroom.web.call import Call
 from postroom.web.interface import answer_shapes
@@ -39,10 +42,16 @@ async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> a
 
 
 async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> SendAnswer:
-    if body.template is None:
-        return await accept_order(call, await to_order(inbox_id, key, body))
-    order = await order_from_template(call, inbox_id, key, body)
-    return order if isinstance(order, SendAnswer) else await accept_order(call, order)
+    async def send(whole: SendBody, complete: Callable[[Order], Order] = lambda order: order) -> SendAnswer:
+        if whole.template is None:
+            order: Order | SendAnswer = await to_order(inbox_id, key, whole)
+        else:
+            order = await order_from_template(call, inbox_id, key, whole)
+        return order if isinstance(order, SendAnswer) else await accept_order(call, complete(order))
+
+    if are_named(body.attachments):
+        return await send_named(call, inbox_id, key, body, send)
+    return await send(body)
 
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:

@@ -44,6 +44,7 @@ TAGS = {
     "suppressions": "Addresses that get no more mail.",
     "templates": "Texts with fields, for writing mails.",
     "threads": "Conversations.",
+    "uploads": "Files that are sent before they are attached.",
     "usage": "What was used.",
     "notifications": "Targets that are notified when something waits.",
     "users": "People of the account, with their roles.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command
+from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.messages import MessageArgument
@@ -49,6 +49,19 @@ def get(
     place.write_bytes(content)
     written = {"path": str(place), "sizeBytes": len(content)}
     context.done(written, f"{place} ({output.size(len(content))})")
+
+
+@command(app, "upload")
+def upload(
+    context: CommandContext,
+    file: Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False, readable=True)],
+    inbox_id: InboxId = None,
+) -> None:
+    """Upload a file, to be attached once by its id within the hour."""
+    from postroom_client.calls import sending
+
+    made = context.ask(sending.upload_file(context.require_inbox_id(inbox_id), file))
+    context.done({"id": made.id, "filename": file.name}, f"{made.id}: attach it with --attach {made.id}")
 
 
 def target(to: str | None, filename: str) -> Path:

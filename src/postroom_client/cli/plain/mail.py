@@ -219,6 +219,12 @@ MAILBOX = (
         done="{message_id} is deleted.",
     ),
     Plain(
+        "attachments link",
+        "create_download_link",
+        "Print a link that gives an attachment once, without a key, for 15 minutes.",
+        fields=("url", "expires_at"),
+    ),
+    Plain(
         "attachments text",
         "get_attachment_text",
         "Print the text found in an attachment.",

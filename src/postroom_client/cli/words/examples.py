@@ -32,6 +32,8 @@ EXAMPLES = {
     "messages release": "msg_01a1d9",
     "messages delete": "msg_01a1d9",
     "attachments get": "msg_01a1d9 invoice.pdf",
+    "attachments link": "msg_01a1d9 invoice.pdf",
+    "attachments upload": "--inbox-id support pyproject.toml",
     "attachments text": "msg_01a1d9 invoice.pdf",
     "drafts create": "--to ann@example.com --subject Offer --body @offer.txt",
     "drafts list": "--inbox-id support",

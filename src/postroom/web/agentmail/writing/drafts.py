@@ -247,7 +247,7 @@ async def prepare(
     resources: Resources, draft: KeptDraft, files: Sequence[KeptFile], key: str, own: Sequence[str]
 ) -> Order:
     order = await pools.COMPOSING.run(to_order, draft, key, own)
-    return structs.replace(order, files=await pools.FILES.run(api.read_files, resources, files))
+    return await api.with_files(resources, order, files)
 
 
 def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:

@@ -70,7 +70,7 @@ async def import_list(context: PageContext, body: ListForm) -> Response:
     """Reads the first column of each line. If one is no address, the whole file is refused."""
     if not body.attachments:
         raise BadRequest("Choose a file with one address per line.", field="attachments")
-    cells = [cell for file in body.attachments for cell in sheets.first_cells(file.data, IMPORTED)]
+    cells = [cell for file in body.attachments for cell in sheets.first_cells(file.content, IMPORTED)]
     if cells and "@" not in cells[0]:
         cells = cells[1:]  # the head of the table
     addresses = list(dict.fromkeys(operations.read_address(cell) for cell in cells))

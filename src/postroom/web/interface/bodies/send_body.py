@@ -22,7 +22,7 @@ from postroom.web.interface.bodies.address_fields import (
     read_reply_to,
 )
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
-from postroom.web.interface.bodies.uploads import LISTS, SentFiles
+from postroom.web.interface.bodies.uploads import LISTS, SentFile, SentFiles
 from postroom.web.requests.request_body import header
 from postroom_mail.mime.address import Address
 from postroom_mail.writing.compose import DraftAttachment
@@ -235,7 +235,7 @@ def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:
 def read_order(
     inbox_id: str, key: str, request_hash: str, body: SendBody, *, needs_subject: bool = True
 ) -> Order:
-    require_files_fit([len(file.data) for file in body.attachments])
+    require_files_fit([len(file.content) for file in body.attachments])
     to, cc, bcc = [read_addresses(name, getattr(body, name)) for name in LISTS]
     require_recipients(body, to, cc, bcc)
     return Order(
@@ -253,7 +253,7 @@ def read_order(
         reply_to=read_reply_to(body.reply_to),
         is_automated=body.automated,
         files=tuple(
-            [DraftAttachment(file.filename, file.content_type, file.data) for file in body.attachments]
+            [DraftAttachment(file.filename, file.media_type, file.content) for file in body.attachments]
         ),
         send_at=None if body.send_at is None else parse_moment(body.send_at),
         undo_seconds=body.undo_seconds,
@@ -273,12 +273,15 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
     A request keeps its hash if the type of the body gets more fields, or another order of fields.
     """
     said = msgspec.json.encode(structs.replace(body, attachments=[]), order="sorted")
-    files = [
-        part
-        for file in body.attachments
-        for part in (file.filename.encode(), file.content_type.encode(), file.data)
-    ]
+    files = [part for file in body.attachments for part in parts_of(file)]
     return idempotency.hash_request(inbox_id.encode(), said, *files)
+
+
+def parts_of(file: SentFile) -> tuple[bytes, ...]:
+    """A file that is named is known by its name: what it contains is not read for that."""
+    if file.is_named:
+        return (b"named", msgspec.json.encode(file, order="sorted"))
+    return (file.filename.encode(), file.media_type.encode(), file.content)
 
 
 def require_text(body: SendBody) -> str:
