@@ -53,6 +53,7 @@ from tests.side_by_side import is_side_by_side
 from tests.side_by_side import pytest_addoption as pytest_addoption
 from tests.side_by_side import pytest_runtestloop as pytest_runtestloop
 from tests.unhurried_postgres import lengthen_limits
+from tests.waiting import until
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
@@ -314,9 +315,7 @@ async def until_somebody_listens(server: Server) -> None:
     bell = event_log.bell((await server.api.get("/v1/me")).json()["accountId"])
     db = server.resources.db
     assert isinstance(db, SqliteDatabase | PostgresDatabase)
-    async with asyncio.timeout(120):
-        while not db._bells._ears.get(bell):
-            await asyncio.sleep(0.02)
+    await until(lambda: db._bells._ears.get(bell))
 
 
 @contextlib.asynccontextmanager

@@ -19,6 +19,7 @@ from tests.conftest import Server, api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key
+from tests.waiting import until
 
 PATIENCE_SECONDS = 120.0
 REPORT = """\
@@ -88,22 +89,16 @@ async def message_of(server: Server, message_id: str) -> dict[str, Any]:
     return message
 
 
-async def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, f"never happened: {what}"
-        await asyncio.sleep(0.02)
-
-
 async def message_when(
     server: Server, message_id: str, condition: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
     """The message, once the condition holds."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not condition(message := await message_of(server, message_id)):
-        assert asyncio.get_running_loop().time() < deadline, message
-        await asyncio.sleep(0.02)
-    return message
+
+    async def found() -> dict[str, Any] | None:
+        message = await message_of(server, message_id)
+        return message if condition(message) else None
+
+    return await until(found)
 
 
 async def settled(server: Server, message_id: str) -> dict[str, Any]:
@@ -112,10 +107,7 @@ async def settled(server: Server, message_id: str) -> dict[str, Any]:
 
 async def answered(server: Server, message_id: str, number: int = 1) -> dict[str, Any]:
     """The message once attempt `number` for its only recipient has its answer."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not await server.resources.db.read(has_answer, message_id, number):
-        assert asyncio.get_running_loop().time() < deadline, await message_of(server, message_id)
-        await asyncio.sleep(0.02)
+    await until(lambda: server.resources.db.read(has_answer, message_id, number))
     return await message_of(server, message_id)
 
 

@@ -6,7 +6,6 @@ dropped; one whose schema it has changed in another way is never used again.
 
 import contextlib
 import secrets
-import time
 from collections.abc import Iterator
 
 import psycopg
@@ -16,6 +15,7 @@ from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.migrate import migrate
 from tests import kept_connections
 from tests.doubles import START
+from tests.waiting import wait_until
 
 MIGRATED = "migrated"  # the database that those of the tests are copies of
 MOST_USES = 100  # what was deleted stays in the indexes
@@ -164,5 +164,4 @@ def drop_new_tables(connection: "psycopg.Connection[object]") -> None:
 def send_others_away(connection: "psycopg.Connection[object]", kept: list[int]) -> None:
     """Until none is left: one that was committing when it was asked to go has committed."""
     question = f"select pg_terminate_backend(pid) {OTHERS} and pid <> all(%s)"
-    while connection.execute(question, [kept]).fetchall():
-        time.sleep(0.005)
+    wait_until(lambda: not connection.execute(question, [kept]).fetchall())

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from postroom_client import profiles
 from postroom_client.profiles import Profile, Profiles
 from tests.own_home import UserFiles
 from tests.test_programs import LACKING, NEED_SWAKS, check_what_was_left_out
+from tests.waiting import wait_until
 
 PROFILES = ".config/postroom/profiles.json"
 CHECKOUT = Path(__file__).parents[1]
@@ -85,8 +85,7 @@ def test_a_run_fails_for_what_its_tests_change_of_their_user_s_and_for_nothing_e
         run = pool.submit(
             run_pytest, home, "--processes", "1", SAVES_A_PROFILE, NEED_SWAKS, str(innocent), str(guilty)
         )
-        while not waits.exists() and not run.done():
-            time.sleep(0.01)
+        wait_until(lambda: not (not waits.exists() and not run.done()))
         (home / PROFILES).write_text("{}")
         new.touch()
         before = every_file(home)

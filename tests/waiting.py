@@ -13,9 +13,9 @@ Found = TypeVar("Found")
 
 
 @overload
-async def until(condition: Callable[[], Awaitable[Found]], what: str = ...) -> Found: ...
+async def until(condition: Callable[[], Awaitable[Found | None]], what: str = ...) -> Found: ...
 @overload
-async def until(condition: Callable[[], Found], what: str = ...) -> Found: ...
+async def until(condition: Callable[[], Found | None], what: str = ...) -> Found: ...
 async def until(condition: Callable[[], Any], what: str = "it never came") -> Any:
     """What is found, as soon as it is something. Other tasks go on meanwhile."""
     end = time.monotonic() + LIMIT_SECONDS
@@ -29,7 +29,7 @@ async def until(condition: Callable[[], Any], what: str = "it never came") -> An
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-def wait_until(condition: Callable[[], Found], what: str = "it never came") -> Found:
+def wait_until(condition: Callable[[], Found | None], what: str = "it never came") -> Found:
     """The same where no other task is."""
     end = time.monotonic() + LIMIT_SECONDS
     while not (found := condition()):

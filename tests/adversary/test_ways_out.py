@@ -21,8 +21,9 @@ from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.outbound import relay_to, until
+from tests.outbound import relay_to
 from tests.outward.test_holds import EVERYTHING, add_key, decide
+from tests.waiting import until
 
 MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE_SENDS", "20"))  # by each way
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))

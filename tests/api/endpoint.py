@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 
+from tests.waiting import until
+
 DEAD_PATH = "/dead"
 
 
@@ -38,14 +40,10 @@ class Endpoint:
             await writer.drain()
 
     async def wait_for(self, count: int) -> None:
-        async with asyncio.timeout(120):
-            while len(self.requests) < count:
-                await asyncio.sleep(0.02)
+        await until(lambda: len(self.requests) >= count)
 
     async def wait_until_unanswered(self, count: int) -> None:
-        async with asyncio.timeout(120):
-            while self.unanswered < count:
-                await asyncio.sleep(0.02)
+        await until(lambda: self.unanswered >= count)
 
 
 @asynccontextmanager

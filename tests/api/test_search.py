@@ -10,6 +10,7 @@ from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 from postroom.web.api import search
 from tests.conftest import Server, until_somebody_listens
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -28,8 +29,7 @@ def letter(subject: str, text: str, sender: str = "Alice <alice@example.com>", *
 
 async def settled(server: Server) -> None:
     """Waits until the index has all that was stored."""
-    while not await server.resources.db.read(is_settled):
-        await asyncio.sleep(0.02)
+    await until(lambda: server.resources.db.read(is_settled))
 
 
 def is_settled(tx: Tx) -> bool:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import smtplib
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from postroom_client.cli.command import narrowed
 from postroom_client.results import Inbox, Message
 from tests import warm_start
 from tests.ports import free_port
+from tests.waiting import wait_until
 
 API_KEY = "pr_" + "k" * 40
 NO_RELAY = "smtp://127.0.0.1:1"  # mail to the world outside stays in the queue
@@ -61,8 +61,7 @@ class LiveServer:
     def put_off(self, message_id: str) -> None:
         """Waits until a sent mail was tried once and waits for its next attempt."""
         with self.client() as client:
-            while not client.get_message(message_id).recipients[0].last_reply:
-                time.sleep(0.05)
+            wait_until(lambda: client.get_message(message_id).recipients[0].last_reply)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ import json
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from tests import warm_start
 from tests.client.live import LiveServer, Shell, plain_environment
 from tests.client.peers import Answer, http_peer
 from tests.ports import free_port
+from tests.waiting import wait_until
 from tests.warm_start import Process
 
 PROFILE = "local"
@@ -44,13 +44,6 @@ with open(sys.argv[2], "a") as file:
 """
 
 
-def until(is_true: Callable[[], object], what: str) -> None:
-    ends = time.monotonic() + PATIENCE_SECONDS
-    while not is_true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.02)
-
-
 @contextlib.contextmanager
 def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator[Process]:
     environment = plain_environment() | shell.environment(**more)
@@ -70,7 +63,7 @@ def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator[Process]:
 
 def started() -> None:
     """From here on it misses nothing."""
-    until(lambda: files.find_place(PROFILE), "the bridge has not found its place")
+    wait_until(lambda: files.find_place(PROFILE), "the bridge has not found its place")
 
 
 def said(process: Process, text: str) -> str:
@@ -90,7 +83,9 @@ def deliver(live: LiveServer, inbox: Inbox, subject: str) -> None:
 def log_of(live: LiveServer, inbox: Inbox, count: int) -> list[str]:
     """The ids of the events of an inbox, as the server numbers them."""
     with live.client() as client:
-        until(lambda: len(client.list_events(inbox_ids=[inbox.id], limit=100).data) >= count, "no event came")
+        wait_until(
+            lambda: len(client.list_events(inbox_ids=[inbox.id], limit=100).data) >= count, "no event came"
+        )
         return [event.event_id for event in client.list_events(inbox_ids=[inbox.id], limit=100).data]
 
 
@@ -123,7 +118,7 @@ def test_every_event_reaches_the_endpoint_in_order_with_the_token(
             started()
             for number in range(5):
                 deliver(live, inbox, f"mail {number}")
-            until(lambda: len(peer.seen) == 5, "not all events came")
+            wait_until(lambda: len(peer.seen) == 5, "not all events came")
     assert [seen.headers["x-event-id"] for seen in peer.seen] == log_of(live, inbox, 5)
     assert {seen.headers["authorization"] for seen in peer.seen} == {"Bearer secret-token"}
     assert {seen.path for seen in peer.seen} == {"/hook"}
@@ -138,7 +133,7 @@ def test_a_command_reads_the_event_on_its_standard_input(
     with bridge(shell, "--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id):
         started()
         deliver(live, inbox, "for the command")
-        until(lambda: lines(taken), "the command was not run")
+        wait_until(lambda: lines(taken), "the command was not run")
     assert lines(taken)[0]["message"]["subject"] == "for the command"
 
 
@@ -153,7 +148,7 @@ def test_an_event_that_is_not_taken_is_offered_again_and_none_is_skipped(
         deliver(live, inbox, "first")
         deliver(live, inbox, "second")
         assert "answered 500" in said(process, "Again in")
-        until(lambda: len(peer.seen) == 4, "the event was given up")
+        wait_until(lambda: len(peer.seen) == 4, "the event was given up")
         said(process, "handed over")
         said(process, "handed over")
     first, second = log_of(live, inbox, 2)
@@ -171,11 +166,11 @@ def test_a_bridge_that_was_killed_offers_the_event_again_and_what_came_meanwhile
     with bridge(shell, *arguments) as process:
         started()
         deliver(live, inbox, "in the hands of the handler")
-        until(begun.exists, "the handler was not run")
+        wait_until(begun.exists, "the handler was not run")
         process.send_signal(signal.SIGKILL)
     deliver(live, inbox, "while nobody listened")
     with bridge(shell, *arguments):
-        until(lambda: len(lines(taken)) == 2, "an event was lost")
+        wait_until(lambda: len(lines(taken)) == 2, "an event was lost")
     assert ids(taken) == log_of(live, inbox, 2)
 
 
@@ -189,10 +184,10 @@ def test_no_event_is_lost_or_out_of_order_however_often_the_bridge_is_killed(
             started()
             for number in range(4):
                 deliver(live, inbox, f"mail {number} after {enough}")  # the same mail twice is stored once
-            until(partial(has_taken, taken, enough), "the bridge stands still")
+            wait_until(partial(has_taken, taken, enough), "the bridge stands still")
             process.send_signal(signal.SIGKILL)
     with bridge(shell, *arguments):
-        until(lambda: len(set(ids(taken))) == 12, "an event was lost")
+        wait_until(lambda: len(set(ids(taken))) == 12, "an event was lost")
     assert list(dict.fromkeys(ids(taken))) == log_of(live, inbox, 12)
 
 
@@ -206,12 +201,12 @@ def test_a_first_start_skips_what_was_there_unless_all_is_asked_for(
     with bridge(shell, *arguments):
         started()
         deliver(live, inbox, "new")
-        until(lambda: lines(taken), "no event came")
+        wait_until(lambda: lines(taken), "no event came")
     assert ids(taken) == log_of(live, inbox, 2)[1:]
     files.remove(PROFILE)
     taken.unlink()
     with bridge(shell, *arguments, "--from-start"):
-        until(lambda: len(lines(taken)) == 2, "not all events came")
+        wait_until(lambda: len(lines(taken)) == 2, "not all events came")
     assert ids(taken)[:1] == old
 
 
@@ -227,7 +222,7 @@ def test_a_place_that_the_server_has_forgotten_gives_way_to_the_oldest_event(
     arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
     with bridge(shell, *arguments) as process:
         said(process, "no longer keeps")
-        until(lambda: lines(taken), "no event came")
+        wait_until(lambda: lines(taken), "no event came")
     assert ids(taken) == kept
 
 
@@ -242,7 +237,7 @@ def test_a_place_in_the_log_of_another_account_is_not_used(
     with bridge(shell, *arguments) as process:
         said(process, "Continuing after")
         deliver(live, inbox, "after")
-        until(lambda: lines(taken), "no event came")
+        wait_until(lambda: lines(taken), "no event came")
     assert ids(taken) == log_of(live, inbox, 2)[1:]
 
 
@@ -265,7 +260,7 @@ def test_one_bridge_runs_for_a_profile_and_status_shows_it(
         assert "answered 500" in human
         assert f"running (process {first.pid})" in shell.human("status")
         assert shell.json("status")["bridge"] == {"running": True, "pid": first.pid}
-    until(lambda: not shell.json("bridge", "status")["running"], "the lock outlived its bridge")
+    wait_until(lambda: not shell.json("bridge", "status")["running"], "the lock outlived its bridge")
 
 
 REFUSE_POISON = """
@@ -287,7 +282,7 @@ def test_an_event_that_fails_often_enough_is_put_aside_when_told_so(
         started()
         deliver(live, inbox, "poison")
         deliver(live, inbox, "wholesome")
-        until(lambda: has_taken(taken, 1), "the event behind it was not taken")
+        wait_until(lambda: has_taken(taken, 1), "the event behind it was not taken")
     poison, wholesome = log_of(live, inbox, 2)
     assert ids(taken) == [wholesome]
     report = shell.json("bridge", "status")
@@ -314,7 +309,7 @@ def test_a_stuck_event_is_skipped_by_hand(
         assert shell.json("bridge", "skip") == {"eventId": poison, "skipped": True, "profile": PROFILE}
         assert poison in said(process, "set aside")
         deliver(live, inbox, "wholesome")
-        until(lambda: has_taken(taken, 1), "the event behind it was not taken")
+        wait_until(lambda: has_taken(taken, 1), "the event behind it was not taken")
     assert [path.stem for path in files.list_aside(PROFILE)] == [poison]
     assert not files.skip_path(PROFILE).exists()
 
@@ -354,7 +349,7 @@ def test_a_request_to_stop_ends_the_command_too(
     with bridge(shell, "--command", command, "--inbox-id", inbox.id) as process:
         started()
         deliver(live, inbox, "slow")
-        until(begun.exists, "the handler was not run")
+        wait_until(begun.exists, "the handler was not run")
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
     assert not any("handler.py" in command for command in running_commands(str(begun)))
@@ -377,7 +372,7 @@ def test_a_command_that_takes_too_long_counts_as_failed(
         started()
         deliver(live, inbox, "slow")
         said(process, "took longer than 3 s")
-        until(lambda: lines(taken), "the event was not offered again")
+        wait_until(lambda: lines(taken), "the event was not offered again")
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from postroom_client.results import Inbox
 from postroom_client.tools import MailTools, work_off
 from postroom_client.webhook_signature import sign
 from tests.client.live import API_KEY, LiveServer
-from tests.client.test_bridge import until
 from tests.client.test_examples import running
 from tests.letters import letter
 from tests.plain_transport import trusting
 from tests.ports import free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("quickstart", "polling", "stream", "tools")
@@ -217,7 +217,7 @@ def test_the_tools_for_frameworks_work_through_it(day: Day) -> None:
         assert "unknown" in tools.read_thread("thr_unknown") or "not_found" in tools.read_thread(
             "thr_unknown"
         )
-        until(lambda: "newest words" in tools.search_messages("newest"), "it was not indexed")
+        wait_until(lambda: "newest words" in tools.search_messages("newest"), "it was not indexed")
     shown = "".join(seen.values())
     assert "That did not work (recipient_suppressed): gone@example.com is on the suppression list" in shown
     assert "It waits (held)" in shown

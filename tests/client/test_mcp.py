@@ -19,6 +19,7 @@ from tests.client.live import API_KEY, LiveServer, Shell
 from tests.conftest import Server
 from tests.plain_transport import trusting
 from tests.ports import free_port
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -482,11 +483,9 @@ async def test_a_client_that_leaves_ends_its_wait(server: Server) -> None:
     request = RPC | {"method": "tools/call", "params": call}
     asking = asyncio.create_task(server.api.post("/mcp", json=request, headers=headers))
     async with asyncio.timeout(120):
-        while not is_answering():
-            await asyncio.sleep(0.05)
+        await until(lambda: is_answering())
         asking.cancel()
-        while is_answering():
-            await asyncio.sleep(0.05)
+        await until(lambda: not is_answering())
 
 
 @transports

@@ -15,6 +15,7 @@ from tests.conftest import Server
 from tests.connections.dovecot import PASSWORD, Dovecot, running_dovecot
 from tests.connections.test_mailboxes import USER
 from tests.couriers.smtp_peer import SmtpPeer
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -32,9 +33,7 @@ def verdicts(result: Result) -> dict[str, str]:
 
 async def bring_back(dovecot: Dovecot, peer: SmtpPeer) -> None:
     """What the mailbox's server takes for itself lies in the mailbox."""
-    async with asyncio.timeout(60):
-        while not peer.mails:
-            await asyncio.sleep(0.05)
+    await until(lambda: peer.mails)
     await dovecot.put(USER, peer.mails[0].raw)
 
 

@@ -23,6 +23,7 @@ from tests.doubles import START
 from tests.end_to_end.process import TOKEN, Running, serving_process
 from tests.end_to_end.test_postfix import open_folder, running_postfix
 from tests.programs import path_of
+from tests.waiting import until
 
 MAILS = int(os.environ.get("POSTROOM_TEST_MAILBOX_MAILS", "40"))
 KILLS = int(os.environ.get("POSTROOM_TEST_MAILBOX_KILLS", "2"))
@@ -110,9 +111,7 @@ async def test_mail_of_a_mailbox_elsewhere_is_neither_lost_nor_doubled_by_kills(
             with serving_process(folder, database_url, more=NO_LIMITS) as server:
                 assert await until_there(server, MAILS) == MAILS
                 found, told = await look_until_examined(folder, database_url)
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    while len(dovecot.mails_of(USER, place)) < MAILS:  # moved once they are stored here
-                        await asyncio.sleep(0.2)
+                await until(lambda: len(dovecot.mails_of(USER, place)) >= MAILS)
             elsewhere = message_ids(dovecot.mails_of(USER, place))
     assert set(found.values()) == set(told.values()) == {1}
     assert found == told == elsewhere

@@ -14,6 +14,7 @@ from tests.conftest import Server, api_client, running_server, settings
 from tests.connections.dovecot import PASSWORD, Dovecot, running_dovecot
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key
+from tests.waiting import until
 
 pytestmark = pytest.mark.needs("dovecot")
 USER = "agent@example.com"
@@ -112,9 +113,7 @@ async def test_mail_is_marked_or_moved_there_and_tags_lead_to_other_inboxes(
     await dovecot.put(USER, mail("new"), mail("order", "agent+Orders@example.com"))
     await until_there(server, inbox_id, "new")
     await until_there(server, other_id, "order")
-    async with asyncio.timeout(60):
-        while len(dovecot.mails_of(USER, ".Done")) < 2 or len(dovecot.mails_of(USER)) > 1:
-            await asyncio.sleep(0.05)  # a mail lies in both while it is moved
+    await until(lambda: not (len(dovecot.mails_of(USER, ".Done")) < 2 or len(dovecot.mails_of(USER)) > 1))
     assert len(dovecot.mails_of(USER)) == 1  # "old", from before
     other = (await server.api.get(f"/v1/inboxes/{other_id}")).json()
     assert other["externalAddress"] == "agent+orders@example.com"

@@ -1,6 +1,5 @@
 """Mail of a connected inbox leaves through its mailbox's own server; a second relay when one is away."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tests.connections.dovecot import PASSWORD, running_dovecot
 from tests.connections.test_mailboxes import USER, connect, until_state
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import START, FakeClock
+from tests.waiting import until
 
 
 async def send(server: Server, inbox_id: str) -> None:
@@ -34,9 +34,7 @@ async def send(server: Server, inbox_id: str) -> None:
 
 
 async def until_taken(peer: SmtpPeer) -> None:
-    async with asyncio.timeout(120):
-        while not peer.mails:
-            await asyncio.sleep(0.05)
+    await until(lambda: peer.mails)
 
 
 @pytest.mark.needs("dovecot")
@@ -52,9 +50,7 @@ async def test_it_leaves_through_the_mailbox_and_a_copy_lies_in_sent(server: Ser
         (mail,) = peer.mails
         assert USER.encode() in mail.mail_line
         assert f"From: {USER}".encode() in mail.raw
-        async with asyncio.timeout(60):
-            while not dovecot.mails_of(USER, ".Sent"):
-                await asyncio.sleep(0.05)
+        await until(lambda: dovecot.mails_of(USER, ".Sent"))
         (copy,) = dovecot.mails_of(USER, ".Sent")
         assert copy.read_bytes().replace(b"\r\n", b"\n") == mail.raw.replace(b"\r\n", b"\n")
 

@@ -7,6 +7,7 @@ from postroom.couriers.session import Timeouts
 from tests.couriers.conftest import MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import DROP, STALL, SmtpPeer, Stage
 from tests.doubles_dns import DnsServer
+from tests.waiting import until
 
 
 async def test_a_connection_is_used_again(make_courier: MakeCourier) -> None:
@@ -62,9 +63,7 @@ async def test_a_resting_connection_ends_itself(make_courier: MakeCourier) -> No
     async with SmtpPeer() as peer:
         courier = make_courier(peer.port, limits=MailLimits(idle_seconds=0.01))
         await courier.deliver(mail_to("bob@there.example"))
-        async with asyncio.timeout(60):
-            while peer.open_now:
-                await asyncio.sleep(0.01)
+        await until(lambda: not peer.open_now)
     assert peer.stages["QUIT"] == 1
 
 
@@ -75,9 +74,7 @@ async def test_resting_connections_are_bounded(make_courier: MakeCourier, dns: D
         courier = make_courier(peer.port, limits=MailLimits(connections=2))
         for number in range(4):
             await courier.deliver(mail_to(f"bob@d{number}.example"))
-        async with asyncio.timeout(60):
-            while peer.open_now > 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: peer.open_now <= 2)
     assert peer.stages["QUIT"] == 2
 
 
@@ -107,9 +104,7 @@ async def test_all_domains_together_keep_to_the_overall_share(
         courier = make_courier(peer.port, limits=MailLimits(connections=2), timeouts=Timeouts())
         mails = [mail_to(f"bob@d{number}.example") for number in range(10)]
         deliveries = [asyncio.create_task(courier.deliver(mail)) for mail in mails]
-        async with asyncio.timeout(60):
-            while peer.stages["DATA"] < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: peer.stages["DATA"] >= 2)
         await asyncio.sleep(0.05)
         assert (peer.open_now, peer.stages["DATA"]) == (2, 2)
         release.set()
@@ -122,8 +117,7 @@ async def test_a_cancelled_delivery_leaves_no_connection_behind(make_courier: Ma
         courier = make_courier(peer.port, timeouts=Timeouts())
         delivery = asyncio.create_task(courier.deliver(mail_to("bob@there.example")))
         async with asyncio.timeout(60):
-            while not peer.stages["dot"]:
-                await asyncio.sleep(0.01)
+            await until(lambda: peer.stages["dot"])
             delivery.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await delivery

@@ -335,12 +335,10 @@ async def test_postfix_smtp_sink_takes_the_mail(make_courier: MakeCourier, tmp_p
     try:
         courier = make_courier(port, timeouts=Timeouts())
         async with asyncio.timeout(120):
-            while not is_listening(port):
-                await asyncio.sleep(0.05)
+            await until(lambda: is_listening(port))
             receipts = [await courier.deliver(mail_to("bob@there.example", BIG)) for _ in range(3)]
             await courier.close()
-            while sum(is_whole(path) for path in tmp_path.glob("mail-*")) < 3:  # written as it pleases
-                await asyncio.sleep(0.05)
+            await until(lambda: sum(is_whole(path) for path in tmp_path.glob("mail-*")) >= 3)
     finally:
         sink.terminate()
         sink.wait()

@@ -5,8 +5,6 @@ import json
 import signal
 import smtplib
 import ssl
-import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -23,15 +21,9 @@ from tests.doubles import FakeClock
 from tests.end_to_end.process import TOKEN, Running, serving_process
 from tests.mail.keys import signing_key
 from tests.net.test_certificate import trusting
+from tests.waiting import wait_until
 
 PATIENCE_SECONDS = 120
-
-
-def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.1)
 
 
 def ask(running: Running, path: str) -> int:
@@ -64,15 +56,15 @@ def test_a_process_renews_its_certificate_drains_and_can_be_hurried(tmp_path: Pa
     files = own_files(tmp_path / "tls", "one.example")
     more = {"TLS_CERT": str(files.certificate), "TLS_KEY": str(files.key), "DRAIN_SECONDS": "3600"}
     with serving_process(tmp_path / "data", more=more) as running:
-        until(lambda: ask(running, "/ready") == 200, "its worker never started")
+        wait_until(lambda: ask(running, "/ready") == 200, "its worker never started")
         assert (web_name(running), mail_name(running)) == ("CN=one.example", "CN=one.example")
         make_certificate(files.certificate, files.key, "two.example")
         running.process.send_signal(signal.SIGHUP)
-        until(lambda: web_name(running) == "CN=two.example", "the certificate was not renewed")
-        until(lambda: mail_name(running) == "CN=two.example", "the worker keeps its certificate")
+        wait_until(lambda: web_name(running) == "CN=two.example", "the certificate was not renewed")
+        wait_until(lambda: mail_name(running) == "CN=two.example", "the worker keeps its certificate")
 
         running.process.send_signal(signal.SIGTERM)
-        until(lambda: ask(running, "/ready") == 503, "it is still ready")
+        wait_until(lambda: ask(running, "/ready") == 503, "it is still ready")
         assert ask(running, "/v1/me") == 200
         assert mail_name(running) == "CN=two.example"
         running.process.send_signal(signal.SIGTERM)

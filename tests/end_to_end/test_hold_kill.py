@@ -25,13 +25,13 @@ from tests.conftest import settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.end_to_end.test_send_kill import (
     Process,
-    eventually,
     ids_of,
     known_as_delivered,
     send_until_accepted,
 )
 from tests.outbound import relay_to
 from tests.plain_transport import http_client
+from tests.waiting import until
 
 KILLS = int(os.environ.get("POSTROOM_TEST_HOLD_KILLS", "2"))
 SENDS = 20
@@ -122,7 +122,7 @@ async def play(
     async def all_recorded() -> bool:
         return len(known_as_delivered(folder)) == SENDS
 
-    await eventually(all_recorded, "every approved mail has left")
+    await until(all_recorded, "every approved mail has left")
     deciding.cancel()
     arrivals = Counter(ids_of(peer))
     assert len(arrivals) == SENDS

@@ -24,6 +24,7 @@ from tests.conftest import settings
 from tests.doubles import START
 from tests.end_to_end.process import TOKEN, Running, command_of, serving_process, workers_of
 from tests.letters import letter, letter_with_files
+from tests.waiting import until
 
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "1"))
 KILL: dict[str, Callable[[Running], None]] = {
@@ -242,6 +243,4 @@ async def test_a_worker_dies_with_its_server_however_that_ends(tmp_path: Path) -
         workers = workers_of(server.process.pid)
         assert len(workers) == 2
         server.kill()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while any(command_of(worker) for worker in workers):
-                await asyncio.sleep(0.02)
+        await until(lambda: not any(command_of(worker) for worker in workers))

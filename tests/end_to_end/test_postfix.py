@@ -16,10 +16,11 @@ from postroom_mail.mime.parse import ParsedMail, parse_mail
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.outbound import is_signed, running, send, settled, until
+from tests.outbound import is_signed, running, send, settled
 from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 from tests.programs import path_of
+from tests.waiting import until
 
 MAILS: list[dict[str, Any]] = [
     {"body": "plain text\n.\n..dots\n.\nend"},

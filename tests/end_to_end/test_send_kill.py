@@ -13,7 +13,7 @@ import re
 import signal
 import sqlite3
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -31,6 +31,7 @@ from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import relay_to
 from tests.plain_transport import http_client
 from tests.ports import free_port
+from tests.waiting import until
 
 SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "40"))
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "2"))
@@ -74,13 +75,6 @@ class Process:
         self._process.send_signal(signal.SIGKILL)
         await asyncio.to_thread(self._process.wait)
         self._process.stdout.close()
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while not await condition():
-        assert asyncio.get_running_loop().time() < deadline, f"never happened: {what}"
-        await asyncio.sleep(0.2)
 
 
 async def seed(folder: Path, inbox_count: int) -> list[tuple[str, str]]:
@@ -147,11 +141,11 @@ async def kill_while_delivering(
 
     if is_held:
         gate.clear()
-        await eventually(some_wait, "the peer has a mail whole")
+        await until(some_wait, "the peer has a mail whole")
     await asyncio.sleep(random.uniform(0, 0.3))
     await server.kill()
     gate.set()
-    await eventually(all_ended, "the peer noticed the death")
+    await until(all_ended, "the peer noticed the death")
     return known_as_delivered(folder)
 
 
@@ -190,8 +184,8 @@ async def run_with_kills(
     async def all_recorded() -> bool:
         return known_as_delivered(folder) == set(ids_of(peer))
 
-    await eventually(all_arrived, "every mail has arrived")
-    await eventually(all_recorded, "every arrival is recorded")
+    await until(all_arrived, "every mail has arrived")
+    await until(all_recorded, "every arrival is recorded")
     arrivals = Counter(ids_of(peer))
     assert len(arrivals) == SENDS
     assert max(arrivals.values()) <= 1 + KILLS

@@ -10,7 +10,6 @@ import sqlite3
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import TOKEN, Running, log_path, serving_process
 from tests.letters import letter
+from tests.waiting import until
 
 PATIENCE_SECONDS = 120
 MAILS = 6  # to a disk that is full
@@ -35,12 +35,6 @@ MAILS = 6  # to a disk that is full
 
 def loop_tasks() -> list["asyncio.Task[Any]"]:
     return [task for task in asyncio.all_tasks() if task.get_name().startswith(f"{loop_supervisor.TASK} ")]
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not is_so():
-            await asyncio.sleep(0.02)
 
 
 async def test_every_loop_that_is_killed_comes_back_and_works(server: Server) -> None:

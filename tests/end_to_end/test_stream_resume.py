@@ -12,6 +12,7 @@ import smtplib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from websockets.exceptions import WebSocketException
 from tests import warm_start
 from tests.plain_transport import http_client
 from tests.ports import free_port
+from tests.waiting import until
 
 DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "8"))
 MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "60"))
@@ -106,9 +108,12 @@ async def send_all(life: Life) -> None:
 
 async def kill_now_and_then(life: Life, log: "Log", dice: random.Random) -> None:
     """Spread over the run: after each part of the disconnects."""
+
+    def has_come(part: int) -> bool:
+        return log.disconnects >= DISCONNECTS * part // (KILLS + 1)
+
     for kill in range(KILLS):
-        while log.disconnects < DISCONNECTS * (kill + 1) // (KILLS + 1):
-            await asyncio.sleep(0.05)
+        await until(partial(has_come, kill + 1))
         await asyncio.sleep(dice.uniform(0, 0.2))
         life.kill()
         await asyncio.to_thread(life.start)

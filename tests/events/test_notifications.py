@@ -10,6 +10,7 @@ from postroom.clock import HOUR, SECOND
 from postroom.events.webhook_signature import sign
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.conftest import Server
+from tests.waiting import until
 
 EVERYTHING = ["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
 
@@ -130,8 +131,7 @@ async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server:
         server.clock.turn(2 * 60 * SECOND)
         await endpoint.wait_for(2)
         async with asyncio.timeout(120):
-            while not await server.resources.db.read(second_answers):
-                await asyncio.sleep(0.02)
+            await until(lambda: server.resources.db.read(second_answers))
             server.clock.turn(HOUR)
             while await server.resources.db.read(pending):
                 await asyncio.sleep(0.02)

@@ -17,6 +17,7 @@ from tests.extraction import pdf_files
 from tests.extraction.test_pool import is_running, needs_proc, slow_file
 from tests.mail import files
 from tests.samples import samples
+from tests.waiting import wait_until
 
 FAILED, TIMED_OUT = Extraction("failed", None), Extraction("timed_out", None)
 JOB = job_frame("text/plain", "a.txt", b"hello")
@@ -121,8 +122,7 @@ def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
     )
     assert ask(code) == FAILED
     pid = int(started.read_text())
-    while is_running(pid):
-        time.sleep(0.01)
+    wait_until(lambda: not is_running(pid))
 
 
 def test_the_child_sees_no_secret_and_imports_nothing_from_its_folder(

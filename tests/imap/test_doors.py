@@ -34,6 +34,7 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.imap.live import aside, ok
 from tests.letters import letter
+from tests.waiting import until
 
 OWN = "agent@postroom.localhost"
 ANYWHERE = Endpoint("127.0.0.1", 0)
@@ -195,8 +196,7 @@ async def test_a_mail_that_is_being_sent_gets_its_answer_before_a_stop(
         for _ in range(DEFAULTS.max_large_mails):
             await turns.acquire()
         writer.write(letter(text, **{"from": OWN}) + b"\r\n.\r\n")
-        while only(submission).may_end or not submission._shared.tasks:
-            await asyncio.sleep(0.01)
+        await until(lambda: not (only(submission).may_end or not submission._shared.tasks))
         stopping = asyncio.create_task(submission.stop())
         await asyncio.sleep(0.05)
         assert not stopping.done(), "a large mail waits for its turn"
@@ -338,8 +338,7 @@ async def test_a_loop_of_mail_programs_that_ends_is_one_that_fails(
         for task in asyncio.all_tasks():
             if task.get_name().removeprefix("loop ") in names:
                 task.cancel()
-        while not names <= server.resources.loops.failing().keys():
-            await asyncio.sleep(0.01)
+        await until(lambda: names <= server.resources.loops.failing().keys())
 
 
 async def test_programs_configure_themselves(tmp_path: Path, clock: FakeClock, database_url: str) -> None:

@@ -1,6 +1,5 @@
 """No reader of meaning costs an email: what it raises is caught, marked, counted and logged."""
 
-import asyncio
 import inspect
 import os
 import random
@@ -68,9 +67,7 @@ async def one_message(server: Server, inbox_id: str) -> dict[str, Any]:
 
 
 async def eventually(holds: Callable[[], Any], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not await holds():
-            await asyncio.sleep(0.02)
+    await until(lambda: holds())
 
 
 async def failures(server: Server, reader: str) -> float:

@@ -23,6 +23,7 @@ from tests.outbound import (
     settled,
     suppressed,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 
@@ -429,9 +430,7 @@ async def test_a_message_with_a_bounced_recipient_stays_failed_after_a_retry_of_
 
 async def until_somebody_waits_for(node: "psycopg.Connection[Any]") -> None:
     blocked = "select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
-    async with asyncio.timeout(120):
-        while not node.execute(blocked).fetchall():
-            await asyncio.sleep(0.01)
+    await until(lambda: node.execute(blocked).fetchall())
 
 
 async def test_a_bounce_waits_for_the_node_that_has_the_mail_in_hand_before_it_touches_a_recipient(

@@ -170,9 +170,7 @@ async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_asid
         found = reader.next(SegmentPlace(1, 1 << 20))
         assert found is not None
         depositor.add(Journaled(found.start, found.end, await READER.read(decode(found.record))))
-        async with asyncio.timeout(120):
-            while not told:
-                await asyncio.sleep(0.01)
+        await until(lambda: told)
     assert isinstance(told[0], Held)
     assert told[0].is_full
     async with asyncio.timeout(120):
@@ -447,15 +445,13 @@ async def test_costly_email_of_one_peer_waits_for_itself_and_not_before_others(
     flood = [asyncio.create_task(journal.append(costly("inb_1", "192.0.2.1"))) for _ in range(60)]
     fits = int(MOST_OF_A_PEER / estimate_of(costly("inb_1", "192.0.2.1").raw))
     async with asyncio.timeout(120):
-        while sum(task.done() for task in flood) < fits:
-            await asyncio.sleep(0.01)
+        await until(lambda: sum(task.done() for task in flood) >= fits)
         await journal.append(arrival("inb_2", "from another peer", "192.0.2.2"))  # its 250 comes at once
     assert sum(task.done() for task in flood) == fits
     gate.is_open.set()
     async with asyncio.timeout(120):
         await asyncio.gather(*flood)
-        while len(handed) < len(flood) + 1:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(handed) >= len(flood) + 1)
     subjects_read = [mail.read.mail.subject for mail in handed if mail.read is not None]
     assert subjects_read.index("from another peer") == fits
     following.cancel()
@@ -478,8 +474,7 @@ async def test_cheap_email_of_a_peer_does_not_overtake_its_costly_email_for_ever
     gate.is_open.set()
     async with asyncio.timeout(120):
         await asyncio.gather(*flood, last)
-        while len(handed) < len(flood) + 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(handed) >= len(flood) + 2)
     assert [mail.read.mail.subject for mail in handed if mail.read is not None][-1] == "cheap"
     following.cancel()
 

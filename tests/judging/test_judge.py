@@ -21,6 +21,7 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.filled_inbox import document
 from tests.samples import samples
+from tests.waiting import until
 
 JSON_URL, CHAT_URL = "http://judge.example/ask", "http://judge.example/v1/chat/completions"
 Answer = Callable[[bytes], bytes]
@@ -79,9 +80,7 @@ async def judged_server(
 
 
 async def until_asked(stand_in: StandIn, times: int = 1) -> None:
-    async with asyncio.timeout(120):
-        while len(stand_in.asked) < times:
-            await asyncio.sleep(0.02)
+    await until(lambda: len(stand_in.asked) >= times)
 
 
 async def judged_event(server: Server) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests import warm_start
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.letters import letter
+from tests.waiting import until
 
 MAILS = 40
 PAGE_BYTES = 4096
@@ -75,9 +76,7 @@ async def test_an_index_that_is_deleted_is_rebuilt_without_a_restart(
 ) -> None:
     for name in names:
         (tmp_path / name).unlink()
-    async with asyncio.timeout(120):
-        while not (tmp_path / "search.db").exists():
-            await asyncio.sleep(0.02)
+    await until(lambda: (tmp_path / "search.db").exists())
     await server.deliver(letter("pelican, the last"), "hello")
     async with asyncio.timeout(120):
         while await search(server) != MAILS + 1:

@@ -25,6 +25,7 @@ from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.end_to_end.process import command_of
 from tests.mailbox.test_indexing import entries, find, index, new_inbox, store
+from tests.waiting import until
 
 MUCH = indexing.BATCH_APART + index_process.FEW
 
@@ -123,9 +124,7 @@ async def test_a_process_that_is_killed_or_hangs_is_replaced_and_nothing_is_miss
         keeping = asyncio.create_task(keep_indexed.keep_indexed(resources))
         first = await the_process()
         os.kill(first, how)
-        async with asyncio.timeout(120):
-            while not await all_are_found(db, inbox):
-                await asyncio.sleep(0.05)
+        await until(lambda: all_are_found(db, inbox))
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         assert not processes_of_the_index()

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests import warm_start
 from tests.end_to_end.process import command_of, workers_of
 from tests.ports import free_port
+from tests.waiting import until
 
 TOKEN = "pr_mixed-kills-0123456789abcdef"
 HOST = "127.0.0.1"
@@ -72,6 +73,4 @@ class KilledServer:
         process.send_signal(how)
         await asyncio.to_thread(process.wait, PATIENCE_SECONDS)
         process.stdout.close()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while any(command_of(worker) for worker in workers):  # they notice that it is gone
-                await asyncio.sleep(0.01)
+        await until(lambda: not any(command_of(worker) for worker in workers))

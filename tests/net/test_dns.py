@@ -7,6 +7,7 @@ import uvloop
 
 from postroom.net.dns import DnsTemporary, Resolver, ThreadResolver
 from tests.doubles_dns import DnsServer, asks_once
+from tests.waiting import until
 
 RECORDS: dict[tuple[str, str], list[str | bytes]] = {
     ("example.com", "TXT"): ["v=spf1 -all", b"\xff" * 400],
@@ -259,9 +260,7 @@ async def test_closing_ends_the_lookups_under_way_and_later_ones_do_not_begin(se
     server.dropped.add("*")
     resolver = asks_once(server)
     waiting = asyncio.create_task(resolver.txt("example.com"))
-    async with asyncio.timeout(60):
-        while not server.queries:
-            await asyncio.sleep(0.01)
+    await until(lambda: server.queries)
     await resolver.close()
     with pytest.raises(DnsTemporary, match="closed"):
         await waiting

@@ -9,7 +9,7 @@ import os
 import random
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
@@ -22,6 +22,7 @@ import pytest
 from tests.letters import letter
 from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
 from tests.postgres_engine import Engine
+from tests.waiting import until
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
 MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "24"))
@@ -38,12 +39,6 @@ pytestmark = pytest.mark.needs("haproxy")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with running_cluster(tmp_path_factory.mktemp("nodes")) as running:
         yield running
-
-
-async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not await is_so():
-            await asyncio.sleep(0.05)
 
 
 async def status_of(node: Node, path: str = "/v1/me") -> int:
@@ -236,9 +231,12 @@ def blows(cluster: Cluster, chance: random.Random) -> Iterator[Callable[[], None
 async def strike(cluster: Cluster, post: Post) -> None:
     """Spread over the mails, so that all go on between one blow and the next."""
     chosen = list(blows(cluster, random.Random(20261115)))
+
+    def has_come(part: int) -> bool:
+        return len(post.accepted) >= MAILS * part // (len(chosen) + 1)
+
     for number, blow in enumerate(chosen):
-        while len(post.accepted) < MAILS * (number + 1) // (len(chosen) + 1):
-            await asyncio.sleep(0.05)
+        await until(partial(has_come, number + 1))
         await asyncio.to_thread(blow)
 
 

@@ -24,8 +24,8 @@ from tests.outbound import (
     send,
     settled,
     turn,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 

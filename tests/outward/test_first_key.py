@@ -9,7 +9,8 @@ from postroom.storage.database import Tx
 from tests.conftest import api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.mail.keys import signing_key
-from tests.outbound import PATIENCE_SECONDS, until
+from tests.outbound import PATIENCE_SECONDS
+from tests.waiting import until
 
 
 async def test_letters_of_the_server_wait_for_its_first_key(tmp_path: Path, peer: SmtpPeer) -> None:

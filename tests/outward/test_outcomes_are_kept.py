@@ -22,10 +22,11 @@ from tests.couriers.http_peer import HttpPeer
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.letters import letter
-from tests.outbound import PATIENCE_SECONDS, relay_to, running, send, until
+from tests.outbound import PATIENCE_SECONDS, relay_to, running, send
 from tests.outward.test_reviewers import REVIEWER, set_reviewers
 from tests.postgres_databases import MIGRATED, create, make_migrated_database, url_of
 from tests.postgres_engine import OF_TESTS, Engine, running_engine
+from tests.waiting import until
 
 OF_ENGINE = OF_TESTS | {"synchronous_commit": "on"}  # it is stopped and started again
 

@@ -22,8 +22,9 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles_dns import ZoneLookup
 from tests.mail.test_authenticity import RECORDS, signed
-from tests.outbound import message_of, send, settled, until
+from tests.outbound import message_of, send, settled
 from tests.plain_transport import http_client
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 

@@ -14,8 +14,8 @@ from tests.api.test_dashboard import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.letters import letter
-from tests.outbound import until
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 

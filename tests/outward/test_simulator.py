@@ -11,7 +11,8 @@ import pytest
 from postroom.outward import deliver_mail
 from tests.conftest import Server
 from tests.doubles import FakeClock
-from tests.outbound import events_of, message_of, message_when, running, send, settled, suppressed, until
+from tests.outbound import events_of, message_of, message_when, running, send, settled, suppressed
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 

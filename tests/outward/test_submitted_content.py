@@ -28,7 +28,8 @@ from tests.api.test_dashboard import signed_in
 from tests.conftest import Server, running_server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
-from tests.outbound import message_of, relay_to, settled, until
+from tests.outbound import message_of, relay_to, settled
+from tests.waiting import until
 
 OWN = "agent@postroom.localhost"
 HEAD = f"From: The Agent <{OWN}>\r\nTo: Bob <bob@there.example>\r\nSubject: Plan\r\nMIME-Version: 1.0\r\n"

@@ -33,7 +33,8 @@ from tests.couriers.http_peer import HttpPeer
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import START, FakeClock
 from tests.doubles_dns import DnsServer
-from tests.outbound import PATIENCE_SECONDS, is_signed, running, until
+from tests.outbound import PATIENCE_SECONDS, is_signed, running
+from tests.waiting import until
 
 STS = TlsPolicyKept("sts", ("version: STSv1",), ("mx.there.example",))
 GOOD = TlsSession("there.example", STS, "success")
@@ -62,9 +63,7 @@ def notices(tx: Tx) -> list[Delivery]:
 
 async def until_a_key_signs(db: Database) -> None:
     """It is made while the server starts."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not await db.read(dkim_keys.list_active, "service", "postroom.localhost"):
-            await asyncio.sleep(0.02)
+    await until(lambda: db.read(dkim_keys.list_active, "service", "postroom.localhost"))
 
 
 @pytest.fixture

@@ -24,9 +24,10 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.letters import letter
-from tests.outbound import message_of, message_when, relay_to, running, send, settled, turn, until
+from tests.outbound import message_of, message_when, relay_to, running, send, settled, turn
 from tests.outward.test_holds import decide, held, set_rule
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite_alone
 

@@ -12,6 +12,7 @@ import pytest
 
 from postroom.processes import child_processes
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
+from tests.waiting import until
 
 PATIENCE_SECONDS = 120
 SLEEPS = ["-c", "import time; time.sleep(1000)"]
@@ -45,9 +46,7 @@ def own_children() -> set[str]:
 
 
 async def until_gone(pid: int) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while is_running(pid):
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_running(pid))
 
 
 async def fail(children: ChildSupervisor) -> None:

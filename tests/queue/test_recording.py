@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from postroom.storage.journal import Journal
 from tests.conftest import settings
 from tests.doubles import START, FakeClock
 from tests.stored import find_delivery, make_inbox, put_delivery, put_mail
+from tests.waiting import until
 
 PATIENCE_SECONDS = 60
 
@@ -124,6 +126,10 @@ async def test_a_stop_leaves_the_outcome_to_the_next_run(
     assert (writer.states, journal.read()) == ([DONE], [])
 
 
+def is_kept(journal: Journal, tried: TriedDelivery) -> bool:
+    return any(tried.delivery.id.encode() in record for record in journal.read())
+
+
 async def test_what_cannot_be_written_stays_for_the_run_after_the_next(
     resources: Resources, journal: Journal, message: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,9 +139,7 @@ async def test_what_cannot_be_written_stays_for_the_run_after_the_next(
     recorder = Recorder(resources, journal)
     for tried in (first, second):
         task = asyncio.create_task(recorder.record(tried, Writer(resources.db, tried, 1_000_000).write))
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not any(tried.delivery.id.encode() in record for record in journal.read()):
-                await asyncio.sleep(0.01)
+        await until(partial(is_kept, journal, tried))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     journal.append(b"no outcome")
@@ -157,9 +161,7 @@ async def test_what_never_left_the_house_is_not_kept(
     tried = TriedDelivery(await claimed(resources.db, message), answer())
     writer = Writer(resources.db, tried, failures=99)
     task = asyncio.create_task(Recorder(resources, journal).record(tried, writer.write, has_left=False))
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while writer.failures > 97:
-            await asyncio.sleep(0.01)
+    await until(lambda: writer.failures <= 97)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert journal.read() == []

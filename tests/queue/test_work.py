@@ -19,6 +19,7 @@ from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
 from tests.conftest import settings
 from tests.doubles import FakeClock
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -58,12 +59,6 @@ async def working(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(120):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_no_more_run_at_once_than_there_is_room_and_all_are_done(resources: Resources) -> None:

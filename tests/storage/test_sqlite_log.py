@@ -15,6 +15,7 @@ from postroom.storage.engines import sqlite, sqlite_log
 from postroom.storage.engines.sqlite import SqliteSession, connect, connect_writer, open_sqlite
 from postroom.storage.engines.sqlite_log import LogCopier, Turns, next_pause
 from tests.doubles import START
+from tests.waiting import until
 
 BYTES = 2_000_000
 PAGES_OF_A_COMMIT = 10
@@ -31,9 +32,7 @@ async def test_what_was_written_reaches_the_database_without_a_restart(tmp_path:
     db = open_sqlite(path, START)
     try:
         await db.write(add_much)
-        async with asyncio.timeout(120):
-            while path.stat().st_size < BYTES:
-                await asyncio.sleep(0.05)
+        await until(lambda: path.stat().st_size >= BYTES)
     finally:
         await db.close()
     assert not (tmp_path / "postroom.db-wal").exists()

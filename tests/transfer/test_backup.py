@@ -31,6 +31,7 @@ from tests.conftest import (
     signing_key,
 )
 from tests.doubles import FakeClock
+from tests.waiting import until
 
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 
@@ -151,8 +152,7 @@ async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_
     async with restored(server, path, tmp_path / "again", clock) as again, asyncio.timeout(120):
         while (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] < 2:
             await asyncio.sleep(0.05)
-        while (tmp_path / "again" / positions.FOLDER / "7-of-a-worker").exists():
-            await asyncio.sleep(0.05)
+        await until(lambda: not (tmp_path / "again" / positions.FOLDER / "7-of-a-worker").exists())
 
 
 async def test_mail_that_is_deleted_during_a_backup_is_deleted_after_the_restore(

@@ -26,16 +26,11 @@ from tests.doubles import FakeClock
 from tests.end_to_end.process import workers_of
 from tests.letters import letter
 from tests.outbound import send
+from tests.waiting import until
 
 PATIENCE_SECONDS = 120
 CONNECTIONS_PER_ADDRESS = 50
 SHORT = WorkerTimeouts(look=0.1, silent_looks=80, starting_looks=1_000, restart=RestartPauses(first=0.01))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 async def in_thread(port: int, talk: Callable[[smtplib.SMTP], object]) -> object:
