@@ -1,7 +1,6 @@
 """What once misled a reader: each page beside data that showed it, on a server that keeps mail for others."""
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.browser.house import House, house
 from tests.browser.made_up_dashboard import ask, trick
 from tests.conftest import settings
 from tests.letters import letter
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("chromium")
 expect.set_options(timeout=PATIENCE)
@@ -45,10 +45,7 @@ def send(running: House, inbox_id: str, to: str, subject: str, **more: Any) -> s
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(is_so)
 
 
 def status_of(running: House, message_id: str) -> str:

@@ -73,10 +73,12 @@ def look(tx: Tx) -> tuple[Counter[str], Counter[str], int]:
 async def look_until_examined(folder: Path, database_url: str) -> tuple[Counter[str], Counter[str]]:
     db = await open_database(settings(folder, DATABASE_URL=database_url), START)
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while (found := await db.read(look))[2]:
-                await asyncio.sleep(0.2)
-        return found[0], found[1]
+
+        async def examined() -> tuple[Counter[str], Counter[str]] | None:
+            found, told, waiting = await db.read(look)
+            return None if waiting else (found, told)
+
+        return await until(examined)
     finally:
         await db.close()
 

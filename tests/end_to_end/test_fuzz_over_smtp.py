@@ -19,6 +19,7 @@ from tests.conftest import Server
 from tests.letters import assert_is_message, assert_is_payload
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import mutated
+from tests.waiting import until
 
 MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_SMTP_MAILS", "24"))
 INBOXES = 4
@@ -46,11 +47,11 @@ def hand_over(port: int, mails: Sequence[bytes]) -> list[int]:
 
 
 async def wait_for_events(server: Server, count: int) -> list[bytes]:
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while len(payloads := await server.resources.db.read(stored_payloads)) < count:
-        assert asyncio.get_running_loop().time() < deadline, f"{count - len(payloads)} events never came"
-        await asyncio.sleep(0.1)
-    return payloads
+    async def found() -> list[bytes] | None:
+        payloads = await server.resources.db.read(stored_payloads)
+        return payloads if len(payloads) >= count else None
+
+    return await until(found, "not all events came")
 
 
 def stored_payloads(tx: Tx) -> list[bytes]:

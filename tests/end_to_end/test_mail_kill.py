@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -168,12 +169,16 @@ async def end_leases(folder: Path, database_url: str) -> None:
     await db.close()
 
 
+async def is_stored(folder: Path, database_url: str, subject: str) -> bool:
+    return subject in (await look_at(folder, database_url)).subjects
+
+
 async def wait_for_journal_and_checks(folder: Path, database_url: str) -> Kept:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (kept := await look_at(folder, database_url)).checks or kept.journaled:
-        assert time.monotonic() < deadline, "checks never end"
-        await asyncio.sleep(0.1)
-    return kept
+    async def found() -> Kept | None:
+        kept = await look_at(folder, database_url)
+        return None if kept.checks or kept.journaled else kept
+
+    return await until(found, "checks never end")
 
 
 def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
@@ -225,8 +230,7 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
         with serving_process(folder, database_url) as server:
             make_inbox(server)
             await asyncio.to_thread(hand_over_without_listening, server.smtp_port, subject)
-            while subject not in (await look_at(folder, database_url)).subjects:
-                await asyncio.sleep(0.02)
+            await until(partial(is_stored, folder, database_url, subject))
             server.kill()
         with serving_process(folder, database_url, workers=0) as server:
             smtp = smtplib.SMTP("127.0.0.1", server.smtp_port, timeout=PATIENCE_SECONDS)

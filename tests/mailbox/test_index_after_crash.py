@@ -1,6 +1,6 @@
 """PostgreSQL ends badly, and the tables of the search index are empty: the index is made anew by itself."""
 
-import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tests.conftest import settings
 from tests.doubles import START
 from tests.postgres_engine import Engine, running_engine
 from tests.stored import make_inbox, put_mail
+from tests.waiting import until
 
 OF_THE_INDEX = (
     *("search_words", "search_documents", "search_latecomers"),
@@ -60,13 +61,12 @@ async def newest_first(db: Database) -> list[str]:
 
 
 async def until_it_is_back(db: Database) -> None:
-    for _ in range(1200):
-        try:
-            await db.read(lambda tx: tx.one("select 1 as one"))
-            return
-        except Unavailable:
-            await asyncio.sleep(0.1)
-    raise AssertionError("the database never came back")
+    async def is_back() -> bool:
+        with contextlib.suppress(Unavailable):
+            return bool(await db.read(lambda tx: tx.one("select 1 as one")))
+        return False
+
+    await until(is_back)
 
 
 @pytest.fixture

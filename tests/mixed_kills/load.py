@@ -92,10 +92,9 @@ class Load:
     async def start(self) -> None:
         """A stream resumes behind an event, so the load begins with one."""
         first = asyncio.create_task(self._hear(most=1))
-        await asyncio.sleep(0.2)
         while not first.done():
             await self._hand_in()
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
         await first
         self._tasks = [
             asyncio.create_task(self._repeat(client, pause))

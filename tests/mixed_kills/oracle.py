@@ -145,7 +145,7 @@ async def until_quiet(server: KilledServer, load: Load) -> Rows:
         if not (waits := what_waits(rows, load)):
             return rows
         assert asyncio.get_running_loop().time() < ends_at, f"never came to an end: {waits}"
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.05)
 
 
 def what_waits(rows: Rows, load: Load) -> dict[str, object]:

@@ -296,7 +296,7 @@ async def ask_all_the_time(cluster: Cluster, done: asyncio.Event) -> Counter[int
                 answers[(await api.get("/v1/inboxes")).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
     return answers
 
 
@@ -309,7 +309,7 @@ async def write_all_the_time(cluster: Cluster, inbox_id: str, done: asyncio.Even
                 answers[(await api.patch(f"/v1/inboxes/{inbox_id}", json=name)).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
     return answers
 
 

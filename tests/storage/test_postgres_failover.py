@@ -26,6 +26,7 @@ from tests.doubles import FakeClock
 from tests.letters import letter
 from tests.postgres_engine import OF_TESTS, USER, Engine, running_engine
 from tests.stored import make_inbox
+from tests.waiting import until
 
 SENDERS = 4
 BEFORE, AFTER = 25, 15  # mails of each sender
@@ -95,12 +96,14 @@ async def hand_in(resources: Resources, inbox: Inbox, name: str) -> None:
     """Again and again, until it is taken: as another mail server does."""
     raw = letter(name, message_id=f"<{name}@there.example>")
     arrival = Arrival(Origin((Destination(inbox.id),), b"", "", "", "alice@there.example"), raw)
-    while True:
-        try:
+
+    async def is_taken() -> bool:
+        with contextlib.suppress(Unavailable):
             await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
-            return
-        except Unavailable:
-            await asyncio.sleep(0.1)
+            return True
+        return False
+
+    await until(is_taken)
 
 
 async def test_what_was_answered_is_on_the_new_primary_after_a_failover(tmp_path: Path) -> None:

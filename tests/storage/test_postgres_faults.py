@@ -1,6 +1,7 @@
 """A PostgreSQL that goes away is a clear answer now, and works again when it is back."""
 
 import asyncio
+import contextlib
 import re
 import secrets
 from pathlib import Path
@@ -14,6 +15,7 @@ from postroom.errors import Unavailable
 from postroom.storage.database import Database, StorageError, Tx
 from tests.conftest import settings
 from tests.doubles import START
+from tests.waiting import until
 
 
 def select_one(tx: Tx) -> int:
@@ -32,12 +34,12 @@ def kill_all_others(url: str) -> None:
 
 
 async def until_it_works(db: Database) -> int:
-    for _ in range(1200):
-        try:
+    async def found() -> int | None:
+        with contextlib.suppress(Unavailable):
             return await db.write(select_one)
-        except Unavailable:
-            await asyncio.sleep(0.05)
-    raise AssertionError("the writer did not come back")
+        return None
+
+    return await until(found)
 
 
 async def test_broken_connections_are_replaced(postgres_url: str, tmp_path: Path) -> None:

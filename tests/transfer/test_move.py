@@ -37,6 +37,7 @@ from tests.conftest import (
 )
 from tests.doubles import FakeClock
 from tests.transfer.test_backup import back_up
+from tests.waiting import until
 
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 MAILS = 5
@@ -199,9 +200,11 @@ async def test_a_move_that_is_killed_after_its_rows_goes_on_with_the_files_and_t
 
 
 async def until_total(server: Server, inbox_id: str, total: int) -> None:
-    async with asyncio.timeout(120):
-        while (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] != total:
-            await asyncio.sleep(0.1)
+    async def has_come() -> bool:
+        shown: int = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"]
+        return shown == total
+
+    await until(has_come)
 
 
 async def test_a_move_begins_anew_when_mail_came_in_between_and_when_a_row_was_changed_there(
