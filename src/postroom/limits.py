@@ -63,6 +63,8 @@ PAGE_BYTES = 4 * MEGABYTE  # of contents: a page that would hold more is cut sho
 # A request that waits, in seconds: many proxies give up after one or two minutes
 EVENTS_WAIT_SECONDS = 60
 MESSAGE_WAIT_SECONDS = 120
+DECISION_WAIT_SECONDS = 60
+DECISIONS_AWAITED = 100  # requests of one key that wait for decisions at the same time
 
 # A body without attachments
 REQUEST_BYTES = 1 * MEGABYTE

@@ -15,7 +15,7 @@ from postroom_client.errors import ContentChanged, Forbidden, NotFound, NotHeld
 from postroom_client.results import ApprovalRules, Budget, OverPerDay
 from tests.api.test_send import first_message
 from tests.client.live import LiveServer, Shell
-from tests.conftest import Server
+from tests.conftest import Server, until_somebody_listens
 from tests.outward.test_holds import EVERYTHING, add_key, set_rule
 
 pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
@@ -132,8 +132,16 @@ async def test_approved_it_leaves_and_rejected_it_never_does(
     assert (await person.run("approvals", "approve", first["id"])).exit_code == 2  # nobody to ask
     wrong = await person.run("approvals", "approve", first["id"], "--content-hash", "0" * 64)
     assert "content_changed" in wrong.output
-    done = await person.json("approvals", "approve", first["id"], "--yes", "--note", "fine")
-    assert done["hold"]["state"] == "approved"
+    async with AsyncClient(server.token, server.base_url) as client, asyncio.TaskGroup() as group:
+        assert (await client.wait_for_decision(first["id"], timeout=0.01)).status == "pending"
+        waiting = group.create_task(client.wait_for_decision(first["id"]))
+        await until_somebody_listens(server)
+        done = await person.json("approvals", "approve", first["id"], "--yes", "--note", "fine")
+        assert done["hold"]["state"] == "approved"
+    decided = waiting.result().hold
+    assert decided is not None
+    assert decided.state == "approved"
+    assert (await person.json("messages", "get", first["id"], "--wait", "60"))["status"] == "sent"
     refused = await person.human("approvals", "reject", second["id"], "--note", "too early")
     assert "rejected" in refused
     again = await person.run("approvals", "reject", second["id"])

@@ -117,7 +117,7 @@ say([came.subject, came.attachments[0].filename, sent.status]);
 say((await client.getAttachmentText(came.id, "a.txt")).text.trim());
 say(new TextDecoder().decode(await client.getAttachment(came.id, "a.txt")));
 const answer = await client.reply(came.threadId, "Yes.", {{ includeQuote: false }});
-say((await client.getMessage(answer.id)).headerTo === other.address);
+say((await client.waitForDecision(answer.id, 60)).headerTo === other.address);
 say((await client.getThread(came.threadId)).isRead);
 say(await client.deleteInbox(other.id) ?? "gone");
 """

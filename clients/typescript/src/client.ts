@@ -82,6 +82,26 @@ export class Client extends Operations {
     const message = await this.getMessage(messageId);
     return this.send(message.inboxId, { ...fields, to, body, forwardOf: messageId }, options);
   }
+
+  /**
+   * The message as soon as it is decided: approved, rejected, cancelled, expired or sent. If nobody decides in
+   * time, it is returned as it is then, with `hold.state` "held".
+   */
+  async waitForDecision(messageId: string, timeoutSeconds = 3600): Promise<Message> {
+    const ends = Date.now() + timeoutSeconds * 1000;
+    let message = await this.getMessage(messageId);
+    while (awaitsDecision(message)) {
+      const left = (ends - Date.now()) / 1000;
+      if (left <= 0) break;
+      message = await this.getMessage(messageId, { wait: Math.min(left, 60) });
+    }
+    return message;
+  }
+}
+
+function awaitsDecision(message: Message): boolean {
+  const state = message.hold?.state;
+  return message.status === "pending" && (state === undefined || state === "held" || state === "scheduled");
 }
 
 /** Of the last mail that came: its sender, or, when this inbox was only copied, whom it was sent to. */

@@ -474,13 +474,15 @@ export abstract class Operations {
     });
   }
 
-  /** Get a message. */
-  getMessage(messageId: string): Promise<Message> {
+  /** Get a message; with `wait`, wait until a pending one changes. */
+  getMessage(messageId: string, query: { wait?: number } = {}): Promise<Message> {
     return this.run({
       method: "GET",
       path: path("v1", "messages", messageId),
+      query,
       answer: "json",
       isRepeatable: true,
+      seconds: (query.wait ?? 0) + 15,
     });
   }
 

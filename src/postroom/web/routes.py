@@ -24,8 +24,8 @@ from postroom.operations.delivery import connections, deliverability, domain_rep
 from postroom.operations.people import feedback, notifications, users
 from postroom.web import public
 from postroom.web.api import connections as connection_checks
+from postroom.web.api import decision_waiting, drafts, event_log, event_waiting, search, send
 from postroom.web.api import domains as domain_checks
-from postroom.web.api import drafts, event_log, event_waiting, search, send
 from postroom.web.api import messages as downloads
 from postroom.web.api import webhooks as webhook_posts
 from postroom.web.api.connections import require_allowed_relays, require_allowed_targets
@@ -158,7 +158,7 @@ ROUTES = (
     patch("/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
     delete("/v1/threads/{thread_id}", downloads.delete_thread, POD, MANAGING, 204),
     get("/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
-    get(MESSAGE, messages.get_message, SCOPED, READING),
+    get(MESSAGE, decision_waiting.get_message, SCOPED, READING),
     delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),
     get(f"{MESSAGE}/raw", downloads.get_raw_message, SCOPED, READING),
     get(FILE, downloads.get_attachment, SCOPED, READING, 200, LINK, also=(302,)),

@@ -641,9 +641,15 @@ def list_thread_messages(
     )
 
 
-def get_message(message_id: str) -> Call[Message]:
-    """Get a message."""
-    return Call("GET", path("v1", "messages", message_id), decoded(Message))
+def get_message(message_id: str, *, wait: float = 0) -> Call[Message]:
+    """Get a message; with `wait`, wait until a pending one changes."""
+    return Call(
+        "GET",
+        path("v1", "messages", message_id),
+        decoded(Message),
+        query=present({"wait": unless(wait, 0)}),
+        timeout_seconds=wait + ANSWER_MARGIN_SECONDS,
+    )
 
 
 def delete_message(message_id: str) -> Call[None]:

@@ -624,9 +624,9 @@ class BlockingMethods(Protocol):
             {"order": order, "limit": limit, "offset": offset},
         )
 
-    def get_message(self, message_id: str) -> Message:
-        """Get a message."""
-        return self.run(calls.get_message(message_id))
+    def get_message(self, message_id: str, *, wait: float = 0) -> Message:
+        """Get a message; with `wait`, wait until a pending one changes."""
+        return self.run(calls.get_message(message_id, wait=wait))
 
     def delete_message(self, message_id: str) -> None:
         """Permanently delete a message; unsent mail is no longer sent."""
@@ -1613,6 +1613,13 @@ class BlockingMethods(Protocol):
             )
         )
 
+    def wait_for_decision(self, message_id: str, timeout: float = 3600.0) -> Message:
+        """Return the message as soon as it is decided: approved, rejected, cancelled, expired or sent.
+
+        If nobody decides within `timeout` seconds, it is returned as it is then, with `hold.state` "held".
+        """
+        return self.run(waiting.wait_for_decision(message_id, timeout))
+
 
 class AwaitedMethods(Protocol):
     async def run(self, work: Call[T] | Steps[T], /) -> T: ...
@@ -2174,9 +2181,9 @@ class AwaitedMethods(Protocol):
             {"order": order, "limit": limit, "offset": offset},
         )
 
-    async def get_message(self, message_id: str) -> Message:
-        """Get a message."""
-        return await self.run(calls.get_message(message_id))
+    async def get_message(self, message_id: str, *, wait: float = 0) -> Message:
+        """Get a message; with `wait`, wait until a pending one changes."""
+        return await self.run(calls.get_message(message_id, wait=wait))
 
     async def delete_message(self, message_id: str) -> None:
         """Permanently delete a message; unsent mail is no longer sent."""
@@ -3174,3 +3181,10 @@ class AwaitedMethods(Protocol):
                 q=q,
             )
         )
+
+    async def wait_for_decision(self, message_id: str, timeout: float = 3600.0) -> Message:
+        """Return the message as soon as it is decided: approved, rejected, cancelled, expired or sent.
+
+        If nobody decides within `timeout` seconds, it is returned as it is then, with `hold.state` "held".
+        """
+        return await self.run(waiting.wait_for_decision(message_id, timeout))

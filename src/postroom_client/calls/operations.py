@@ -370,7 +370,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
     ),
-    "get_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
+    "get_message": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter(
+            "wait",
+            "number",
+            help="Seconds to wait until `status` or `hold.state` changes, if the message is pending.",
+            default=0,
+            minimum=0,
+            maximum=60,
+        ),
+    ),
     "delete_message": (Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),),
     "update_message": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),

@@ -1,11 +1,12 @@
 """Waiting for mail: the server holds each request for up to two minutes, so a longer wait takes several."""
 
+import time
 from dataclasses import dataclass
 from enum import Enum
 
 from postroom_client.calls import calls
 from postroom_client.calls.arguments import ANSWER_MARGIN_SECONDS
-from postroom_client.limits import LONGEST_PAGE, MESSAGE_WAIT_SECONDS
+from postroom_client.limits import DECISION_WAIT_SECONDS, LONGEST_PAGE, MESSAGE_WAIT_SECONDS
 from postroom_client.results import EventPage, Message, Page, Thread, ThreadMessages
 from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
@@ -77,6 +78,23 @@ def wait(
         left -= seconds
         if left <= 0:
             return None
+
+
+def wait_for_decision(message_id: str, timeout: float = 3600.0) -> Steps[Message]:
+    """Return the message as soon as it is decided: approved, rejected, cancelled, expired or sent.
+
+    If nobody decides within `timeout` seconds, it is returned as it is then, with `hold.state` "held".
+    """
+    ends = time.monotonic() + timeout
+    message: Message = yield calls.get_message(message_id)
+    while (left := ends - time.monotonic()) > 0 and _awaits_decision(message):
+        message = yield calls.get_message(message_id, wait=min(left, float(DECISION_WAIT_SECONDS)))
+    return message
+
+
+def _awaits_decision(message: Message) -> bool:
+    is_open = message.hold is None or message.hold.state in ("held", "scheduled")
+    return message.status == "pending" and is_open
 
 
 def _find_newest_event() -> Steps[str]:

@@ -9,7 +9,6 @@ from postroom_client.cli.command import InboxId, Limit, Offset, command
 from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.messages import show_message
-from postroom_client.result_types import FLAGGED
 
 if TYPE_CHECKING:
     from postroom_client.results import Page, Thread, ThreadMessages
@@ -71,7 +70,7 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
 def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
     pairs += [("with", ", ".join(each.name or each.address for each in thread.participants))]
-    pairs += [("verdict", thread.verdict)] if thread.verdict in FLAGGED else []
+    pairs += [("verdict", _warning(thread))] if _warning(thread) else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))
@@ -88,8 +87,11 @@ def show_conversation(context: CommandContext, page: "ThreadMessages") -> None:
 
 
 def _flag(thread: "Thread") -> str:
-    flags = ["" if thread.is_read else "unread", (thread.verdict or "") if thread.verdict in FLAGGED else ""]
-    return " ".join(filter(None, flags))
+    return " ".join(filter(None, ("" if thread.is_read else "unread", _warning(thread))))
+
+
+def _warning(thread: "Thread") -> str:
+    return "" if thread.verdict in (None, "clean") else thread.verdict
 
 
 def _sender(thread: "Thread") -> str:
