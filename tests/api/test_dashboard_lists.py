@@ -265,7 +265,6 @@ def test_what_is_known_of_a_mail_is_said_in_words() -> None:
         "New in this thread",
         "Marketing",
         "No automatic reply",
-        "Malicious",
         "Bcc",
         "Attachments are being read",
     ]

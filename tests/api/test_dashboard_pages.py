@@ -6,9 +6,10 @@ import pytest
 
 from postroom.accounts import accounts, keys
 from postroom.limits import PAGE_BYTES
-from postroom.mailbox import threads
+from postroom.mailbox import thread_parts, threads
+from postroom.mailbox.message_json import Links
 from postroom.storage.database import Database, Tx
-from postroom.web.dashboard.pages.thread import read_part
+from postroom.web.dashboard.pages.thread import ThreadPageQuery, read_part, read_whole
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_search import settled
 from tests.conftest import Server
@@ -194,6 +195,7 @@ def add_account(tx: Tx, now: int) -> str:
     return token
 
 
+@pytest.mark.both_databases
 async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db: Database) -> None:
     inbox = await db.write(make_inbox)
     sizes = (10, *[PAGE_BYTES // 4] * 5)
@@ -203,15 +205,16 @@ async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db
         message = await db.write(put_mail, inbox, f"{number}" + "x" * size, START + number, **reply)
         stored.append(message.id)
     thread = await db.read(threads.get, inbox.scope, message.thread_id)
-    shown: list[str] = []
-    until = -1
-    while until != 0:
-        found, until = await db.read(read_part, thread, until)
-        shown = [each.id for each in found] + shown
-    assert shown == stored
-    newest, skipped = await db.read(read_part, thread, -1)
-    assert newest[-1].id == stored[-1]
-    assert skipped > 0
+    query = ThreadPageQuery(open="all")
+    found, earlier = await db.read(read_part, thread, query)
+    assert ([each.id for each in found], earlier) == (stored, 0)
+    opened = await db.read(read_whole, Links("", START, b""), found, query)
+    assert stored[-1] in opened
+    assert len(opened) < len(stored)
+    found, earlier = await db.read(read_part, thread, ThreadPageQuery(until=3))
+    assert ([each.id for each in found], earlier) == (stored[:3], 0)
+    assert await db.read(thread_parts.count_newer, thread.id, stored[1]) == 4
+    assert await db.read(threads.list_by_ids, inbox.scope, [thread.id, "thr_other"]) == [thread]
 
 
 async def test_the_path_of_a_refused_request_stays_text_in_the_audit(server: Server) -> None:

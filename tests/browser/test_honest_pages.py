@@ -59,8 +59,8 @@ def test_no_program_is_said_to_be_free_to_answer_what_is_malicious(
     running.deliver(trick().as_bytes(), "support")
     page = open_page(f"/app/mail?inboxId={support}")
     page.get_by_role("link", name=re.compile("New bank details")).click()
+    expect(page.locator(".verdict.red")).to_contain_text("Malicious")
     signs = page.locator(".words .state")
-    expect(signs.filter(has_text="Malicious")).to_be_visible()
     expect(signs.filter(has_text="No automatic reply")).to_be_visible()
     expect(signs.filter(has_text="Automatic reply allowed")).to_have_count(0)
 

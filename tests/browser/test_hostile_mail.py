@@ -155,14 +155,18 @@ def wait_until_examined(running: House) -> None:
 
 
 def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
-    """Every mail, most in their text, and each tab of many: opened, or come anew as after news of a thread."""
+    """Every mail, most in their text, and each tab of many: opened, or come anew as after news of a thread.
+
+    In every other thread the older ones are open too, in the others they are a line each.
+    """
     seen = Counter[str]()
     wait_until_examined(running)  # else a thread comes anew in the middle of a look at it
     page = open_page("/app/mail", viewport=SMALL)
     for number, thread in enumerate(hostile.long_threads):
         messages, tab = hostile.threads[thread], TABS[number % len(TABS)]
         message = messages[-1 - number % 3]
-        address = f"{running.base_url}/app/mail/{thread}?message={message}&tab={tab}"
+        address = f"{running.base_url}/app/mail/{thread}?message={message}&tab={tab}&earlier=true"
+        address += "&open=all" if number // len(TABS) % 2 else ""
         if number % (len(TABS) + 1) == 0:  # each tab in its turn
             page.goto(address)
         else:

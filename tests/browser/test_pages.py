@@ -197,12 +197,14 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     keep_notices(page)
     page.get_by_role("link", name=re.compile("Question")).click()
     wait_until_live(page)
+    page.get_by_role("link", name="Reply", exact=True).click()
     page.get_by_label("Reply", exact=True).fill("Yes, I am.")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator(".message.outbound .prose").first).to_have_text("Yes, I am.")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     running.clock.turn(11_000)
     expect(page.locator(".message.outbound .state")).to_have_text("sent")
+    page.locator(".message.outbound summary", has_text="More").click()
     page.locator(".message.outbound").get_by_role("link", name="Delivery").click()
     expect(page.get_by_text("Stored in the inbox")).to_be_visible()
 
@@ -277,6 +279,7 @@ def test_without_script_everything_is_read_and_every_form_works(running: House, 
     assert page.locator("li.read").count() == 1
     page.get_by_role("link", name=re.compile("Without script")).click()
     assert page.locator(".prose").inner_text() == "Plain words"
+    page.locator(".message summary", has_text="More").click()
     page.get_by_role("link", name="Headers").click()
     assert "Subject: Without script" in page.locator("pre.plain").inner_text()
     page.get_by_role("button", name="Pause sending").click()

@@ -11,7 +11,7 @@ from postroom.errors import NotFound
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
-from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = uid_map.READ_ALONE
@@ -241,6 +241,17 @@ def get(tx: Tx, scope: Scope, thread_id: str) -> Thread:
     if not row or not scope.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such thread.")
     return Thread.from_row(row)
+
+
+def list_by_ids(tx: Tx, scope: Scope, thread_ids: Sequence[str]) -> list[Thread]:
+    """Return those in scope, in the given order."""
+    rows = all_of(tx, f"select * from threads where :wanted and {IS_THERE}", "id", thread_ids)
+    found = {
+        row["id"]: Thread.from_row(row)
+        for row in rows
+        if scope.covers(row["account_id"], row["pod_id"], row["inbox_id"])
+    }
+    return [found[thread_id] for thread_id in thread_ids if thread_id in found]
 
 
 def list_of_inbox(

@@ -11,6 +11,13 @@ MARKED_CHARACTERS = 200_000  # a passage further down is quoted below the text o
 # What an excerpt shows as one space.
 _GAP = "[\\s\\x00-\\x1f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\ufeff]+"
 
+
+class Sign(Struct, frozen=True):
+    text: str
+    kind: str = ""
+    title: str = ""
+
+
 CATEGORIES = {
     "personal": ("From a person", "", "Sent by neither a list nor a machine."),
     "automated": ("Automated", "", "A program wrote it."),
@@ -18,11 +25,11 @@ CATEGORIES = {
     "bounce": ("A bounce", "amber", "A mail system says that something could not be delivered."),
 }
 VERDICTS = {
-    "suspicious": ("Suspicious", "amber", "Rules warn about it; the warnings are listed below the text."),
-    "malicious": (
+    "suspicious": Sign("Suspicious", "amber", "Rules warn about this email. Check it before you act on it."),
+    "malicious": Sign(
         "Malicious",
         "red",
-        "Rules warn strongly about it; the warnings are listed below the text.",
+        "Rules warn strongly about this email. Do not reply to it or follow its links.",
     ),
 }
 ROLES = {
@@ -37,12 +44,6 @@ UNANSWERED = ("", "needs-action")
 
 
 HOLDS_OF_WHAT_WENT_ON = ("scheduled", "approved", "released")
-
-
-class Sign(Struct, frozen=True):
-    text: str
-    kind: str = ""
-    title: str = ""
 
 
 def of_message(message: dict[str, Any]) -> list[Sign]:
@@ -85,8 +86,6 @@ def of_inbound(message: dict[str, Any]) -> list[Sign]:
     found.append(of_automatic_reply(message))
     if message.get("verdict") is None:
         found.append(Sign("Not checked yet", "amber", "The rules have not checked it yet."))
-    elif verdict := VERDICTS.get(message["verdict"]):
-        found.append(Sign(*verdict))
     if role := ROLES.get(message.get("deliveryRole") or ""):
         found.append(Sign(*role))
     if not message.get("attachmentsRead", True):

@@ -16,8 +16,10 @@ from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
+from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
+from postroom.web.dashboard.pages.mail import place_before
+from postroom.web.dashboard.pages.thread import query_before, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.interface.bodies.uploads import SentFile
@@ -133,16 +135,16 @@ async def compose(context: PageContext, body: MailForm) -> Response:
         if error.status >= 500:
             raise
         return await show_form(context, body, error)
-    response = to_thread(body, sent)
+    response = to_thread(context, body, sent)
     response.set_cookie(
         LAST_INBOX, body.inbox_id, REMEMBERED_SECONDS, path="/app/compose", httponly=True, samesite="lax"
     )
     return response
 
 
-def to_thread(form: MailForm, sent: SendReceipt) -> Response:
+def to_thread(context: PageContext, form: MailForm, sent: SendReceipt) -> Response:
     """It leaves a moment later, and can be undone until then."""
-    path = f"/app/mail/{sent.thread_id}"
+    path = link(f"/app/mail/{sent.thread_id}", **place_before(context))
     if form.action == "schedule":
         return go(
             path, "Accepted. It is sent as scheduled; until then you can reschedule or cancel it in Drafts."
@@ -238,9 +240,9 @@ async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Resp
     except ApiError as error:
         if error.status >= 500:
             raise
-        query = ThreadPageQuery(message=body.message, how=body.how)
+        query = query_before(context, message=body.message, how=body.how)
         return await show_thread(context, thread.id, query, form=body, error=error)
-    return to_thread(body, sent)
+    return to_thread(context, body, sent)
 
 
 def to_answer_draft(form: AnswerForm, wanted: SendBody, body_html: str | None) -> DraftBody:

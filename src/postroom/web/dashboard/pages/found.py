@@ -91,6 +91,7 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
         title=query.q or "Search",
         query=query,
         q=query.q,
+        place={"inboxId": query.inbox_id, "podId": query.pod_id, "q": query.q, "cursor": query.cursor},
         results=results,
         bounced=await context.read(deliveries.bounced_of, failed),
         next=found.next,

@@ -1,6 +1,7 @@
 """Mail of all inboxes or of one: a row per thread, with its newest text."""
 
 from typing import Literal
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -19,21 +20,39 @@ from postroom.web.api.messages import delete_thread
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.people import name_of
-from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.forms import own_page, own_path
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 from postroom.web.scope_filters import required
 
 ROWS = 50
 WORDS = 160
+PLACE = ("inboxId", "podId", "label", "offset", "q", "cursor")
 
 
 class MailQuery(Struct, rename="camel", frozen=True):
+    """Which list is shown; beside a thread it may be a page of search results too."""
+
     inbox_id: str = ""
     pod_id: str = ""
     unread: bool = False
     label: Label | None = None
     offset: Offset = 0
+    q: str = ""
+    cursor: str = ""
+
+    @property
+    def place(self) -> dict[str, object]:
+        """The query of an address that leads to this list, or to a thread beside it."""
+        given = zip(
+            PLACE, (self.inbox_id, self.pod_id, self.label, self.offset, self.q, self.cursor), strict=True
+        )
+        return {**dict(given), "unread": "true" if self.unread else ""}
+
+    @property
+    def list_path(self) -> str:
+        return link("/app/search" if self.q else "/app/mail", **self.place)
 
 
 class Marks(Struct, frozen=True):
@@ -86,6 +105,13 @@ class ThreadRow(Struct, frozen=True):
         return self.glance.auth is not None and self.glance.auth.dmarc == "fail"
 
 
+def place_before(context: PageContext) -> dict[str, str]:
+    """Return the list beside the thread whose page sent this form, as the query of an address."""
+    sender = urlsplit(own_page(context.call.request.headers.get("referer", "")))
+    given = dict(parse_qsl(sender.query))
+    return {name: given[name] for name in (*PLACE, "unread") if name in given}
+
+
 async def show_mail(context: PageContext, query: MailQuery) -> Response:
     rows, total, inbox = await context.read(read_rows, context, query, ROWS)
     return await context.show(
@@ -121,6 +147,11 @@ def read_rows(
         total -= sum(thread.id in leaving for thread in found)
         found = [thread for thread in found if thread.id not in leaving]
     return to_rows(tx, found), total, inbox
+
+
+def rows_of_threads(tx: Tx, context: PageContext, thread_ids: list[str]) -> list[ThreadRow]:
+    """Return a row for each thread, in the given order."""
+    return to_rows(tx, threads.list_by_ids(tx, context.call.scope, list(dict.fromkeys(thread_ids))))
 
 
 def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:

@@ -16,7 +16,9 @@ from postroom.web.api import messages as api_messages
 from postroom.web.api.send import accept_order
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import mail_html
+from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.pages.mail import place_before
 from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom_mail.mime.address import parse_list
 from postroom_mail.mime.parse import parse_mail
@@ -91,7 +93,7 @@ async def label(context: PageContext, thread_id: str, body: LabelForm) -> Respon
     added, removed = [body.add] if body.add else [], [body.remove] if body.remove else []
     change = ThreadChange(add_labels=added, remove_labels=removed)
     await context.run(threads.change_thread, thread_id=thread_id, body=change)
-    return go(f"/app/mail/{thread_id}")
+    return go(link(f"/app/mail/{thread_id}", **place_before(context)))
 
 
 def require_sender(message: Message) -> str:
@@ -107,7 +109,7 @@ async def back_to(context: PageContext, message_id: str, notice: str) -> Respons
 
 async def page_of(context: PageContext, message_id: str) -> str:
     message: Message = await context.read(messages.get, context.call.scope, message_id)
-    return f"/app/mail/{message.thread_id}?message={message.id}"
+    return link(f"/app/mail/{message.thread_id}", message=message.id, **place_before(context))
 
 
 async def show_html(context: PageContext, message_id: str, query: PictureQuery) -> Response:

@@ -1,4 +1,7 @@
-"""A message in its thread: the text as the agent gets it, and all details in tabs."""
+"""A thread: the newest message open, older ones a line each until someone opens them.
+
+Only messages that are open are read whole.
+"""
 
 import secrets
 from typing import Any, Literal
@@ -13,25 +16,48 @@ from postroom.events import event_log as events
 from postroom.events import webhook_log
 from postroom.events.event_log import Event
 from postroom.events.webhook_log import Attempt
-from postroom.mailbox import correspondents, labels, message_json, messages, raw_mails, related, threads
+from postroom.mailbox import (
+    correspondents,
+    documents,
+    holds,
+    labels,
+    message_json,
+    messages,
+    raw_mails,
+    related,
+    thread_parts,
+    threads,
+)
 from postroom.mailbox.correspondents import KnownSince
-from postroom.mailbox.messages import INBOUND, ListedMessage
+from postroom.mailbox.message_json import Links
+from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.operations.messages import get_message
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
+from postroom.web.api import search
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.page_context import PageContext
-from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
+from postroom.web.dashboard.pages.mail import (
+    ROWS,
+    Glance,
+    MailQuery,
+    ThreadRow,
+    place_before,
+    read_rows,
+    rows_of_threads,
+)
+from postroom.web.interface.bodies.body import SearchQuery
 from postroom_mail.mime.address import normalize, parse_list
 
-MESSAGES = 50
-BESIDE = 30  # rows of the list beside a thread
+LATEST = 6  # of a thread, shown unless earlier ones are asked for
+MESSAGES = 50  # on a page with earlier ones
 EVENTS = 100
 RELATED = 10
 RAW_CHARACTERS = 60_000
+WORDS = 160
 
 SHOWN_CHARACTERS = 20_000  # of a text, unless the whole is asked for
 WHOLE_CHARACTERS = 2_000_000
@@ -42,12 +68,15 @@ MISSING: dict[str, Any] = {"hold": None, "verdict": None, "signals": [], "linkDe
 Tab = Literal["text", "agent", "html", "headers", "raw", "files", "delivery", "events"]
 
 
-class ThreadPageQuery(Struct, rename="camel", frozen=True):
-    inbox_id: str = ""
+class ThreadPageQuery(MailQuery, rename="camel", frozen=True):
+    """The list beside the thread, and what of the thread is shown."""
+
     message: str = ""  # whose tab is open
     tab: Tab = "text"
-    how: Literal["reply", "all", "forward"] = "reply"
+    open: str = ""  # further open messages, with commas; or all
+    how: Literal["", "reply", "all", "forward"] = ""
     pictures: bool = False
+    earlier: bool = False
     until: int = -1  # show what is before this position in the thread; default: its end
     whole: bool = False
 
@@ -71,20 +100,38 @@ class ShownSender(Struct, frozen=True):
         return self.known.first_at is not None and self.came_at <= self.known.first_at
 
 
+class Line(Struct, frozen=True):
+    """A message of the thread; `whole` is what the interface shows of it, if it is open."""
+
+    id: str
+    glance: Glance
+    created_at: int
+    has_files: bool
+    is_imported: bool
+    sent: signs.Sign | None  # how far a sent one came
+    whole: dict[str, Any] | None
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.glance.reply_text[: WORDS * 3].split())[:WORDS]
+
+
 class Conversation(Struct, frozen=True):
     thread: Thread
     labels: list[str]
     related: list[Thread]
-    messages: list[dict[str, Any]]  # as the interface shows them
-    offset: int
+    lines: list[Line]
+    offset: int  # how many messages are before the first line
+    later: int  # how many are after the last one
+    is_risky: bool
     beside: list[ThreadRow]
     behind: Behind
     senders: dict[str, ShownSender]  # by the id of a received mail
     lost: dict[str, list[Delivery]]  # by the id of a mail that did not reach all of its recipients
 
     @property
-    def last_inbound(self) -> dict[str, Any] | None:
-        return next((each for each in reversed(self.messages) if each["direction"] == INBOUND), None)
+    def last_inbound(self) -> Line | None:
+        return next((each for each in reversed(self.lines) if each.glance.direction == INBOUND), None)
 
 
 async def show_thread(
@@ -95,9 +142,11 @@ async def show_thread(
     error: ApiError | None = None,
 ) -> Response:
     """`form` is a refused reply, and `error` the reason."""
-    found = await context.read(read_conversation, context, thread_id, query)
-    chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
+    listed = await search_beside(context, query) if query.q else None
+    found = await context.read(read_conversation, context, thread_id, query, listed)
+    chosen = query.message or (found.lines[-1].id if found.lines else "")
     raw = await read_raw(context, chosen) if query.tab in ("headers", "raw") and chosen else ""
+    opened = [each.id for each in found.lines if each.whole is not None]
     return await context.show(
         "thread.html",
         "mail",
@@ -106,7 +155,9 @@ async def show_thread(
         thread=found.thread,
         found=found,
         chosen=chosen,
+        opened=opened,
         query=query,
+        shown_part=part_of(query),
         rows=found.beside,
         raw=raw.partition("\n\n")[0] if query.tab == "headers" else raw,
         name_of=name_of,
@@ -119,26 +170,115 @@ async def show_thread(
     )
 
 
-def read_conversation(tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery) -> Conversation:
+def part_of(query: ThreadPageQuery) -> dict[str, object]:
+    """Which messages of the thread are on the page, as the query of an address."""
+    until = query.until if query.until >= 0 else ""
+    return {**query.place, "earlier": "true" if query.earlier else "", "until": until}
+
+
+async def search_beside(context: PageContext, query: ThreadPageQuery) -> list[str]:
+    """Return the threads of the search results from which this one was opened."""
+    asked = SearchQuery(query.q, query.inbox_id or None, query.pod_id or None, cursor=query.cursor or None)
+    try:
+        found = await search.search_messages(context.call, asked)
+    except ApiError:
+        return []
+    return [msgspec.json.decode(each.message, type=InThread).thread_id for each in found.data]
+
+
+class InThread(Struct, rename="camel", frozen=True):
+    thread_id: str
+
+
+def read_conversation(
+    tx: Tx, context: PageContext, thread_id: str, query: ThreadPageQuery, listed: list[str] | None
+) -> Conversation:
+    """`listed` are the threads of the search results beside it, if it was opened from some."""
     thread = threads.get(tx, context.call.scope, thread_id)
-    found, offset = read_part(tx, thread, query.until)
-    shown = [
-        MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, context.call.links())
-    ]
-    beside, _, _ = read_rows(tx, context, MailQuery(query.inbox_id), BESIDE)
+    found, offset = read_part(tx, thread, query)
+    whole = read_whole(tx, context.call.links(), found, query)
+    shown = list(whole.values())
     chosen = query.message or (found[-1].id if found else "")
-    is_here = any(message.id == chosen for message in found)
     return Conversation(
         thread,
         labels.of_threads(tx, [thread.id]).get(thread.id, []),
         read_related(tx, context, thread),
-        shown,
+        to_lines(tx, found, whole),
         offset,
-        beside,
-        read_behind(tx, chosen, query.tab if is_here else "text"),
+        max(0, thread.message_count - offset - len(found)),
+        threads.is_risky(tx, thread.id),
+        read_rows(tx, context, query, ROWS)[0] if listed is None else rows_of_threads(tx, context, listed),
+        read_behind(tx, chosen, query.tab if chosen in whole else "text"),
         read_senders(tx, thread, shown),
-        {each.id: deliveries.list_lost(tx, each.id) for each in found if each.status == messages.FAILED},
+        {
+            each["id"]: deliveries.list_lost(tx, each["id"])
+            for each in shown
+            if each["status"] == messages.FAILED
+        },
     )
+
+
+def read_part(tx: Tx, thread: Thread, query: ThreadPageQuery) -> tuple[list[Message], int]:
+    """From the end backwards: if a page is full, the oldest are left for the next one."""
+    end = thread.message_count if query.until < 0 else min(query.until, thread.message_count)
+    newer = thread_parts.count_newer(tx, thread.id, query.message) if query.message else 0
+    if newer - (thread.message_count - end) >= MESSAGES:
+        end = thread.message_count - newer
+    is_far = newer - (thread.message_count - end) >= LATEST
+    limit = MESSAGES if query.earlier or query.until >= 0 or is_far else LATEST
+    skipped = thread.message_count - end
+    found = thread_parts.list_outlines(tx, thread.id, min(limit, end), skipped)
+    return found[::-1], max(0, end - len(found))
+
+
+def read_whole(
+    tx: Tx, links: Links, found: list[Message], query: ThreadPageQuery
+) -> dict[str, dict[str, Any]]:
+    """Return the open messages, as many as fit into a page: the newest, and those that were asked for."""
+    asked = {query.message, *query.open.split(",")}
+    newest = found[-1].id if found and query.until < 0 else ""
+    wanted = [each.id for each in found[::-1] if query.open == "all" or each.id in asked or each.id == newest]
+    wanted.sort(key=lambda message_id: message_id != query.message)
+    wanted = wanted[: documents.count_fitting(tx, wanted)]
+    opened = message_json.to_json(tx, messages.list_by_ids(tx, wanted), links)
+    return {
+        message_id: MISSING | msgspec.json.decode(raw) for message_id, raw in zip(wanted, opened, strict=True)
+    }
+
+
+def to_lines(tx: Tx, found: list[Message], whole: dict[str, dict[str, Any]]) -> list[Line]:
+    held = holds.list_of_messages(tx, [message.id for message in found if message.has_hold])
+    failed = [message.id for message in found if message.status == messages.FAILED]
+    bounced = deliveries.bounced_of(tx, failed)
+    return [
+        Line(
+            message.id,
+            glance := msgspec.json.decode(message.document, type=Glance),
+            message.created_at,
+            message.has_attachments,
+            message.is_imported,
+            None
+            if glance.direction == INBOUND
+            else signs.of_outbound(
+                {
+                    "status": message.status,
+                    "hold": {"state": held[message.id].state} if message.id in held else None,
+                    "captured": message.is_captured,
+                },
+                message.id in bounced,
+            ),
+            whole.get(message.id),
+        )
+        for message in found
+    ]
+
+
+def query_before(context: PageContext, **shown: str) -> ThreadPageQuery:
+    """Return the thread page that this form was sent from, with the list beside it."""
+    try:
+        return msgspec.convert({**place_before(context), **shown}, ThreadPageQuery, strict=False)
+    except msgspec.ValidationError:
+        return msgspec.convert(shown, ThreadPageQuery)
 
 
 def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[str, ShownSender]:
@@ -157,14 +297,6 @@ def read_senders(tx: Tx, thread: Thread, shown: list[dict[str, Any]]) -> dict[st
 def address_of(message: dict[str, Any]) -> str:
     found = parse_list(message["fromAddr"])
     return normalize(found[0].address) if found else ""
-
-
-def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], int]:
-    """From the end backwards: if a page is full, the oldest are left for the next one."""
-    end = thread.message_count if until < 0 else min(until, thread.message_count)
-    skipped = thread.message_count - end
-    found = messages.list_of_thread(tx, thread.id, MESSAGES, skipped, "desc").messages
-    return found[::-1], max(0, end - len(found))
 
 
 def read_related(tx: Tx, context: PageContext, thread: Thread) -> list[Thread]:

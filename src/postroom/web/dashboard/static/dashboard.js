@@ -37,9 +37,21 @@ document.addEventListener("click", async (event) => {
     button.classList.add("fresh");
     say("Copied.");
   } else if (event.target.closest("[data-help]")) {
-    $("#help").showModal();
+    showKeys();
   }
 });
+
+// Only keys that do something on this page.
+const WORKS = {
+  "/": () => true, g: () => true, j: () => rows().length, Enter: () => rows().length, Esc: () => $("[data-back]"),
+  t: () => $(".message .tabs"), n: () => all(".message")[1],
+};
+const works = (key) => key in WORKS ? WORKS[key]() : $(`main [data-key="${CSS.escape(key)}"]`);
+function showKeys() {
+  for (const term of all("#help dt")) term.hidden = term.nextElementSibling.hidden = !works($("kbd", term).textContent);
+  for (const each of all("#help [data-of]")) each.hidden = !$(`#rail [data-go="${each.dataset.of}"]`);
+  $("#help").showModal();
+}
 
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
@@ -128,6 +140,21 @@ function restoreRow() {
   if (row) focusRow(row);
 }
 
+// Beside a thread stands the list it was opened from: it keeps its place, and Esc goes back to the row of the thread.
+const beside = $(".beside");
+const cameFrom = beside && $("[data-back]");
+if (cameFrom) {
+  const open = $("[data-row]:has([aria-current])", beside);
+  const at = `at:${cameFrom.getAttribute("href")}`;
+  sessionStorage.setItem(place(cameFrom.pathname), `${cameFrom.dataset.left} ${rows().indexOf(open)}`);
+  beside.scrollTop = sessionStorage.getItem(at) ?? 0;
+  if (open) {
+    const [top, room] = [open.offsetTop - beside.offsetTop, beside.clientHeight - open.offsetHeight];
+    if (top < beside.scrollTop || top > beside.scrollTop + room) beside.scrollTop = top - room / 2;
+  }
+  addEventListener("pagehide", () => sessionStorage.setItem(at, beside.scrollTop));
+}
+
 let waitsForPlace = 0;
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -151,8 +178,9 @@ function goTo(key) {
   return link;
 }
 function act(key) {
-  if (key === "/") return $("#q")?.focus() || $("#q");
-  if (key === "?") return $("#help").showModal() || true;
+  if (key === "/") return $("#q") ? ($("#q").focus(), true) : (location = "/app/search#q");
+  if (key === "?") return showKeys() || true;
+  if (key === "n" || key === "p") if (messageBy(key === "n" ? 1 : -1)) return true;
   if (key === "j" || key === "k") return moveBy(key === "j" ? 1 : -1) || true;
   if (key === "t") return nextTab();
   // A page names its keys: data-key on what the key presses. One in a row works where the focus is in the row.
@@ -167,9 +195,20 @@ function act(key) {
   return true;
 }
 
+// A thread: to the next or previous message; Enter opens one of a line.
+function messageBy(step) {
+  const list = all(".message");
+  if (list.length < 2) return false;
+  const here = list.findIndex((each) => each.contains(document.activeElement) || `#${each.id}` === location.hash);
+  const next = list[Math.min(Math.max((here < 0 ? list.length - 1 : here) + step, 0), list.length - 1)];
+  const target = next.matches(".one-line") ? $("a", next) : next;
+  target.focus();
+  return target;
+}
+
 function nextTab() {
-  const message = document.getElementById(location.hash.slice(1)) || all("article.message").at(-1);
-  const list = message ? all(".tabs a", message) : [];
+  const message = document.getElementById(location.hash.slice(1)) || all("article.sheet.message").at(-1);
+  const list = message ? all(".tabs > a", message) : [];
   const at = list.findIndex((tab) => tab.hasAttribute("aria-current"));
   return list.length && (list[(at + 1) % list.length].click() || true);
 }
@@ -311,5 +350,6 @@ refresh(document);
 restoreRow();
 fillInAgain();
 // A browser ignores autofocus where the address names a place, and takes the focus away when it goes there.
-if (location.hash === "#answer") addEventListener("load", () => setTimeout(() => $("#body")?.focus()));
+const GOES_TO = {"#answer": "#body", "#q": "#q"};
+if (location.hash in GOES_TO) addEventListener("load", () => setTimeout(() => $(GOES_TO[location.hash])?.focus()));
 document.addEventListener("change", (event) => { if (event.target.matches("[data-submit]")) event.target.form.requestSubmit() });
