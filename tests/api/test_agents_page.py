@@ -1,5 +1,6 @@
 """Pages about who acts by itself, and about who is told: agents, webhooks of the list, notifications."""
 
+import re
 from dataclasses import replace
 
 import httpx2
@@ -38,9 +39,12 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         await own.delete(f"/v1/inboxes/{inbox_id}")
     async with signed_in(server, name="Ann", link=await new_link(server)) as page:
         listed = (await page.get("/app/agents")).text
-        assert ">night agent</a>" in listed
+        assert f">night agent</a> <code>…{agent['token'][-4:]}</code>" in " ".join(listed.split())
+        row = re.findall(rf'<tr data-row="{agent["id"]}".*?</tr>', listed, re.DOTALL)[0]
+        assert row.count("<a ") == 1
         assert "2 of 7" in " ".join(listed.split())
-        assert f'<a href="/app/approvals?key={agent["id"]}">1</a>' in listed
+        assert '<td class="number" data-label="Held">' in row
+        assert '<span class="state amber">1</span>' in row
         waiting = (await page.get(f"/app/approvals?key={agent['id']}")).text
         assert f'data-row="{second}"' in waiting
         assert f'data-row="{first}"' not in waiting
@@ -51,6 +55,7 @@ async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) 
         for words in ("from Alice: Question", "A thought", "to carol@there.example: Answer", "not like this"):
             assert words in shown
         assert "rejected by Ann: Answer" in shown
+        assert ">submitted</span>" in shown
         assert ">refused</span>" in shown
         assert (await page.get("/app/agents/key_unknown")).status_code == 404
 
@@ -88,11 +93,11 @@ async def test_an_agent_is_stopped_by_a_pause_of_what_it_is_for(server: Server) 
     async with signed_in(server) as page:
         path = f"/app/agents/{agent['id']}"
         assert (await page.post(f"{path}/pause", data={"action": "pause"})).status_code == 303
-        assert ">paused</span>" in (await page.get(path)).text
+        assert ">Paused</span>" in (await page.get(path)).text
         sent = await send(server, inbox_id, "carol@there.example")
         assert (await message_of(server, sent))["hold"]["reasons"] == ["paused"]
         assert (await page.post(f"{path}/pause", data={"action": "resume"})).status_code == 303
-        assert ">paused</span>" not in (await page.get(path)).text
+        assert ">Paused</span>" not in (await page.get(path)).text
 
 
 async def test_webhooks_of_the_list_are_added_switched_and_removed_on_the_page(server: Server) -> None:

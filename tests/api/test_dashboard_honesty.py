@@ -15,6 +15,7 @@ from tests.outbound import send
 
 pytestmark = pytest.mark.sqlite_alone
 PATH = re.compile(r'href="([^"]+)"')
+ROW = r'<tr data-row="evt_.*?</tr>'
 SECRET = "db.internal:5432 refused the connection"
 
 
@@ -41,8 +42,10 @@ async def test_an_event_tells_who_what_and_where_to_the_second(server: Server) -
     await send(server, inbox_id, "carol@there.example", subject="Answer", undoSeconds=60)
     async with signed_in(server) as page:
         shown = (await page.get("/app/events")).text
-    assert "from Alice &lt;alice@example.com&gt;</span> <b>Minutes of Monday</b>" in shown
-    assert "to carol@there.example</span> <b>Answer</b>" in shown
+    rows = [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in re.findall(ROW, shown, re.DOTALL)]
+    assert any("Minutes of Monday From Alice &lt;alice@example.com&gt; bob@" in row for row in rows)
+    assert any(row.endswith("Scheduled Details of message.scheduled") for row in rows)
+    assert any("Answer To carol@there.example" in row for row in rows)
     assert '<time class="exact"' in shown
 
 
@@ -145,6 +148,7 @@ async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(se
         assert "At its hour" not in (await page.get("/app/drafts")).text
 
 
+@pytest.mark.both_databases
 async def test_the_audit_log_names_what_was_changed(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "night agent"})).json()
@@ -154,11 +158,17 @@ async def test_the_audit_log_names_what_was_changed(server: Server) -> None:
     await server.api.post("/v1/suppressions", json={"address": "former@there.example"})
     async with signed_in(server) as page:
         shown = (await page.get("/app/settings/audit")).text
-    assert f'<a href="/app/settings/keys/{key["id"]}">night agent</a>' in shown
-    assert f'<a href="/app/inboxes/{inbox_id}">bob@' in shown
+    assert f'<a class="clip" href="/app/settings/keys/{key["id"]}">night agent</a>' in shown
+    assert f'<a class="clip" href="/app/inboxes/{inbox_id}">bob@' in shown
     assert "day agent" in shown
     assert "former@there.example" in shown
-    assert f"<code>{inbox_id}</code>" not in shown
+    listed = re.sub('<tr class="unfolded">.*?</tr>', "", shown, flags=re.DOTALL)
+    assert f"<code>{inbox_id}</code>" not in listed
+    assert '<option value="inbox.changed">Inbox changed</option>' in shown
+    narrowed = (await server.api.get("/v1/audit", params={"inboxId": inbox_id})).json()["data"]
+    assert {each["action"] for each in narrowed} >= {"key.created", "key.revoked"}
+    assert "suppression.added" not in {each["action"] for each in narrowed}
+    assert (await server.api.get("/v1/audit", params={"inboxId": "inb_unknown"})).status_code == 404
 
 
 async def test_a_line_of_swaks_names_the_port_that_is_open(server: Server) -> None:

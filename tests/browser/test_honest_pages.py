@@ -135,20 +135,38 @@ def test_an_event_says_who_wrote_what_to_which_inbox_and_when(
     running: House, open_page: Open, support: str
 ) -> None:
     running.deliver(letter(subject="Minutes of Monday"), "support")
-    row = open_page("/app/events").locator("[data-row] summary", has_text="Minutes of Monday").first
+    page = open_page("/app/events")
+    row = page.locator("[data-row]", has_text="Minutes of Monday").first
     expect(row).to_contain_text("Alice <alice@example.com>")
     expect(row).to_contain_text("support@postroom.localhost")
     expect(row.locator("time")).to_have_text(re.compile(r"\d:\d\d:\d\d"))
+    expect(row.locator(".state")).to_have_text("Received")
+    payload = page.locator("[data-row]:has-text('Minutes of Monday') + tr pre").first
+    expect(payload).to_be_hidden()
+    row.get_by_text("Details").click()
+    expect(payload).to_be_visible()
 
 
 def test_the_audit_log_has_names_and_no_ids(running: House, open_page: Open, support: str) -> None:
     ask(running, "POST", f"/v1/inboxes/{support}/api-keys", {"name": "night agent"})
     pod = ask(running, "POST", "/v1/pods", {"name": "Harbour View"})
     ask(running, "PATCH", f"/v1/pods/{pod['id']}", {"name": "Harbour View West"})
-    shown = open_page("/app/settings/audit").locator("#rows").inner_text()
+    page = open_page("/app/settings/audit")
+    shown = page.locator("#rows").inner_text()
     assert "night agent" in shown
     assert "Harbour View" in shown
     assert not IDS.search(shown)
+    rows = page.locator("tbody tr:not(.unfolded)")
+    assert rows.evaluate_all("rows => Math.max(...rows.map(row => row.offsetHeight))") < 40
+    page.get_by_label("Inbox", exact=True).select_option("support@postroom.localhost")
+    expect(page.locator("#rows")).not_to_contain_text("Harbour View")
+    expect(rows.first).to_contain_text("night agent")
+    page.get_by_label("Action").select_option("Key created")
+    actors = page.get_by_label("Person or key")
+    actors.select_option(actors.locator("option", has_text="first key").get_attribute("value"))
+    expect(rows.first).to_contain_text("night agent")
+    rows.first.get_by_text("Details").click()
+    expect(page.locator(".unfolded").first).to_contain_text("API key")
 
 
 def test_a_refused_form_stays_with_what_was_typed(running: House, open_page: Open, support: str) -> None:

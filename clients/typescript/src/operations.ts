@@ -1315,7 +1315,7 @@ export abstract class Operations {
   }
 
   /** List who changed what, and what was refused, newest first. */
-  listAudit(query: { since?: string; until?: string; actor?: string; action?: string; limit?: number; offset?: number } = {}): Promise<Page<AuditEntry>> {
+  listAudit(query: { since?: string; until?: string; actor?: string; action?: string; inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): Promise<Page<AuditEntry>> {
     return this.run({
       method: "GET",
       path: "/v1/audit",
@@ -1431,7 +1431,7 @@ export abstract class Operations {
   }
 
   /** List who changed what, and what was refused, newest first; each page is asked for when it is wanted. */
-  iterAudit(query: { since?: string; until?: string; actor?: string; action?: string; limit?: number; offset?: number } = {}): AsyncGenerator<AuditEntry> {
+  iterAudit(query: { since?: string; until?: string; actor?: string; action?: string; inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<AuditEntry> {
     return pages((page) => this.listAudit(page), query);
   }
 }

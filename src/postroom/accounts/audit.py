@@ -18,6 +18,7 @@ REFUSED = "refused"  # the action of an attempt that a permission, a scope or a 
 VALUE_CHARACTERS = 8_000
 TARGET_CHARACTERS = 400
 AGENT_CHARACTERS = 200
+NEWEST = 300  # entries, whose actors can be chosen on the page
 
 
 class CameFrom(TypedDict):
@@ -44,6 +45,31 @@ class Entry(Struct, frozen=True):
     @classmethod
     def from_row(cls, row: Row) -> "Entry":
         return item_from_row(cls, row, actor=Actor(row["actor_type"], row["actor_id"], row["actor_name"]))
+
+
+def list_actors(tx: Tx, scope: Scope) -> list[Actor]:
+    """Return who made the newest entries, by name: to choose from, where all of the log would take long."""
+    place = "pod_id = :pod_id" if scope.pod_id is not None else "account_id = :account_id"
+    rows = tx.all(
+        "select actor_id, max(actor_type) as actor_type, max(actor_name) as actor_name from (select actor_id,"
+        f" actor_type, actor_name from audit where {place} order by created_at desc, id desc limit :newest)"
+        " as recent group by actor_id order by max(actor_name), actor_id",
+        newest=NEWEST,
+        **({"account_id": scope.account_id} if scope.pod_id is None else {"pod_id": scope.pod_id}),
+    )
+    return [Actor(row["actor_type"], row["actor_id"], row["actor_name"]) for row in rows]
+
+
+def list_actions(tx: Tx, account_id: str) -> list[str]:
+    """Return each action in the log of an account, by one step in the index for each."""
+    after = "select min(action) from audit where account_id = :account_id and action >"
+    rows = tx.all(
+        "with recursive found (action) as (select min(action) from audit where account_id = :account_id"
+        f" union all select ({after} found.action) from found where found.action is not null)"
+        " select action from found where action is not null",
+        account_id=account_id,
+    )
+    return [row["action"] for row in rows]
 
 
 def record(

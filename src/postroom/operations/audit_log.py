@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from postroom import limits
 from postroom.accounts import actors, audit
@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.rules import policy
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
-from postroom.errors import ApiError, Forbidden, RecipientNotAllowed
+from postroom.errors import ApiError, Forbidden, NotFound, RecipientNotAllowed
 from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked, show_item
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
@@ -23,6 +23,12 @@ class AuditQuery(Struct, frozen=True):
     until: AskedMoment | None = None
     actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
     action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
+    inbox_id: Annotated[str, Meta(description="Only of this inbox.")] | None = field(
+        name="inboxId", default=None
+    )
+    pod_id: Annotated[str, Meta(description="Only of this pod: its id or clientId.")] | None = field(
+        name="podId", default=None
+    )
     limit: Limit = limits.PAGE
     offset: Offset = 0
 
@@ -63,9 +69,12 @@ class AuditPage(Struct, rename="camel", frozen=True):
 
 def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
     """List who changed what, and what was refused, newest first"""
+    scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
+    if scope is None:
+        raise NotFound("No such inbox or pod.")
     found, total = audit.list_within(
         tx,
-        caller.scope,
+        scope,
         read_asked(query.since, "since"),
         read_asked(query.until, "until"),
         query.actor,

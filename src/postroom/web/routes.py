@@ -299,7 +299,7 @@ ROUTES = (
     post("/v1/policy/rules", policies.add_policy_rule, POD, MANAGING, 201, MISSING),
     delete("/v1/policy/rules/{rule_id}", policies.delete_policy_rule, POD, MANAGING, 204),
     get("/v1/policy/audit", policies.list_policy_audit, SCOPED, READING, 200, MISSING),
-    get("/v1/audit", audit_log.list_audit, POD, MANAGING),
+    get("/v1/audit", audit_log.list_audit, POD, MANAGING, 200, MISSING),
     get("/health", public.health, PUBLIC, NOTHING),
     get("/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
     get("/.well-known/oauth-protected-resource", public.describe_mcp, PUBLIC, NOTHING),

@@ -1634,6 +1634,8 @@ def list_audit(
     until: datetime | str | None = None,
     actor: str | None = None,
     action: str | None = None,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[AuditEntry]]:
@@ -1648,6 +1650,8 @@ def list_audit(
                 "until": moment(until),
                 "actor": actor,
                 "action": action,
+                "inboxId": inbox_id,
+                "podId": pod_id,
                 "limit": unless(limit, 50),
                 "offset": unless(offset, 0),
             }

@@ -1466,12 +1466,23 @@ class BlockingMethods(Protocol):
         until: datetime | str | None = None,
         actor: str | None = None,
         action: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[AuditEntry]:
         """List who changed what, and what was refused, newest first."""
         return self.run(
-            calls.list_audit(since=since, until=until, actor=actor, action=action, limit=limit, offset=offset)
+            calls.list_audit(
+                since=since,
+                until=until,
+                actor=actor,
+                action=action,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                limit=limit,
+                offset=offset,
+            )
         )
 
     def iter_audit(
@@ -1481,6 +1492,8 @@ class BlockingMethods(Protocol):
         until: datetime | str | None = None,
         actor: str | None = None,
         action: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[AuditEntry]:
@@ -1496,6 +1509,8 @@ class BlockingMethods(Protocol):
                 "until": until,
                 "actor": actor,
                 "action": action,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
                 "limit": limit,
                 "offset": offset,
             },
@@ -3031,12 +3046,23 @@ class AwaitedMethods(Protocol):
         until: datetime | str | None = None,
         actor: str | None = None,
         action: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[AuditEntry]:
         """List who changed what, and what was refused, newest first."""
         return await self.run(
-            calls.list_audit(since=since, until=until, actor=actor, action=action, limit=limit, offset=offset)
+            calls.list_audit(
+                since=since,
+                until=until,
+                actor=actor,
+                action=action,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                limit=limit,
+                offset=offset,
+            )
         )
 
     def iter_audit(
@@ -3046,6 +3072,8 @@ class AwaitedMethods(Protocol):
         until: datetime | str | None = None,
         actor: str | None = None,
         action: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[AuditEntry]:
@@ -3061,6 +3089,8 @@ class AwaitedMethods(Protocol):
                 "until": until,
                 "actor": actor,
                 "action": action,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
                 "limit": limit,
                 "offset": offset,
             },

@@ -1096,6 +1096,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),
         Parameter("actor", "text", help="The id of a key, a session or a reviewer."),
         Parameter("action", "text", help="What was done, such as key.created."),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),

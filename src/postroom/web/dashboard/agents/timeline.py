@@ -15,11 +15,13 @@ from postroom.fields import Span
 from postroom.mailbox import drafts, holds, inboxes, keyset_listing, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.keyset_listing import Wanted
-from postroom.mailbox.messages import INBOUND
+from postroom.mailbox.messages import INBOUND, Message
 from postroom.operations.audit_log import AuditEntry
 from postroom.outward import key_activity
 from postroom.web.call import Tx
 from postroom.web.dashboard.display.people import name_of
+from postroom.web.dashboard.display.rendering import spoken
+from postroom.web.dashboard.display.signs import HOLDS_OF_WHAT_WENT_ON
 from postroom.web.dashboard.page_context import PageContext, plain
 from postroom.web.dashboard.settings import audit_targets
 
@@ -29,7 +31,7 @@ SHOWN = 80
 
 class Step(Struct, frozen=True):
     at: int
-    kind: str  # a word: received, called, sent, draft, decided, changed
+    kind: str  # a word: received, called, submitted, draft, decided, changed
     what: str
     path: str = ""
     state: str = ""
@@ -66,11 +68,19 @@ def sends(tx: Tx, key: Key) -> Iterator[Step]:
     for message in found:
         written = msgspec.json.decode(message.document, type=MailOutline)
         path, hold = f"/app/messages/{message.id}", held.get(message.id)
-        state = message.status if hold is None or message.status != "pending" else hold.state
         title = f"to {name_of(written.header_to)}: {written.title}"
-        yield Step(from_iso(written.created_at), "sent", title, path, state)
+        yield Step(from_iso(written.created_at), "submitted", title, path, state_of(message, hold))
         if hold is not None and hold.decided_at is not None:
             yield decision(hold, hold.decided_at, written.title, path)
+
+
+def state_of(message: Message, hold: Hold | None) -> str:
+    """One word for where a submitted message is now."""
+    if message.status == messages.PENDING:
+        return "sending" if hold is None else hold.state
+    if message.status == messages.SENT:
+        return "captured" if message.is_captured else "delivered"
+    return message.status if hold is None or hold.state in HOLDS_OF_WHAT_WENT_ON else hold.state
 
 
 def decision(hold: Hold, at: int, title: str, path: str) -> Step:
@@ -115,5 +125,4 @@ def changes(tx: Tx, context: PageContext, key: Key) -> Iterator[Step]:
     targets = audit_targets.describe(tx, scope, shown)
     for entry, target in zip(found, targets, strict=True):
         state = "refused" if entry.action == audit.REFUSED else ""
-        action = entry.action.replace(".", " ").replace("_", " ")
-        yield Step(entry.created_at, "changed", f"{action}: {target.label}", target.path, state)
+        yield Step(entry.created_at, "changed", f"{spoken(entry.action)}: {target.label}", target.path, state)

@@ -90,6 +90,7 @@ class Renderer:
             link=link,
             moment=moment,
             fielded=fielded,
+            spoken=spoken,
             bounds=limits,
             search_characters=query.MAX_CHARS,
         )
@@ -112,6 +113,11 @@ def moment(at: int | str | None, exact: bool = False) -> Markup:
     form, name = ("%d %b %H:%M:%S", "exact") if exact else ("%d %b %H:%M", "short")
     shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime(form)
     return Markup('<time class="%s" datetime="%s" title="%s">%s</time>') % (name, iso, iso, shown)
+
+
+def spoken(name: str) -> str:
+    """`key.created` as words: "Key created"."""
+    return name.replace(".", " ").replace("_", " ").capitalize()
 
 
 def fielded(text: str) -> list[str]:

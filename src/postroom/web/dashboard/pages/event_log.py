@@ -21,6 +21,20 @@ from postroom.web.dashboard.page_context import PageContext, go
 
 SHOWN = 50
 WEBHOOKS_SHOWN = 100
+STATES = {  # of events whose name is not the word for it
+    kinds.MESSAGE_SENT: "Delivered",
+    kinds.MESSAGE_COMPLAINED: "Complaint",
+    kinds.MESSAGE_JUDGED: "Objection",
+    kinds.DOMAIN_MENDED: "Repaired",
+}
+COLOURS = {
+    **dict.fromkeys((kinds.MESSAGE_SENT, kinds.MESSAGE_APPROVED, kinds.MESSAGE_RELEASED), "green"),
+    **dict.fromkeys((kinds.DOMAIN_MENDED, kinds.INBOX_REACTIVATED), "green"),
+    **dict.fromkeys((kinds.MESSAGE_HELD, kinds.MESSAGE_SCHEDULED, kinds.MESSAGE_UNSUBSCRIBED), "amber"),
+    **dict.fromkeys((kinds.MESSAGE_FAILED, kinds.MESSAGE_BOUNCED, kinds.MESSAGE_COMPLAINED), "red"),
+    **dict.fromkeys((kinds.MESSAGE_BLOCKED, kinds.MESSAGE_REJECTED, kinds.MESSAGE_EXPIRED), "red"),
+    **dict.fromkeys((kinds.MESSAGE_JUDGED, kinds.DOMAIN_BROKEN, kinds.INBOX_SUSPENDED), "red"),
+}
 LISTED_CHARACTERS = 3_000  # of a payload in the list; the page of an event has all of it
 
 
@@ -50,6 +64,8 @@ class EventSummary(Struct, frozen=True):
     who: str
     subject: str
     inbox: str
+    state: str
+    colour: str
 
 
 class ReplayForm(Struct, frozen=True):
@@ -91,7 +107,10 @@ def sum_up(event: Event) -> EventSummary:
     is_inbound = event.kind in kinds.INBOUND
     other = message.sender if is_inbound else payload.recipient or message.to
     own = message.to if is_inbound else message.sender
-    return EventSummary(f"{'from' if is_inbound else 'to'} {other}" if other else "", message.subject, own)
+    who = f"{'From' if is_inbound else 'To'} {other}" if other else ""
+    state = STATES.get(event.kind) or event.kind.rpartition(".")[2].replace("_", " ").capitalize()
+    inbox = own.rpartition("<")[2].rstrip(">")
+    return EventSummary(who, message.subject, inbox, state, COLOURS.get(event.kind, ""))
 
 
 def read_events(tx: Tx, context: PageContext, query: EventFilter) -> tuple[list[Event], list[Webhook]]:

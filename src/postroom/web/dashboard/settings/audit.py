@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.responses import Response
 
+from postroom.accounts import audit
 from postroom.fields import Offset
 from postroom.operations import audit_log
 from postroom.operations.audit_log import AuditQuery
+from postroom.web.call import Tx
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext
 from postroom.web.dashboard.settings import audit_targets
@@ -22,6 +24,7 @@ PAGE = 100
 class AuditLogQuery(Struct, frozen=True):
     action: str = ""
     actor: str = ""
+    inbox_id: str = field(name="inboxId", default="")
     since: str = ""  # a day
     offset: Offset = 0
 
@@ -31,6 +34,7 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
         since=f"{query.since}T00:00:00Z" if query.since else None,
         actor=query.actor or None,
         action=query.action or None,
+        inbox_id=query.inbox_id or None,
         limit=limit,
         offset=offset,
     )
@@ -39,6 +43,7 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
 async def show_audit(context: PageContext, query: AuditLogQuery) -> Response:
     page = await context.ask(audit_log.list_audit, query=asked(query, SHOWN, query.offset))
     targets = await context.read(audit_targets.describe, context.call.scope, page["data"])
+    choices = await context.read(read_choices, context)
     return await context.show(
         "audit.html",
         "settings",
@@ -47,7 +52,14 @@ async def show_audit(context: PageContext, query: AuditLogQuery) -> Response:
         total=page["total"],
         query=query,
         limit=SHOWN,
+        **choices,
     )
+
+
+def read_choices(tx: Tx, context: PageContext) -> dict[str, Any]:
+    """For the menus: what was done in the account, and who did something lately."""
+    scope = context.call.scope
+    return {"actions": audit.list_actions(tx, scope.account_id), "actors": audit.list_actors(tx, scope)}
 
 
 async def export(context: PageContext, query: AuditLogQuery) -> Response:
