@@ -27,14 +27,24 @@ OF_DEMOS = {
     *("input-required-result-result-type", "input-required-result-tampered-state"),
     *("input-required-result-capability-check", "server-stateless"),
 }
+# Scenarios of headers and status codes.
+OF_HTTP = {"dns-rebinding-protection", "http-header-validation", "server-stateless"}
 # Of a scenario that is mostly passed, the checks of a demo tool.
 OF_DEMO_TOOLS = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}
 
 
 def test_mcp_over_http_conforms_to_the_revision(live: LiveServer, tmp_path: Path) -> None:
     with conformance.with_key(live.base_url, API_KEY) as url:
-        found = conformance.run(f"{url}/mcp", tmp_path)
+        found = conformance.run(url, tmp_path)
     failed = {name for name, checks in found.items() if checks and not name.startswith("tasks-")}
     assert failed <= OF_DEMOS, {name: found[name] for name in failed - OF_DEMOS}
     assert set(found["server-stateless"]) <= OF_DEMO_TOOLS
     assert {"tools-list", "dns-rebinding-protection", "http-header-validation", "caching"} <= found.keys()
+
+
+def test_the_local_server_conforms_to_the_revision(live: LiveServer, tmp_path: Path) -> None:
+    settings = {"POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}
+    with conformance.of_command(["-m", "postroom_client", "mcp"], settings) as url:
+        found = conformance.run(url, tmp_path)
+    failed = {name for name, checks in found.items() if checks and not name.startswith("tasks-")}
+    assert failed <= OF_DEMOS | OF_HTTP, {name: found[name] for name in failed - OF_DEMOS}
