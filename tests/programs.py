@@ -162,6 +162,7 @@ NEEDS = {
     "cc": debian("cc", "gcc libc6-dev"),
     "chromium": Need(lambda: browser() is not None, "apt-get install chromium-headless-shell"),
     "haproxy": debian("haproxy", "haproxy"),
+    "pebble": debian("pebble", "pebble"),
     "promtool": debian("promtool", "prometheus"),
     "systemd-analyze": debian("systemd-analyze", "systemd"),
     "Net::SSLeay": Need(perl_speaks_tls, "apt-get install libnet-ssleay-perl"),

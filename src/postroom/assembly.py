@@ -10,12 +10,21 @@ from msgspec.structs import replace
 
 from postroom import log
 from postroom.accounts import secret_values
+from postroom.certificates.in_use import first_files
 from postroom.clock import SECOND, Clock, SystemClock
-from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
+from postroom.config import (
+    CAPTURE,
+    Config,
+    ConfigError,
+    Endpoint,
+    allows_private_targets,
+    own_url,
+    serves_https,
+)
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.outbound_routing import CapturingCourier, OutboundRouting
 from postroom.couriers.tls.tls_policies import TlsPolicies
-from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.couriers.webhook import HttpCourier
 from postroom.deliverability import domain_reports
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
@@ -29,7 +38,6 @@ from postroom.inward import examine, received_reports, review_answers, screening
 from postroom.inward.extraction_pool import ExtractionPool
 from postroom.inward.journal import positions
 from postroom.inward.receive import Reader
-from postroom.judging.judge_arrivals import Judge
 from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
 from postroom.mailbox.search.keep_indexed import keep_indexed
 from postroom.net.allowed_target import ForbiddenTarget, check_url
@@ -37,6 +45,7 @@ from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.relay import Relay, parse_ways
+from postroom.operator_services import start_acme, start_judge
 from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
@@ -133,6 +142,8 @@ async def serving(
 
         lookup = ThreadResolver(resources.resolver, asyncio.get_running_loop())
         run(stack, resources, "certificate", certificate.keep_fresh)
+        if config.acme:
+            await start_acme(stack, resources, certificate)
         extractor = start_examination_and_upkeep(stack, resources, lookup)
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
         mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
@@ -211,14 +222,6 @@ def start_examination_and_upkeep(
     return extractor
 
 
-def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
-    """The operator chose its address: it may well be on this machine."""
-    limits = WebhookLimits(deadline_seconds=resources.config.judge_seconds)
-    fetcher = HttpCourier(resources.resolver, allow_private=True, limits=limits)
-    stack.push_async_callback(fetcher.close)
-    run(stack, resources, "judge", Judge(resources, fetcher).run)
-
-
 def start_deliveries(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
@@ -276,7 +279,7 @@ async def start_http(
     stack.push_async_callback(door.save_use)
     run(stack, resources, "key use", partial(save_use_regularly, door))
     proxies = Proxies(resources.config.trusted_proxies)
-    tls = certificate.context if resources.config.tls_cert else None
+    tls = certificate.context if serves_https(resources.config) else None
     http = HttpServer(door, listener, max_connections=max_connections, proxies=proxies, tls=tls)
     await http.start()
     stack.push_async_callback(http.stop)
@@ -291,7 +294,8 @@ async def read_certificate(config: Config) -> Certificate:
         if config.tls_cert and config.tls_key:
             return Certificate(CertificateFiles(config.tls_cert, config.tls_key))
         make_folder(config.data_dir)
-        return Certificate(await pools.ONCE.run(own_files, config.data_dir / "tls", config.domain))
+        own = await pools.ONCE.run(own_files, config.data_dir / "tls", config.domain)
+        return Certificate(await pools.ONCE.run(first_files, own) if config.acme else own)
     except OSError as error:  # ssl.SSLError is one
         raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 

@@ -22,6 +22,7 @@ __all__ = [
     "allows_private_targets",
     "load",
     "own_url",
+    "serves_https",
     "unknown_settings",
     "uses_journal",
 ]
@@ -56,6 +57,9 @@ class Config(Struct, frozen=True):
     drain_seconds: int  # after SIGTERM, not ready but still serving
     tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a self-signed certificate
     tls_key: Path | None
+    acme: str  # the directory of the authority to get certificates from; "" for none
+    acme_email: str  # where that authority can reach the operator
+    acme_http: Endpoint | None  # answers the authority and redirects to HTTPS; None: it comes by HTTPS
     log: str  # the form of its lines
     workers: int  # processes that receive mail; 0: this one does
     mta_sts: str  # the mode of the policy that this server publishes
@@ -109,7 +113,11 @@ def uses_journal(config: Config) -> bool:
 
 def own_url(config: Config) -> str:
     """What clients on this machine use if no base URL is set."""
-    return f"{'https' if config.tls_cert else 'http'}://{config.http}"
+    return f"{'https' if serves_https(config) else 'http'}://{config.http}"
+
+
+def serves_https(config: Config) -> bool:
+    return config.tls_cert is not None or bool(config.acme)
 
 
 def load(environment: Mapping[str, str]) -> Config:
@@ -121,6 +129,8 @@ def load(environment: Mapping[str, str]) -> Config:
     values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
         raise ConfigError("POSTROOM_TLS_CERT", "and POSTROOM_TLS_KEY must be set together")
+    if values["acme"] and values["tls_cert"]:
+        raise ConfigError("POSTROOM_ACME", "and POSTROOM_TLS_CERT exclude each other; unset one of them")
     oidc = [name for name in ("issuer", "client_id", "client_secret") if not values[f"oidc_{name}"]]
     if len(oidc) in (1, 2):
         raise ConfigError(f"POSTROOM_OIDC_{oidc[0].upper()}", "must be set, like the other OIDC settings")
@@ -182,6 +192,13 @@ SETTINGS = (
     ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", read.file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", read.file, "Its key."),
+    Setting(
+        "POSTROOM_ACME", "acme", "off", read.acme_directory, "on: free certificates; or a directory's URL."
+    ),
+    Setting("POSTROOM_ACME_EMAIL", "acme_email", "", read.text, "Where the authority can reach you."),
+    Setting(
+        "POSTROOM_ACME_HTTP", "acme_http", "0.0.0.0:80", read.optional_endpoint, "For its questions, or off."
+    ),
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], read.one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
     Setting(
         "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: the server itself."

@@ -34,6 +34,7 @@ class OpenPorts(Struct):
     """The ports in use, once the server listens: a setting may leave the choice to the system."""
 
     smtp: int = 0
+    acme_http: int = 0
 
 
 class EventTranslation(Struct):

@@ -30,6 +30,8 @@ _BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,
 
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+LETS_ENCRYPT = "https://acme-v02.api.letsencrypt.org/directory"
+_ACME_DIRECTORY = re.compile(r"https://[^\s/@?#]+/[!-~]*")
 BLOB_URL_FORM = "must be like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
 _OWN_HEADER = re.compile(r"x-[!-9;-~]{1,70}")
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
@@ -69,6 +71,18 @@ def endpoint(name: str, value: str) -> Endpoint:
 
 def optional_endpoint(name: str, value: str) -> Endpoint | None:
     return None if value in ("", "off") else endpoint(name, value)
+
+
+def acme_directory(name: str, value: str) -> str:
+    if value in ("", "off"):
+        return ""
+    if value == "on":
+        return LETS_ENCRYPT
+    if not _ACME_DIRECTORY.fullmatch(value):
+        raise ConfigError(
+            name, "must be on, off, or the URL of an ACME directory: https://ca.example.com/directory"
+        )
+    return value
 
 
 def base_url(name: str, value: str) -> str:

@@ -208,6 +208,16 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     recurrence: str = ""
 
 
+class EventCertificate(Struct, frozen=True):
+    """The certificate that an event is about: its first name, when it ends, and why there is no new
+    one.
+    """
+
+    name: str
+    expires_at: datetime | None = None
+    error: str | None = None
+
+
 class EventDomain(Struct, frozen=True):
     """The domain that an event is about, and what is missing or wrong in its records."""
 
@@ -901,6 +911,7 @@ class Event(Struct, frozen=True):
     note: str | None = None
     deleted: bool = False
     domain: EventDomain | None = None
+    certificate: EventCertificate | None = None
 
 
 class SearchPage(Struct, frozen=True):

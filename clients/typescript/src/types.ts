@@ -215,6 +215,13 @@ export interface InvitationBody {
   recurrence?: string;
 }
 
+/** The certificate that an event is about: its first name, when it ends, and why there is no new one. */
+export interface EventCertificate {
+  name: string;
+  expires_at: string | null;
+  error: string | null;
+}
+
 /** The domain that an event is about, and what is missing or wrong in its records. */
 export interface EventDomain {
   id: string;
@@ -913,6 +920,7 @@ export interface Event {
   note?: string | null;
   deleted?: boolean;
   domain?: EventDomain;
+  certificate?: EventCertificate;
 }
 
 export interface SearchPage {
@@ -1399,7 +1407,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1408,7 +1416,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1423,7 +1431,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

@@ -151,6 +151,11 @@ def list_within(tx: Tx, scope: Scope, limit: int, offset: int) -> tuple[list[Dom
     return [item_from_row(Domain, row) for row in rows], total
 
 
+def list_verified_names(tx: Tx) -> list[str]:
+    rows = tx.all("select distinct name from domains where verified_at is not null order by name")
+    return [row["name"] for row in rows]
+
+
 def list_all(tx: Tx) -> list[Domain]:
     return [
         item_from_row(Domain, row) for row in tx.all("select * from domains order by name, created_at, id")

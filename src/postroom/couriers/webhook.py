@@ -112,7 +112,8 @@ class HttpCourier:
             async with asyncio.timeout_at(ends_at):
                 target = await self._resolve(url)
                 response = await self._request(target, body, headers, method)
-                return Fetched(response.status_code, await _read_whole(response, limit))
+                body = await _read_whole(response, limit)
+                return Fetched(response.status_code, body, response.headers)
         except TimeoutError:
             raise FetchError(f"No answer within {self._limits.deadline_seconds:g} s.") from None
         except DeliveryError as error:

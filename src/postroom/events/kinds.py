@@ -21,6 +21,8 @@ MESSAGE_RELEASED = "message.released"
 MESSAGE_JUDGED = "message.judged"  # the operator's judge objects to it
 DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is missing, by the daily check
 DOMAIN_MENDED = "domain.mended"
+CERTIFICATE_ISSUED = "certificate.issued"  # also a renewed one; only for the server's first account
+CERTIFICATE_FAILED = "certificate.failed"  # no certificate was issued; the old one stays in use
 INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail bounced or had complaints
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -42,6 +44,8 @@ KINDS = (
     MESSAGE_JUDGED,
     DOMAIN_BROKEN,
     DOMAIN_MENDED,
+    CERTIFICATE_ISSUED,
+    CERTIFICATE_FAILED,
     INBOX_SUSPENDED,
     INBOX_REACTIVATED,
 )

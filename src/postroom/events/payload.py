@@ -122,6 +122,18 @@ class EventDomain(Struct, frozen=True):
     problems: list[str]
 
 
+class EventCertificate(Struct, frozen=True):
+    """The certificate that an event is about: its first name, when it ends, and why there is no new one."""
+
+    name: str
+    expires_at: str | None
+    error: str | None
+
+    @classmethod
+    def of(cls, name: str, expires_at: int | None, error: str | None) -> "EventCertificate":
+        return cls(name, None if expires_at is None else to_iso(expires_at), error)
+
+
 class Payload(Struct, frozen=True):
     event: str
     event_id: str
@@ -136,6 +148,7 @@ class Payload(Struct, frozen=True):
     note: str | UnsetType | None = UNSET
     deleted: bool | UnsetType = UNSET  # the message is deleted, with its texts
     domain: EventDomain | UnsetType = UNSET
+    certificate: EventCertificate | UnsetType = UNSET
 
 
 class DeliveryFailure(Struct, frozen=True):
@@ -170,6 +183,7 @@ class SystemNotice(Struct, frozen=True):
     reason: str | UnsetType = UNSET
     actor: Actor | UnsetType = UNSET
     domain: EventDomain | UnsetType = UNSET
+    certificate: EventCertificate | UnsetType = UNSET
 
 
 def of_notice(notice: SystemNotice, event_id: str) -> bytes:
@@ -184,6 +198,7 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             reason=notice.reason,
             actor=notice.actor,
             domain=notice.domain,
+            certificate=notice.certificate,
         )
     )
 

@@ -1,6 +1,7 @@
 """HTTP requests to external servers: for a certificate, a mail, a token."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 class Fetched(Struct, frozen=True):
     status: int
     body: bytes
+    headers: Mapping[str, str] = MappingProxyType({})  # names in lower case
 
 
 class Fetcher(Protocol):

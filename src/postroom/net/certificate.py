@@ -21,7 +21,7 @@ class CertificateFiles(Struct, frozen=True):
 
 
 class Certificate:
-    """`context` stays the same, so that listeners can keep it; each handshake uses the current files."""
+    """`context` stays the same, so that listeners can keep it; each handshake uses what is current."""
 
     def __init__(self, files: CertificateFiles) -> None:
         """Raises OSError or ssl.SSLError if the files cannot be used."""
@@ -30,9 +30,12 @@ class Certificate:
         self.context = self._current = _load(files)
         # Called at every handshake, also for a client that names no server.
         self.context.sni_callback = self._choose
+        self.others: dict[str, ssl.SSLContext] = {}  # by the name that a client asks for
+        self.challenges: dict[str, ssl.SSLContext] = {}
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        connection.context = self._current
+        asked = (name or "").lower()
+        connection.context = self.challenges.get(asked) or self.others.get(asked, self._current)
 
     def refresh(self) -> bool:
         """Whether a new certificate was loaded. Files that do not match yet are tried later."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.certificates import certificates
 from postroom.clock import SECOND
 from postroom.deliverability import check_domain
 from postroom.errors import NotFound, Unavailable
@@ -27,6 +28,7 @@ from postroom.web.routing import Route
 if TYPE_CHECKING:
     from postroom.web.metrics import Metrics
 
+WARNINGS = 10
 AUTOCONFIG = "/.well-known/autoconfig/mail/config-v1.1.xml"
 DOCS_FILES = {
     "swagger-ui.css": "text/css",
@@ -69,7 +71,18 @@ async def ready(site: Site) -> server_shapes.Readiness:
     return server_shapes.Readiness(
         server_shapes.Workers(workers.expected, workers.running, workers.restarts),
         server_shapes.SearchProgress(found.waiting, found.earlier_percent),
+        await site.resources.db.read(list_warnings),
     )
+
+
+def list_warnings(tx: Tx) -> list[str]:
+    """Anyone may ask: the reasons are for the operator alone, in the log, the events and the doctor."""
+    return [
+        f"The certificate for {failing.name} could not be renewed. Run `postroom doctor`."
+        if failing.issued_at
+        else f"There is no certificate for {failing.name} yet. Run `postroom doctor`."
+        for failing in certificates.list_states(tx, WARNINGS, failing=True)
+    ]
 
 
 async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:

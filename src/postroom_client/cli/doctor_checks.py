@@ -135,6 +135,18 @@ def check_storage(client: Client, settings: Settings) -> Finding:
     return Finding("storage", "pass", "Database and blobs answer.")
 
 
+def check_certificates(client: Client, settings: Settings) -> Finding:
+    """Whether the server gets the certificates that it orders; the reasons are on a page for operators."""
+    try:
+        warnings = msgspec.json.decode(_get(client, "/ready").content, type=Ready).warnings
+    except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
+        return Finding("certificates", "warn", "The server does not report its certificates.")
+    if not warnings:
+        return Finding("certificates", "pass", "No order of a certificate fails.")
+    detail = " ".join(each.partition(" Run ")[0] for each in warnings[:NAMED])
+    return Finding("certificates", "warn", detail, "Read the reason on the page Operator, Health.")
+
+
 class SearchProgress(msgspec.Struct, rename="camel", frozen=True):
     earlier_percent: float = 100
     waiting: int = 0
@@ -142,6 +154,7 @@ class SearchProgress(msgspec.Struct, rename="camel", frozen=True):
 
 class Ready(msgspec.Struct, frozen=True):
     search: SearchProgress = SearchProgress()
+    warnings: tuple[str, ...] = ()
 
 
 def check_search(client: Client, settings: Settings) -> Finding:
@@ -353,6 +366,7 @@ def _gauge(client: Client, name: str) -> float | None:
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("clock", check_clock),
     ("storage", check_storage),
+    ("certificates", check_certificates),
     (DNS, check_dns),
     (WAYS, check_ways),
     (PEOPLE, check_people),

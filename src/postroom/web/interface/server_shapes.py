@@ -1,9 +1,9 @@
 """What the server says of itself, and every error."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 
 class Health(Struct, rename="camel", frozen=True):
@@ -26,6 +26,10 @@ class SearchProgress(Struct, rename="camel", frozen=True):
 class Readiness(Struct, rename="camel", frozen=True):
     workers: Workers
     search: SearchProgress
+    warnings: Annotated[
+        list[str],
+        Meta(description="What works, but needs a person soon: a certificate that cannot be renewed."),
+    ]
     status: Literal["ok"] = "ok"
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import PausedScope
+from postroom.certificates import certificates
 from postroom.clock import DAY, SECOND
 from postroom.config import Config
 from postroom.mailbox.search import indexing
@@ -28,6 +29,9 @@ DUTIES_SHOWN = 50
 EXPIRES_SOON = 14 * DAY
 
 
+CERTIFICATES_SHOWN = 20
+
+
 class Overview(Struct, frozen=True):
     hours: list[Hour]
     loops: list[Loop]
@@ -35,6 +39,7 @@ class Overview(Struct, frozen=True):
     oldest_seconds: float
     search: Progress
     duties: list[LeaderLease]
+    ordered: list[certificates.CertificateOutlook]
 
 
 class CertificateState(Struct, frozen=True):
@@ -87,6 +92,7 @@ def read_overview(tx: Tx, context: PageContext, now: int) -> Overview:
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
         duties=leader_leases.list_held(tx, now, DUTIES_SHOWN),
+        ordered=certificates.list_states(tx, CERTIFICATES_SHOWN),
     )
 
 
@@ -94,7 +100,7 @@ def read_certificate(config: Config) -> CertificateState | None:
     """Reads the current file; None if it cannot be read."""
     from cryptography import x509  # takes a while, and few ask
 
-    file = config.tls_cert or config.data_dir / "tls" / "certificate.pem"
+    file = config.tls_cert or config.data_dir / "tls" / ("acme.pem" if config.acme else "certificate.pem")
     try:
         found = x509.load_pem_x509_certificate(file.read_bytes())
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -103,7 +109,7 @@ def read_certificate(config: Config) -> CertificateState | None:
     return CertificateState(
         tuple(names.get_values_for_type(x509.DNSName)),
         int(found.not_valid_after_utc.timestamp()) * SECOND,
-        config.tls_cert is None,
+        found.issuer == found.subject,
     )
 
 
@@ -129,6 +135,7 @@ async def show_health(context: PageContext) -> Response:
         troubles=resources.loops.failing(),
         failures=resources.loops.failures,
         config=resources.config,
+        ordered=overview.ordered,
         certificate=await pools.FILES.run(read_certificate, resources.config),
         soon=context.call.now() + EXPIRES_SOON,
     )

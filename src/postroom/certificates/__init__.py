@@ -1,0 +1,1 @@
+"""Certificates from an authority that speaks ACME: obtained, renewed, and given to the listeners."""

@@ -1,0 +1,79 @@
+"""Keeps certificates valid: one node orders them, and every node takes them into use."""
+
+from postroom import ids
+from postroom.certificates import acme, certificates
+from postroom.certificates.certificates import OpenChallenge, StoredCertificate
+from postroom.certificates.in_use import CertificatesInUse
+from postroom.certificates.obtain import obtain
+from postroom.certificates.wanted import list_wanted
+from postroom.clock import MINUTE
+from postroom.queue import leader_leases
+from postroom.resources import Resources
+
+BELL = "certificates"
+DUTY = "certificates"
+DUTY_HELD = 10 * MINUTE
+PAUSE_SECONDS = 60.0
+WANTED_EVERY = 10 * MINUTE
+
+
+class CertificateKeeper:
+    def __init__(
+        self, resources: Resources, courier: acme.AuthorityFetcher, in_use: CertificatesInUse, has_http: bool
+    ) -> None:
+        self._resources, self._courier, self._in_use = resources, courier, in_use
+        # TLS-ALPN-01 is second choice: for a moment clients meet the certificate that answers the challenge.
+        self._type = acme.HTTP_01 if has_http else acme.TLS_ALPN_01
+        self._node = ids.trace()
+        self._wanted_at = -WANTED_EVERY
+
+    async def run(self) -> None:
+        """Runs until cancelled. The certificates of the last run are in use at once."""
+        bell = self._resources.db.listen(BELL)
+        try:
+            while True:
+                await self._take_into_use()
+                if await self._leads():
+                    while await self._order_one():
+                        await self._take_into_use()
+                await bell.wait(PAUSE_SECONDS)
+        finally:
+            bell.close()
+
+    async def _leads(self) -> bool:
+        now = self._resources.now()
+        until = now + DUTY_HELD
+        return await self._resources.db.write(leader_leases.take, DUTY, self._node, until, now)
+
+    async def _take_into_use(self) -> None:
+        issued = await self._resources.db.read(certificates.list_issued)
+        if changed := self._in_use.find_changed(issued):
+            await self._in_use.install(await self._resources.db.read(certificates.list_named, changed))
+        await self._show_challenges()
+
+    async def _show_challenges(self) -> None:
+        if self._type == acme.TLS_ALPN_01:
+            now = self._resources.now()
+            await self._in_use.show_challenges(await self._resources.db.read(certificates.list_tls, now))
+
+    async def _publish(self, challenge: OpenChallenge) -> None:
+        """The bell makes the other nodes show it too: the authority may come to any of them."""
+        resources = self._resources
+        await resources.db.write(certificates.add_challenge, challenge, resources.now())
+        await self._show_challenges()
+        resources.db.ring(BELL)
+
+    async def _order_one(self) -> bool:
+        """Returns True if one was due; the lease is extended before each, since an order takes a while."""
+        resources, now = self._resources, self._resources.now()
+        if now - self._wanted_at >= WANTED_EVERY:
+            names = [each.name for each in await resources.db.read(certificates.list_all)]
+            wanted = await list_wanted(resources, names)
+            await resources.db.write(certificates.set_wanted, wanted, now)
+            self._wanted_at = now
+        due: StoredCertificate | None = await resources.db.read(certificates.find_due, now)
+        if due is None or not await self._leads():
+            return False
+        await obtain(resources, self._courier, due, self._type, self._publish)
+        resources.db.ring(BELL)
+        return True

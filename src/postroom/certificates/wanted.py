@@ -1,0 +1,65 @@
+"""Which names get certificates: the server's own, and the policy hosts of its verified domains."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from postroom.accounts import domains
+from postroom.config import Config
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.resources import Resources, Tx
+
+LOOKUPS_AT_ONCE = 8
+
+
+def own_names(config: Config) -> tuple[str, ...]:
+    """The mail host, as MX records name it, and the host of the base URL."""
+    host = urlsplit(config.base_url).hostname or ""
+    return tuple(dict.fromkeys(name for name in (config.domain, host) if is_public_name(name)))
+
+
+def is_public_name(name: str) -> bool:
+    """Authorities sign no addresses and no names of one's own network."""
+    with contextlib.suppress(ValueError):
+        ip_address(name)
+        return False
+    return "." in name and not name.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
+
+
+async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each with its own certificate. A policy host is asked for once its name leads here.
+
+    A host in `in_use` stays while DNS gives no answer.
+    """
+    config = resources.config
+    own = own_names(config)
+    if not own:
+        return []
+    if config.mta_sts == "none":
+        return [own]
+    names = await resources.db.read(list_policy_hosts, config.domain)
+    limit = asyncio.Semaphore(LOOKUPS_AT_ONCE)
+
+    async def leads_here(name: str) -> bool:
+        async with limit:
+            return await is_alias(resources.resolver, name, own, unknown=name in in_use)
+
+    found = await asyncio.gather(*(leads_here(name) for name in names if name not in own))
+    others = [name for name in names if name not in own]
+    return [own, *((name,) for name, is_here in zip(others, found, strict=True) if is_here)]
+
+
+def list_policy_hosts(tx: Tx, service_domain: str) -> list[str]:
+    return [f"mta-sts.{name}" for name in (service_domain, *domains.list_verified_names(tx))]
+
+
+async def is_alias(resolver: Resolver, name: str, own: Sequence[str], *, unknown: bool) -> bool:
+    """Returns True if the name leads to an address of this server's host."""
+    try:
+        there = set(await resolver.addresses(name))
+        here = {address for host in own for address in await resolver.addresses(host)}
+    except DnsTemporary:
+        return unknown
+    return bool(there & here)
