@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from postroom.queue.delayed_actions import DELAY
 from tests.browser.conftest import PATIENCE, Open, keep_notices, press_when_loaded
@@ -90,16 +90,18 @@ def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
     page = open_page(f"/app/approvals?inboxId={inbox_id}", own=True, viewport={"width": 1280, "height": 500})
     keep_notices(page)
     press = partial(press_when_loaded, page)
+    read_to_end(page)
     press("a")  # nobody has opened it: the key only reaches the button
     expect(page.get_by_role("button", name="Approve and send")).to_be_focused()
     assert state_of(running, first) == "held"
     page.get_by_role("link", name="Second").click()
     expect(page.get_by_role("heading", name="Second")).to_be_visible()
+    read_to_end(page)
     press("a")
     approved = page.get_by_text("Approved. It is sent in 10 seconds.")
     expect(approved).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Third")).to_be_visible()
-    press("End")
+    read_to_end(page)
     expect(approved).to_be_in_viewport()
     press("x")
     expect(page.get_by_text("Rejected in 10 seconds. It will not be sent.")).to_be_in_viewport()
@@ -109,6 +111,7 @@ def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
     assert state_of(running, third) == "held"
     page.get_by_role("link", name="Third").click()
     expect(page.get_by_role("heading", name="Third")).to_be_visible()
+    read_to_end(page)
     press("x")
     expect(page.get_by_text("Rejected in 10 seconds. It will not be sent.")).to_be_visible()
     pass_delay(running, third, "rejected")
@@ -122,6 +125,15 @@ def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
     expect(page.get_by_text("3 rejected in 10 seconds.")).to_be_in_viewport()
     pass_delay(running, fifth, "rejected")
     assert {state_of(running, each) for each in (first, fourth, fifth)} == {"rejected"}
+
+
+def read_to_end(page: Page) -> None:
+    """Only then can it be decided: the end of each part has to be on the screen."""
+    page.wait_for_load_state()
+    approve = page.get_by_role("button", name="Approve and send")
+    while approve.is_disabled():
+        page.evaluate("document.querySelector('[data-read-on]').click()")
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def pass_delay(running: House, message_id: str, state: str) -> None:

@@ -18,7 +18,17 @@ from postroom.errors import (
     NotFound,
 )
 from postroom.limits import KEYS_OF_AN_INBOX
-from postroom.storage.database import Row, Tx, count, insert_item, item_from_row, one_of, update, update_item
+from postroom.storage.database import (
+    Row,
+    Tx,
+    all_of,
+    count,
+    insert_item,
+    item_from_row,
+    one_of,
+    update,
+    update_item,
+)
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
@@ -192,6 +202,18 @@ OF_CALLER = (
     f" where maker.id = keys.created_by) else {NEVER} end as maker_expires_at"
 )
 WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
+
+
+def names_of(tx: Tx, account_id: str, key_ids: Iterable[str]) -> dict[str, str]:
+    """Of the keys that are still there."""
+    rows = all_of(
+        tx,
+        "select id, name from keys where account_id = :account_id and :wanted",
+        "id",
+        sorted(key_ids),
+        account_id=account_id,
+    )
+    return {row["id"]: row["name"] or "a key without a name" for row in rows}
 
 
 def find(tx: Tx, account_id: str, key_id: str) -> Key | None:

@@ -15,7 +15,16 @@ from postroom.events.payload import NewEvent
 from postroom.inward import admit, screening
 from postroom.inward.mails import UNKNOWN_PEER
 from postroom.inward.screening import Screening
-from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    documents,
+    holds,
+    inboxes,
+    messages,
+    raw_mails,
+    threads,
+)
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
@@ -321,4 +330,5 @@ def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
     judged = screening.judged(proven, found.findings)
     messages.set_document(tx, judged)
     threads.record_verdict(tx, message.thread_id, judged.verdict)
+    holds.raise_risk(tx, message.thread_id, judged.verdict)
     return judged

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from postroom.inward.addressing import participants
-from postroom.mailbox import related, thread_digests, threads
+from postroom.mailbox import holds, related, thread_digests, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.thread_digests import Digest
@@ -135,3 +135,4 @@ def record_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> Non
     for place, document in stored:
         if not place.starts_thread:
             threads.record_verdict(tx, place.thread.id, document.verdict)
+            holds.raise_risk(tx, place.thread.id, document.verdict)

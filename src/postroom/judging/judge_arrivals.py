@@ -17,7 +17,7 @@ from postroom.events.payload import NewEvent
 from postroom.external_mailboxes.fetching import Fetcher, FetchError
 from postroom.inward import screening
 from postroom.judging.question import ANSWER_BYTES, Opinion, read_opinion, to_question
-from postroom.mailbox import attachments, documents, inboxes, messages, threads
+from postroom.mailbox import attachments, documents, holds, inboxes, messages, threads
 from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -137,6 +137,7 @@ def record_opinion(tx: Tx, message_id: str, opinion: Opinion, base_url: str, now
         return []
     messages.set_document(tx, document)
     threads.record_verdict(tx, message.thread_id, document.verdict)
+    holds.raise_risk(tx, message.thread_id, document.verdict)
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     news = NewEvent(inbox.account_id, inbox.pod_id, kinds.MESSAGE_JUDGED, document, files, now)
     return announce.announce(tx, news, base_url)

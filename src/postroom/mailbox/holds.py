@@ -15,6 +15,8 @@ from postroom.storage.database import Row, Tx, all_of, count, item_from_row
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
 PAUSED = "paused"  # the only reason without an approval: it ends with its pause
+RISKS = {"suspicious": 1, "malicious": 2}  # by verdict
+CANARY_RISK = 3
 CANARY = "canary"  # it contains the token that only the agent of its inbox can read
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
@@ -26,6 +28,7 @@ class Choice(Struct, frozen=True):
     condition: str = "1 = 1"
     key_id: str = ""
     recipient: str = ""
+    without: tuple[str, ...] = ()  # messages that a person has just decided about, and may still undo
 
     @property
     def where(self) -> str:
@@ -34,11 +37,14 @@ class Choice(Struct, frozen=True):
             " and exists (select 1 from deliveries where deliveries.message_id = holds.message_id"
             " and kind = 'mail' and target = :recipient)"
         )
-        return f"{self.condition}{of_key}{to_one if self.recipient else ''}"
+        others = ", ".join(f":without_{number}" for number in range(len(self.without)))
+        rest = f" and message_id not in ({others})" if others else ""
+        return f"{self.condition}{of_key}{to_one if self.recipient else ''}{rest}"
 
     @property
     def values(self) -> dict[str, str]:
         given = {"key_id": self.key_id, "recipient": self.recipient}
+        given |= {f"without_{number}": each for number, each in enumerate(self.without)}
         return {name: value for name, value in given.items() if value}
 
 
@@ -79,6 +85,7 @@ class Hold(Struct, frozen=True):
     excused: str = ""  # the reason against the key when a person approved it: no reason to hold again
     approvals_needed: int = 1
     approvals: tuple[GivenApproval, ...] = ()  # so far, where it needs more than one
+    risk: int = 0  # of its thread and contents: what waits is listed by it
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
@@ -184,6 +191,33 @@ def list_within(
         **choice.values,
     )
     return [Hold.from_row(row) for row in rows], count_within(tx, scope, state, offset + limit, choice)
+
+
+def list_waiting(
+    tx: Tx, scope: Scope, limit: int, offset: int, choice: Choice = FOR_A_PERSON
+) -> tuple[list[Hold], int]:
+    """Held ones, riskiest first, then oldest first."""
+    owner, owner_id = scope.owner
+    rows = tx.all(
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = 'held' and {choice.where}"
+        f" and {IS_THERE} order by risk desc, created_at, message_id limit :limit offset :offset",
+        owner_id=owner_id,
+        limit=limit,
+        offset=offset,
+        **choice.values,
+    )
+    return [Hold.from_row(row) for row in rows], count_within(tx, scope, HELD, offset + limit, choice)
+
+
+def raise_risk(tx: Tx, thread_id: str, verdict: str | None) -> None:
+    """What waits in a thread is as risky as its worst message."""
+    if verdict in RISKS:
+        tx.run(
+            "update holds set risk = :risk where state = 'held' and risk < :risk"
+            " and message_id in (select id from messages where thread_id = :thread_id and has_hold = 1)",
+            risk=RISKS[verdict],
+            thread_id=thread_id,
+        )
 
 
 def count_within(tx: Tx, scope: Scope, state: str, shown: int = 0, choice: Choice = ALL) -> int:

@@ -354,6 +354,12 @@ def is_risky(tx: Tx, thread_id: str) -> bool:
     return row is not None and bool(row["is_risky"])
 
 
+def risk_of(tx: Tx, thread_id: str) -> int:
+    """Return 0 for a clean thread, 1 for a suspicious one, and 2 for a malicious one."""
+    row = tx.one("select is_risky, verdict from threads where id = :id", id=thread_id)
+    return 0 if row is None else max(row["is_risky"], row["verdict"] - VERDICTS.index("clean"), 0)
+
+
 def record_verdict(tx: Tx, thread_id: str, verdict: Verdict | None) -> None:
     """Keeps the worst verdict. A thread that once had a message judged other than clean stays risky."""
     if verdict is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import audit, keys
@@ -14,7 +15,7 @@ from postroom.errors import Forbidden
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import NewEvent
-from postroom.mailbox import holds, inboxes, messages
+from postroom.mailbox import holds, inboxes, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
@@ -48,8 +49,16 @@ def find_holds(
         if reasons and each.submission.letter.seal:
             raise cannot_be_held(each.submission.letter.seal, reasons)
         if reasons or send_at is not None:
-            found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
+            hold = to_hold(each, above, reasons, send_at, judgement.content_hash)
+            found[each.document.id] = replace(hold, risk=find_risk(tx, each, reasons))
     return found
+
+
+def find_risk(tx: Tx, ready: Ready, reasons: Sequence[str]) -> int:
+    if holds.CANARY in reasons:
+        return holds.CANARY_RISK
+    of_thread = 0 if ready.starts_thread else threads.risk_of(tx, ready.thread.id)
+    return max(of_thread, int(approval.RISK in reasons))
 
 
 def cannot_be_held(seal: str, reasons: Sequence[str]) -> Forbidden:

@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -20,6 +21,7 @@ from postroom.accounts.sessions import Session
 from postroom.config import Endpoint
 from postroom.events import event_log as events
 from postroom.mailbox import holds, inboxes
+from postroom.mailbox.holds import Choice
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations import operator
 from postroom.queue import delayed_actions
@@ -112,6 +114,11 @@ class PageContext(Struct, frozen=True):
     async def read(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.call.resources.db.read(work, *args, **kwargs)
 
+    def waiting_for_me(self, tx: Tx) -> Choice:
+        """Held mail that needs a decision, without what this session decided and may still undo."""
+        leaving = delayed_actions.targets_of(tx, self.session.id)
+        return replace(holds.FOR_A_PERSON, without=tuple(sorted(leaving)))
+
     async def decide(self, verb: Callable[..., T], *arguments: Any) -> T:
         """Runs a verb without a route: called with the person, the arguments and the time."""
         return await self.call.resources.db.write(verb, self.call.decider, *arguments, self.call.now())
@@ -164,7 +171,7 @@ def read_layout(tx: Tx, context: PageContext) -> Layout:
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
-        held=holds.count_within(tx, scope, holds.HELD, choice=holds.FOR_A_PERSON),
+        held=holds.count_within(tx, scope, holds.HELD, choice=context.waiting_for_me(tx)),
         pause=pauses.find(tx, pauses.scope_of(scope)),
         last_event_id=events.last_id(tx, scope) or "",
         is_operator=operator.is_operator(tx, context.call.caller),

@@ -10,11 +10,13 @@ from postroom.errors import ApiError, MethodNotAllowed, NotFound
 from postroom.mailbox import holds, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.outward import reviewers
-from postroom.outward.reviewers import REVIEW_PATH
+from postroom.outward.holding import findings
+from postroom.outward.holding.findings import ThreadFindings
+from postroom.outward.reviewers import REVIEW_PATH, Review
 from postroom.resources import Resources
-from postroom.web.call import client_address
+from postroom.web.call import Tx, client_address
 from postroom.web.dashboard.display.rendering import Renderer
-from postroom.web.dashboard.pages.approvals import WORDS, look_at
+from postroom.web.dashboard.pages.approvals import in_words, look_at
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.requests.request_body import read_bytes
 
@@ -80,17 +82,24 @@ class ReviewPage(LinkPage):
     async def _show(self, token: str) -> Response:
         if token.endswith(AS_HTML):
             return await self._show_html(token.removesuffix(AS_HTML))
-        review = await self._resources.db.read(reviewers.find_review, token)
+        return await self._show_mail(token)
+
+    async def _show_mail(self, token: str, status: int = 200, note: str = "") -> Response:
+        """With another status, it asks for a second click despite of what speaks against it."""
+        review, found = await self._resources.db.read(read_review, token)
         shown = await look_at(self._resources, review.message.id, review.hold.bcc)
         if shown is None:
             raise NotFound("The mail is gone.")
         return self._page(
-            200,
+            status,
             "A mail is waiting for you",
             review=review,
             shown=shown,
             here=f"{REVIEW_PATH}{token}",
-            words=WORDS,
+            in_words=in_words,
+            findings=found,
+            asks_again=status != 200 and found is not None,
+            note=note,
         )
 
     async def _show_html(self, token: str) -> Response:
@@ -107,6 +116,9 @@ class ReviewPage(LinkPage):
         if word not in ("approve", "reject"):
             return self._page(400, "Nothing was decided", said="Press one of the two buttons.")
         resources = self._resources
+        _, found = await resources.db.read(read_review, token)
+        if word == "approve" and found is not None and form.get("confirmed", [""])[0] != found.seal:
+            return await self._show_mail(token, 409, note)
         await resources.db.write(
             reviewers.decide_by_link,
             token,
@@ -119,6 +131,12 @@ class ReviewPage(LinkPage):
         )
         review = await resources.db.read(reviewers.find_review, token)
         return self._page(200, "Decided", said=told(review.hold, word))
+
+
+def read_review(tx: Tx, token: str) -> tuple[Review, ThreadFindings | None]:
+    review = reviewers.find_review(tx, token)
+    waits = review.hold.state == holds.HELD
+    return review, findings.find(tx, review.hold, review.message.thread_id) if waits else None
 
 
 def told(hold: Hold, word: str) -> str:

@@ -82,6 +82,7 @@ PAGES = (
     change("/app/sessions/others/end", users.end_others, POD, NOTHING),
     page("/app/approvals", approvals.show_approvals, POD, READING),
     change("/app/approvals/several", approvals.reject_several, POD, APPROVING),
+    change("/app/approvals/rule", approvals.add_rule, POD, MANAGING),
     change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),
     change("/app/approvals/{message_id}/trust", approvals.trust, ACCOUNT, MANAGING),
     change("/app/approvals/{message_id}/edit", approvals.edit, POD, WRITING),

@@ -11,30 +11,41 @@ from starlette.responses import Response
 
 from postroom import limits
 from postroom.accounts import keys
+from postroom.accounts.rules.approval import Approval
 from postroom.accounts.scope import Scope
 from postroom.fields import Offset, ScopeFilter
 from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.message_json import Told
-from postroom.operations import holds, policies
+from postroom.operations import holds, pods, policies
+from postroom.operations import inboxes as inbox_operations
 from postroom.operations.holds import Approve, Reject
+from postroom.outward.holding import findings
 from postroom.processes import pools
-from postroom.queue import delayed_actions, deliveries
+from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web.call import Tx
 from postroom.web.dashboard import delayed_operations, undo
-from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.compose import copy_as_draft
-from postroom_mail.mime.address import normalize, parse_list
+from postroom_mail.mime.address import mailbox_of, normalize, parse_list
 from postroom_mail.writing.content_view import ContentView, view
 
 PATH = "/app/approvals"
 ROWS = 50
 BESIDE = 5  # messages of the thread shown beside a held mail
+NAMED = 2  # recipients in a row of the list
+LONGEST_LIST = 20_000
+RISKS = {1: "Suspicious email in its thread", 2: "Malicious email in its thread", 3: "Canary token found"}
+COMMON = {
+    "always": "All sends",
+    "strangers": "New recipients",
+    "attachments": "Attachments",
+    "links": "Links",
+}
 WORDS = {
     "always": "every send waits for approval",
     "strangers": "a recipient never wrote to this inbox",
@@ -53,12 +64,18 @@ class DecisionForm(Struct, rename="camel", frozen=True):
     decision: Literal["approve", "reject"]
     content_hash: str
     note: str = ""
+    confirmed: str = ""  # the seal of the findings that the person was shown, and sent on despite of
     next: str = ""  # the message to go on with
     back: str = PATH
 
 
 class TrustForm(Struct, frozen=True):
     address: str
+    back: str = PATH
+
+
+class CommonRuleForm(Struct, frozen=True):
+    when: Literal["always", "strangers", "attachments", "links"]
     back: str = PATH
 
 
@@ -81,8 +98,8 @@ class StateQuery(Struct, rename="camel", frozen=True):
 class Outline(Struct, rename="camel", frozen=True):
     """What the list shows of a message."""
 
-    from_addr: str = ""
     header_to: str = ""
+    cc: list[str] = []
     subject: str = ""
 
 
@@ -92,13 +109,32 @@ class HeldRow(Struct, frozen=True):
 
     @property
     def reasons(self) -> str:
-        return ", ".join(self.hold.reasons)
+        return in_words(self.hold.reasons)
+
+    @property
+    def risk(self) -> str:
+        return RISKS.get(self.hold.risk, "")
+
+    @property
+    def recipients(self) -> str:
+        """Addresses, since anybody can choose a name."""
+        written = parse_list(self.outline.header_to[:LONGEST_LIST])
+        others = [*self.outline.cc, *self.hold.bcc]
+        first = [each.address for each in written][:NAMED] or [mailbox_of(each) for each in others[:NAMED]]
+        more = len(written) + len(others) - len(first)
+        return ", ".join(first) + (f" and {more} more" if more else "")
+
+
+def in_words(reasons: Sequence[str]) -> str:
+    said = "; ".join(WORDS.get(reason, reason) for reason in reasons)
+    return said[:1].upper() + said[1:]
 
 
 class HeldList(Struct, frozen=True):
     rows: list[HeldRow]
     total: int
-    agents: dict[str, str]  # names of keys
+    agents: dict[str, str] = {}  # names of keys
+    addresses: dict[str, str] = {}  # of inboxes
 
     def after(self, message_id: str) -> str:
         """The one to show next: the following one, else the one before."""
@@ -109,8 +145,10 @@ class HeldList(Struct, frozen=True):
         return next(iter([*ids[at + 1 :], *reversed(ids[:at])]), "")
 
 
-async def show_approvals(context: PageContext, query: StateQuery) -> Response:
-    """The list, and the details of one mail."""
+async def show_approvals(
+    context: PageContext, query: StateQuery, form: DecisionForm | None = None
+) -> Response:
+    """The list, and the details of one mail. `form` is an approval that needs a second click."""
     found = await context.read(read_waiting, context, query)
     chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
     card = await context.read(read_card, context, chosen) if chosen else None
@@ -120,14 +158,16 @@ async def show_approvals(context: PageContext, query: StateQuery) -> Response:
     return await context.show(
         "approvals.html",
         "approvals",
+        200 if form is None else 409,
         title="Approvals",
         found=found,
         card=card,
         next=found.after(chosen),
         query=query,
-        words=WORDS,
+        in_words=in_words,
         limit=ROWS,
-        name_of=name_of,
+        form=form,
+        common=COMMON,
     )
 
 
@@ -135,13 +175,14 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
     """Mail held only by a pause is on the page of drafts: it needs no decision."""
     scope = inboxes.narrow(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     if scope is None:
-        return HeldList([], 0, {})
-    usual = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.ALL
-    choice = replace(usual, key_id=query.key, recipient=normalize(query.to))
-    found, total = stored_holds.list_within(tx, scope, query.state, ROWS, query.offset, choice)
-    if leaving := delayed_actions.targets_of(tx, context.session.id):
-        total -= sum(hold.message_id in leaving for hold in found)
-        found = [hold for hold in found if hold.message_id not in leaving]
+        return HeldList([], 0)
+    asked_for = {"key_id": query.key, "recipient": normalize(query.to)}
+    if query.state == stored_holds.HELD:
+        waiting = replace(context.waiting_for_me(tx), **asked_for)
+        found, total = stored_holds.list_waiting(tx, scope, ROWS, query.offset, waiting)
+    else:
+        choice = replace(stored_holds.ALL, **asked_for)
+        found, total = stored_holds.list_within(tx, scope, query.state, ROWS, query.offset, choice)
     written = {
         each.id: each.document for each in messages.list_outlines(tx, [hold.message_id for hold in found])
     }
@@ -156,12 +197,8 @@ def read_waiting(tx: Tx, context: PageContext, query: StateQuery) -> HeldList:
         Scope(asked.account_id, asked.pod_id, asked.inbox_id)
     ):
         named.add(asked.id)  # any other name would be told across pods
-    return HeldList(rows, total, names_of_keys(tx, context, named))
-
-
-def names_of_keys(tx: Tx, context: PageContext, key_ids: set[str]) -> dict[str, str]:
-    found = [keys.find(tx, context.call.account_id, key_id) for key_id in sorted(key_ids - {""})]
-    return {key.id: key.name or "a key without a name" for key in found if key is not None}
+    agents = keys.names_of(tx, context.call.account_id, named - {""})
+    return HeldList(rows, total, agents, inboxes.addresses_of(tx, sorted({hold.inbox_id for hold in found})))
 
 
 def read_card(tx: Tx, context: PageContext, message_id: str) -> dict[str, Any] | None:
@@ -207,6 +244,8 @@ def complete_one(
         "known": {address for _, address in known},
         "addresses": addresses,
         "thread": thread[BESIDE - 1 :: -1],
+        "inbox": inboxes.addresses_of(tx, [message["inboxId"]]).get(message["inboxId"], ""),
+        "findings": None if kept is None else findings.find(tx, kept, message["threadId"]),
     }
 
 
@@ -237,10 +276,30 @@ async def decide(context: PageContext, message_id: str, body: DecisionForm) -> R
         said = f"Rejected in {undo.SECONDS} seconds. It will not be sent."
         wanted = {"message_id": message_id, "body": Reject(note)}
         return await undo.delay(context, holds.reject_message, on_to(body.back, body.next), said, **wanted)
+    if not await context.read(is_confirmed, context, message_id, body.confirmed):
+        return await show_approvals(context, query_of(body.back, message_id), body)
     asked = [{"message_id": message_id, "body": Approve(body.content_hash, note)}]
     answer = await undo.try_out(context.call, delayed_operations.ROUTES[holds.approve_message], asked[0])
     said = told_of(msgspec.json.decode(answer)["hold"])
     return await undo.keep(context, holds.approve_message, asked, on_to(body.back, body.next), said)
+
+
+def is_confirmed(tx: Tx, context: PageContext, message_id: str, confirmed: str) -> bool:
+    """Whether the person was shown what speaks against it now: a page from before does not count."""
+    message = messages.get(tx, context.call.scope, message_id)
+    hold = stored_holds.find(tx, message.id)
+    waits = hold is not None and hold.state == stored_holds.HELD
+    found = findings.find(tx, hold, message.thread_id) if hold is not None and waits else None
+    return found is None or found.seal == confirmed
+
+
+def query_of(back: str, message_id: str) -> StateQuery:
+    """The list that a form came from, with this one open."""
+    kept = dict(parse_qsl(own_path(back).partition("?")[2]))
+    try:
+        return replace(msgspec.convert(kept, StateQuery, strict=False), message=message_id)
+    except msgspec.ValidationError:
+        return StateQuery(message=message_id)
 
 
 def on_to(back: str, message_id: str) -> str:
@@ -264,6 +323,32 @@ async def reject_several(context: PageContext, body: Rejections) -> Response:
     trial = await undo.try_all(context, holds.reject_message, asked)
     said = " ".join([f"{len(trial.asked)} rejected in {undo.SECONDS} seconds.", *trial.refused])
     return await undo.keep(context, holds.reject_message, trial.asked, own_path(body.back), said)
+
+
+async def add_rule(context: PageContext, body: CommonRuleForm) -> Response:
+    """To the rules of the inbox or pod that the list is of, else of all that the person reaches."""
+    call, when = context.call, body.when
+    query = query_of(body.back, "")
+    pod_id = query.pod_id or call.caller.pod_id
+    if query.inbox_id:
+        inbox = await context.run(inbox_operations.get_inbox, inbox_id=query.inbox_id)
+        change = inbox_operations.InboxChange(approval=with_rule(inbox.approval, when))
+        await context.run(inbox_operations.change_inbox, inbox_id=inbox.id, body=change)
+    elif pod_id:
+        pod = await context.run(pods.get_pod, pod_id=pod_id)
+        await context.run(
+            pods.change_pod, pod_id=pod.id, body=pods.PodChange(approval=with_rule(pod.approval, when))
+        )
+    else:
+        account = await context.run(pods.get_account)
+        change_account = pods.AccountChange(approval=with_rule(account.approval, when))
+        await context.run(pods.change_account, body=change_account)
+    return go(own_path(body.back), f"Rule set: {COMMON[body.when].lower()}. Matching sends now wait here.")
+
+
+def with_rule(known: Approval | None, word: str) -> Approval:
+    rules = known or Approval()
+    return rules if word in rules.when else replace(rules, when=[*rules.when, word])
 
 
 async def trust(context: PageContext, message_id: str, body: TrustForm) -> Response:

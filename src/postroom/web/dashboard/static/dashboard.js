@@ -20,6 +20,7 @@ function showTimes(within) {
 
 function refresh(within) {
   showTimes(within);
+  watchReading();
   showZone();
   const rail = $("#rail");
   if (!rail) return;
@@ -29,6 +30,34 @@ function refresh(within) {
   const wanted = held ? icon.dataset.waiting : icon.dataset.idle;
   if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
 }
+
+// A decision: its buttons wait until the end of each part of what is decided was on the screen. Other contents begin anew.
+const ended = new Set();
+let reading = null;
+function watchReading() {
+  reading?.disconnect();
+  const form = $("form[data-decides]");
+  if (!form) return;
+  const about = form.dataset.decides, hint = $(".unread-hint", form);
+  const parts = sessionStorage.getItem("read") === about ? [] : all("[data-end]", form.closest("article"));
+  const name = (part) => `${about} ${parts.indexOf(part)}`;
+  const show = () => {
+    const isRead = parts.every((part) => ended.has(name(part)));
+    for (const button of all("button[name=decision]", form)) button.disabled = !isRead;
+    hint.hidden = isRead;
+    if (isRead) sessionStorage.setItem("read", about);
+  };
+  form.classList.add("watched");
+  show();
+  const covered = form.offsetHeight + parseFloat(getComputedStyle(form).bottom);
+  reading = new IntersectionObserver((found) => {
+    for (const {target, intersectionRatio} of found) if (intersectionRatio > .5 && !document.hidden) ended.add(name(target));
+    show();
+  }, {rootMargin: `0px 0px -${Math.ceil(covered)}px`, threshold: [0, .6, 1]});
+  for (const part of parts) reading.observe(part);
+  $("[data-read-on]", form).onclick = () => parts.find((part) => !ended.has(name(part)))?.scrollIntoView({block: "center"});
+}
+addEventListener("resize", watchReading);
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
@@ -189,6 +218,7 @@ function act(key) {
   const target = (row && $(name, row)) || all(name).find((each) => !rowOf(each));
   if (key === "X" && row) return $("input[type=checkbox]", row)?.dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey: true}));
   if (!target) return false;
+  if (target.disabled) return say("Read to the end of the email first.") || true;
   // What was not opened by hand is only reached by a key, and pressed by the next.
   if (target.matches("textarea, input:not([type=checkbox]), [data-reach]")) target.focus();
   else target.click();
