@@ -22,6 +22,7 @@ GUIDE = ROOT / "docs" / "api.md"
 
 MOMENT, DAY = "2026-11-14T10:05:00.000Z", "2026-11-14"
 TEXTS = (
+    (r"/(uploads|downloads)/[\w-]{43}", r"/\1/…"),
     (r"/inbound/[\w-]+", "/inbound/…"),  # first: a token can have in it what looks like a key or an id
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", MOMENT),
     (r"^\d{4}-\d\d-\d\d$", DAY),
@@ -30,7 +31,6 @@ TEXTS = (
     (r"<[^<>@\s]+@", "<20261114100500.1@"),
     (r"\bp=[A-Za-z0-9+/=]{40,}", "p=MIIBIjANBgkq…"),
     (r"\b[0-9a-f]{64}\b", "9f86d081884c7d65…"),
-    (r"/(uploads|downloads)/[\w-]{43}", r"/\1/Zk9f86d081884c7d65…"),
     (r"\?(expires|signature|token)=\S+", "?expires=1794651000&signature=9f86d081884c7d65…"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:8025"),
     (r"postroom-[0-9a-f]{8,}", "postroom-1f0c"),

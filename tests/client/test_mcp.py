@@ -45,6 +45,7 @@ TOOLS = {
     "wait_for_message",
     "get_attachment_text",
     "read_message",
+    "create_file_link",
 }
 SETUP = {"auth_me", "list_inboxes", "create_inbox", "create_key_for_inbox", "check_domain"}
 FENCE = re.compile(

@@ -10,6 +10,7 @@ from tests.client.live import LiveServer
 from tests.client.test_mcp import Agent, http_agent, unfenced
 from tests.conftest import Server
 from tests.outward.test_holds import add_key, decide, set_rule
+from tests.plain_transport import http_client
 
 pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 
@@ -21,6 +22,7 @@ READING = {
 WRITING = {
     *("send_email", "reply_to_thread", "forward_message", "create_draft", "send_draft"),
     *("respond_to_invitation", "cancel_message", "mark_thread_read", "label_thread"),
+    "create_file_link",
 }
 MAIL = (
     b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost, carol@postroom.localhost\r\n"
@@ -101,6 +103,25 @@ async def test_a_draft_is_written_listed_and_sent(server: Server) -> None:
         assert (await agent.call("list_drafts", inbox_id=bob))["total"] == 1
 
 
+async def test_files_go_beside_the_model(server: Server) -> None:
+    """A link takes a file once, and another gives it once; text and received files need no base64."""
+    bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
+    order = {"to": "carol@postroom.localhost", "subject": "Files", "body": "See them", "inbox_id": bob}
+    async with http_agent(live(server), server.token) as agent, http_client() as keyless:
+        link = await agent.call("create_file_link", filename="a.bin", inbox_id=bob, size_bytes=4)
+        assert (await keyless.put(link["url"], content=b"four")).status_code == 200
+        files = [{"upload_id": link["upload_id"]}, {"filename": "note.txt", "text": "words"}]
+        sent = await agent.call("send_email", **order, attachments=files)
+        named = {"message_id": sent["message_id"], "filename": "a.bin"}
+        again = await agent.call("create_draft", **order, attachments=[named])
+        assert again["files"] == ["a.bin"]
+        given = await agent.call("create_file_link", **named)
+        assert (await keyless.get(given["url"])).content == b"four"
+        assert (await keyless.get(given["url"])).status_code == 404
+        assert "size_bytes" in await agent.fail("create_file_link", filename="a.bin", inbox_id=bob)
+        assert "one of text" in await agent.fail("send_email", **order, attachments=[{"filename": "a"}])
+
+
 async def test_templates_fill_drafts_and_answers(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.deliver(MAIL, "bob")
@@ -164,6 +185,7 @@ OFFERED: list[tuple[list[str], set[str]]] = [
             "cancel_message",
             "mark_thread_read",
             "label_thread",
+            "create_file_link",
         },
     ),
 ]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
@@ -36,8 +36,8 @@ from postroom.web.requests.request_body import read_bytes, require_bounded
 if TYPE_CHECKING:
     import httpx2
     from mcp.server import MCPServer
+    from mcp.server.context import ServerRequestContext
 
-    from postroom_client.mcp.api_caller import Ctx
     from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
@@ -150,12 +150,13 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_tex
     logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
     inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(narrowed(app)), base_url=base_url)
 
-    def caller_of(ctx: "Ctx") -> api_caller.Caller:
-        request = ctx.request_context.request
+    def caller_of(ctx: "ServerRequestContext[Any, Any]") -> api_caller.Caller:
+        request = ctx.request
         assert request is not None  # over HTTP there always is one
         narrowing = narrowing_of(request.scope["path"])
         assert narrowing is not None
-        return api_caller.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
+        carrier = Inside(inside, bearer_token(request), narrowing)
+        return api_caller.Caller(carrier, narrowing.inbox_id, base_url)
 
     return server.build(caller_of, names, more, is_text)
 

@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
+from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from postroom_client.calls import calls
+from postroom_client.calls.arguments import NamedFile
 from postroom_client.errors import PostroomError
 from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Me
 from postroom_client.transport.exchange import Call, OutgoingFile, Steps
 
 T = TypeVar("T")
+PLAIN_TEXT = "text/plain; charset=utf-8"
 Ctx = Context[Any, Any]
 
 InboxId = Annotated[str, Field(description="Id of the inbox, inb_…; empty: the inbox that auth_me names.")]
@@ -38,14 +41,17 @@ IdempotencyKey = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    filename: str
-    data_base64: Annotated[str, Field(description="The content, in base64.")]
-    content_type: str = "application/octet-stream"
+    filename: str = ""
+    text: Annotated[str | None, Field(description="The content as text.")] = None
+    data_base64: Annotated[str | None, Field(description="Or in base64.")] = None
+    content_type: str = ""
+    upload_id: Annotated[str, Field(description="Or a file uploaded by create_file_link.")] = ""
+    message_id: Annotated[str, Field(description="Or the file of this name in this email.")] = ""
 
 
 Attachments = Annotated[
     list[AttachedFile] | None,
-    Field(description="Files, 3 MB in total; larger ones by REST."),
+    Field(description="Files, 3 MB in total; larger ones by upload_id."),
 ]
 
 
@@ -61,20 +67,24 @@ class Caller:
 
     carrier: Carrier
     inbox_id: str | None = None
+    base_url: str = ""
+
+
+CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
 
 
 class ApiCaller:
     """Calls the REST interface for the user of a tool, and finds the inbox that is meant."""
 
-    def __init__(self, caller_of: Callable[[Ctx], Caller]) -> None:
+    def __init__(self, caller_of: CallerOf) -> None:
         self._caller_of = caller_of
 
     def default_inbox_id(self, ctx: Ctx) -> str | None:
-        return self._caller_of(ctx).inbox_id
+        return self._caller_of(ctx.request_context).inbox_id
 
     async def call(self, ctx: Ctx, work: Call[T] | Steps[T]) -> T:
         try:
-            return await self._caller_of(ctx).carrier.run(work)
+            return await self._caller_of(ctx.request_context).carrier.run(work)
         except PostroomError as error:
             raise ToolError(in_own_words(msgspec.json.encode(error.to_json()).decode())) from None
 
@@ -98,11 +108,22 @@ def _snake(name: str) -> str:
     return re.sub(r"([A-Z])", r"_\1", name).lower()
 
 
-def decode_files(files: Sequence[AttachedFile] | None) -> list[OutgoingFile]:
+def decode_files(files: Sequence[AttachedFile] | None) -> list[OutgoingFile | NamedFile]:
+    return [decode_file(file) for file in files or ()]
+
+
+def decode_file(file: AttachedFile) -> OutgoingFile | NamedFile:
+    forms = (file.text is not None, file.data_base64 is not None, bool(file.upload_id), bool(file.message_id))
+    if sum(forms) != 1:
+        raise ToolError("Each attachment needs one of text, data_base64, upload_id and message_id.")
+    if file.upload_id:
+        return {"uploadId": file.upload_id}
+    if file.message_id:
+        return {"attachmentOf": {"messageId": file.message_id, "filename": file.filename}}
+    if file.text is not None:
+        return OutgoingFile(file.filename, file.text.encode(), file.content_type or PLAIN_TEXT)
     try:
-        return [
-            OutgoingFile(file.filename, base64.b64decode(file.data_base64, validate=True), file.content_type)
-            for file in files or ()
-        ]
+        content = base64.b64decode(file.data_base64 or "", validate=True)
     except (binascii.Error, ValueError):
         raise ToolError("data_base64 of an attachment is not base64.") from None
+    return OutgoingFile(file.filename, content, file.content_type or "application/octet-stream")

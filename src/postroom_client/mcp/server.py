@@ -1,6 +1,6 @@
 """The MCP server: the tools and their instructions, over stdio or HTTP."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -14,9 +14,11 @@ from postroom_client.async_client import AsyncClient
 from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
 from postroom_client.mcp import answers, guides
-from postroom_client.mcp.api_caller import ApiCaller, Caller, Ctx
+from postroom_client.mcp.api_caller import ApiCaller, Caller, CallerOf, Ctx
+from postroom_client.mcp.files import FileTools
 from postroom_client.mcp.reading import Tools
 from postroom_client.mcp.setting_up import SettingUpTools
+from postroom_client.mcp.tasks import HeldSends
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Patience
@@ -46,7 +48,7 @@ def _hints(
 
 LOOKS, READS_MAIL = _hints(reads=True), _hints(reads=True, is_mail=True)
 ADDS, SENDS = _hints(), _hints(is_mail=True)
-GROUPS = (Tools, WritingTools, SettingUpTools)
+GROUPS = (Tools, WritingTools, FileTools, SettingUpTools)
 READ, WRITE, MANAGE = frozenset({"read"}), frozenset({"draft", "send"}), frozenset({"manage"})
 # The hints of each tool, and sets of permissions: a key must have one of each set.
 TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
@@ -70,6 +72,7 @@ TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
     "wait_for_message": (READS_MAIL, (READ,)),
     "get_attachment_text": (READS_MAIL, (READ,)),
     "read_message": (READS_MAIL, (READ,)),
+    "create_file_link": (ADDS, (WRITE,)),
     "create_key_for_inbox": (ADDS, (MANAGE,)),
     "check_domain": (LOOKS, (MANAGE,)),
 }
@@ -122,7 +125,7 @@ class PostroomServer(MCPServer):
 
 
 def build(
-    caller_of: Callable[[Ctx], Caller],
+    caller_of: CallerOf,
     names: Collection[str] = tuple(TOOLS),
     more: str = "",
     is_text: bool = False,
@@ -138,6 +141,7 @@ def build(
         instructions=f"{INSTRUCTIONS}\n{more}".rstrip(),
         log_level="WARNING",
         subscriptions=False,
+        extensions=[HeldSends(caller_of)] if "get_message_status" in names else [],
     )
     api = ApiCaller(caller_of)
     groups = [kind(api) for kind in GROUPS]
@@ -158,7 +162,7 @@ def _described(name: str) -> Tool:
     return answers.describe(getattr(kind(ApiCaller(_nobody)), name), TOOLS[name][0])
 
 
-def _nobody(ctx: Ctx) -> Caller:
+def _nobody(ctx: object) -> Caller:
     raise AssertionError("a tool is only described for nobody")
 
 
@@ -166,7 +170,7 @@ async def serve_stdio(settings: Settings, *, is_text: bool = False, sets: str = 
     """Runs until stdin ends."""
     patience = Patience(attempts=2, longest_wait_seconds=LONGEST_PAUSE_SECONDS)
     async with AsyncClient(settings.api_key, settings.base_url, patience=patience) as client:
-        caller = Caller(client, settings.inbox_id)
+        caller = Caller(client, settings.inbox_id, settings.base_url)
         names, more = await offered_to(client, sets)
         await build(lambda ctx: caller, names, more, is_text).run_stdio_async()
 
