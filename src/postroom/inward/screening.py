@@ -124,6 +124,7 @@ def of_mail(
                 page=page,
                 attachment_names=tuple(file.filename for file in files),
                 attachment_texts=tuple(file.parsed_text for file in files if file.parsed_text),
+                files=tuple(mail.attachments),
                 dmarc=dmarc,
                 known=tuple(known),
             ),

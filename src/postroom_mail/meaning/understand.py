@@ -239,6 +239,7 @@ class _EmailReading:
             page=self.page,
             attachment_names=tuple(file.filename for file in self._mail.attachments),
             attachment_texts=tuple(filter(None, file_texts)),
+            files=tuple(self._mail.attachments),
             dmarc=dmarc,
             known=tuple(known),
         )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom_mail.html.page import HtmlPage, read_page
 from postroom_mail.languages.folding import bounded, mixed_word
-from postroom_mail.screening import characters, markup, payloads, senders, wording
+from postroom_mail.screening import characters, markup, payloads, risky_files, senders, wording
 from postroom_mail.screening.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom_mail.screening.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
 from postroom_mail.screening.wording import ORDER_REACH, is_told
@@ -68,6 +68,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     page: HtmlPage | None = None  # the HTML, if it was read already
     attachment_names: tuple[str, ...] = ()
     attachment_texts: tuple[str, ...] = ()
+    files: tuple[risky_files.File, ...] = ()  # with their content
     dmarc: str = "none"
     known: tuple[str, ...] = ()
 
@@ -125,7 +126,16 @@ def _all(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
         yield from _of_html(subject.page or read_page(subject.body_html), subject.body_text, shown)
     if subject.attachment_names or subject.attachment_texts:
         yield from _of_attachments(subject)
+    if subject.files:
+        yield from _of_files(subject, text)
     yield from senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known)
+
+
+def _of_files(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
+    for name, excerpt in risky_files.findings(subject.files):
+        yield name, excerpt
+        if name == "locked_archive" and risky_files.tells_password(text.folded):
+            yield "password_beside", excerpt
 
 
 def _said(text: Passage) -> Iterator[tuple[str, str]]:

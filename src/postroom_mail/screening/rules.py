@@ -54,6 +54,13 @@ SIGNAL_RULES = (
     SignalRule("resembles_known_sender", 4, "Comes from a domain that resembles a known correspondent's."),
     SignalRule("borrowed_name", 2, "Uses a known correspondent's name with another, unverified address."),
     SignalRule("name_shows_other_address", 3, "Shows another address as its name, and is not verified."),
+    SignalRule("runs_when_opened", 4, "Attaches a file that runs when it is opened."),
+    SignalRule("disguised_file", 3, "Attaches a program under a name that reads as a document."),
+    SignalRule("archived_program", 4, "Attaches an archive or disk image that can contain a program to run."),
+    SignalRule("office_macros", 3, "Attaches an office document with macros."),
+    SignalRule("active_content", 3, "Attaches a page or picture that contains a script."),
+    SignalRule("locked_archive", 2, "Attaches an archive whose content is encrypted."),
+    SignalRule("password_beside", 2, "Mentions a password beside an encrypted archive."),
     SignalRule("misleading_link", 2, "Shows one domain in the text of a link that leads to another."),
 )
 BY_NAME = {rule.name: rule for rule in SIGNAL_RULES}
