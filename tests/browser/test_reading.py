@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, Open, press_when_loaded
+from tests.browser.conftest import PATIENCE, Open, press_when_loaded, wait_until_live
 from tests.browser.house import House
 from tests.browser.made_up_dashboard import trick
 from tests.letters import html_letter, letter
@@ -149,3 +149,85 @@ def test_a_search_stays_beside_what_it_found(running: House, open_page: Open, re
     press_when_loaded(page, "Escape")
     page.wait_for_url("**/app/search?**")
     expect(page.locator(f"[data-row='{found}'] a")).to_be_focused()
+
+
+def test_a_row_names_everyone_in_the_thread_and_new_rows_are_announced_where_one_reads(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = running.new_inbox("people")
+    priya = {"from": "Priya Raman <priya@blueharbour.example>", "to": "people@postroom.localhost"}
+    running.deliver(letter(subject="Paging", message_id="<p0@x>", **priya), "people")
+    [thread] = running.api.get(f"/v1/inboxes/{inbox_id}/threads").json()["data"]
+    for number in range(20):
+        running.deliver(letter(subject=f"Row {number}", message_id=f"<q{number}@x>"), "people")
+    running.clock.turn(1000)
+    answer = {"to": "priya@blueharbour.example", "threadId": thread["id"], "body": "By label, yes."}
+    sent = running.api.post(
+        f"/v1/inboxes/{inbox_id}/send", json=answer, headers={"Idempotency-Key": "people"}
+    )
+    assert sent.status_code == 200
+    page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 1280, "height": 400})
+    expect(page.locator(".people").first).to_have_text(re.compile(r"^\s*Priya, people\s+\(2\)\s*$"))
+    wait_until_live(page)
+    page.mouse.wheel(0, 300)
+    page.wait_for_function("scrollY > 200")
+    running.deliver(letter(subject="New one", message_id="<new@x>"), "people")
+    news = page.get_by_role("button", name="1 new")
+    expect(news).to_be_in_viewport()
+    news.click()
+    expect(page.get_by_role("link", name=re.compile("New one"))).to_be_in_viewport()
+
+
+# What can be pressed, without links in a sentence; a label counts with its field.
+SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, summary, input, select")].filter(each => {
+  const {width, height} = each.getBoundingClientRect();
+  const isInline = each.localName === "a" && getComputedStyle(each).display === "inline";
+  const isInSentence = isInline && each.closest("p, dd");
+  const isSeen = each.checkVisibility({visibilityProperty: true}) && width > 1;
+  return isSeen && !isInSentence && (width < 24 || height < 24);
+}).map(each => each.outerHTML.slice(0, 100))"""
+ROWS_IN_SIGHT = """() => {
+  const bar = document.querySelector("#rail nav").getBoundingClientRect().top;
+  const ends = [...document.querySelectorAll("[data-row]")].map(row => row.getBoundingClientRect().bottom);
+  return ends.filter(end => end <= bar).length;
+}"""
+
+
+def test_a_phone_shows_seven_rows_and_one_menu_of_filters_and_all_is_large_enough_for_a_thumb(
+    running: House, open_page: Open, reading: str
+) -> None:
+    page = open_page("/app/mail", viewport=PHONE)
+    assert page.evaluate(ROWS_IN_SIGHT) >= 7
+    filters = page.get_by_role("navigation", name="Filters")
+    expect(filters).to_be_hidden()
+    assert "\n".join(page.evaluate(SMALL_TARGETS)) == ""
+    page.locator("summary", has_text="Filter").click()
+    expect(filters).to_be_visible()
+    expect(page.get_by_role("navigation", name="Inboxes")).to_be_visible()
+    assert "\n".join(page.evaluate(SMALL_TARGETS)) == ""
+    filters.get_by_role("link", name="Unread").click()
+    page.wait_for_url("**unread=true**")
+    open_thread(page, "Twenty")
+    assert "\n".join(page.evaluate(SMALL_TARGETS)) == ""
+
+
+def test_a_slash_opens_the_search_everywhere_and_help_lists_only_keys_that_work(
+    running: House, open_page: Open, reading: str
+) -> None:
+    page = open_page("/app/settings/audit")
+    press = partial(press_when_loaded, page)
+    press("?")
+    keys = page.get_by_role("dialog").locator("dt:visible")
+    assert keys.all_inner_texts() == ["/", "g m"]
+    press("Escape")
+    press("/")
+    page.wait_for_url("**/app/search#q")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.goto(f"{running.base_url}/app/mail?inboxId={reading}")
+    press("?")
+    assert keys.all_inner_texts() == ["/", "g m", "j k", "Enter", "u", "x", "v", "c"]
+    press("Escape")
+    open_thread(page, "Four short")
+    press("?")
+    listed = ["/", "g m", "j k", "Enter", "Esc", "r", "a", "f", "n p", "t", "u"]
+    assert keys.all_inner_texts() == listed

@@ -41,6 +41,7 @@ class Digest(Struct, frozen=True, array_like=True):
     preview: str = ""
     codes: list[str] = []
     has_files: bool = False
+    has_own: bool = False  # the inbox wrote in it
 
 
 class ThreadDigest(Struct, frozen=True):
@@ -97,7 +98,9 @@ def of_parts(
     sender = _person(found[0]) if found else (_name(from_addr), "")
     listed = [_person(each) for each in others[:READ_PEOPLE]]
     people = [each for each in (sender, *listed) if not each[1] or mailbox_of(each[1]) not in own]
-    return Digest(at, direction, sender, _once(people), preview(text), codes, has_files)
+    return Digest(
+        at, direction, sender, _once(people), preview(text), codes, has_files, direction == "outbound"
+    )
 
 
 def _person(address: Address) -> Person:
@@ -133,7 +136,8 @@ def append(before: bytes | None, new: Digest) -> bytes | None:
     if new.at < old.at:  # an older email was imported
         return None
     people = _once((*new.people, *old.people))
-    return encode(replace(new, people=people, has_files=new.has_files or old.has_files))
+    has_files, has_own = new.has_files or old.has_files, new.has_own or old.has_own
+    return encode(replace(new, people=people, has_files=has_files, has_own=has_own))
 
 
 def of_threads(tx: Tx, found: Sequence[Thread]) -> dict[str, ThreadDigest]:
@@ -174,7 +178,8 @@ def make_all(tx: Tx, found: Sequence[Thread]) -> dict[str, ThreadDigest]:
             document = documents.decode(read[row["id"]].document)
             own_here = own.get(thread.inbox_id, frozenset())
             new = of_document(document, bool(row["has_files"]), row["created_at"], own_here)
-            digest = replace(new, people=_once((*new.people, *digest.people)))
+            has_own = new.has_own or digest.has_own
+            digest = replace(new, people=_once((*new.people, *digest.people)), has_own=has_own)
             verdict = max(verdict, VERDICTS.index(document.verdict))
             verdict = max(verdict, thread.verdict) if row["messages"] > READ_MESSAGES else verdict
         made[thread.id] = ThreadDigest(digest, VERDICTS[verdict])

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from postroom.errors import NotFound
 from postroom.fields import PageQuery
-from postroom.operations import domains, inboxes, messages
+from postroom.operations import domains, inboxes
 from postroom.operations.delivery.deliverability import (
     Deliverability,
     DeliverabilityQuery,
@@ -20,6 +20,7 @@ from postroom.operations.inboxes import InboxQuery
 from postroom.outward.courier import domain_of
 from postroom.web.api import domains as api
 from postroom.web.api import send as api_send
+from postroom.web.api.decision_waiting import DecisionQuery, get_message
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.interface.bodies.send_body import SendBody, to_order
@@ -87,7 +88,7 @@ async def send_letter(context: PageContext, body: LetterForm) -> Response:
 
 async def show_letter(context: PageContext, message_id: str) -> Response:
     """The checks query DNS, so they run only when the letter is finished."""
-    message = await context.ask(messages.get_message, message_id=message_id)
+    message = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if message["direction"] != "outbound":
         raise NotFound("No such mail.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None

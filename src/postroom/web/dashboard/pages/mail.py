@@ -1,4 +1,4 @@
-"""Mail of all inboxes or of one: a row per thread, with its newest text."""
+"""Mail of all inboxes or of one: a row per thread, with its people and its newest text."""
 
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -9,17 +9,16 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.fields import Offset
-from postroom.mailbox import holds, inboxes, labels, messages, threads
+from postroom.mailbox import holds, inboxes, labels, messages, thread_digests, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import INBOUND
+from postroom.mailbox.thread_digests import ThreadDigest
 from postroom.mailbox.threads import Thread
 from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.queue import delayed_actions, deliveries
 from postroom.web.api.messages import delete_thread
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_page, own_path
 from postroom.web.dashboard.page_context import PageContext, go
@@ -27,7 +26,6 @@ from postroom.web.dashboard.pages.found import CATEGORIES, CHIPS, saved_searches
 from postroom.web.scope_filters import required
 
 ROWS = 50
-WORDS = 160
 PLACE = ("inboxId", "podId", "label", "offset", "q", "cursor")
 
 
@@ -66,7 +64,7 @@ class Marks(Struct, frozen=True):
 
 
 class Glance(Struct, rename="camel", frozen=True):
-    """What a row shows of a message."""
+    """What a row or a line shows of a message."""
 
     direction: str
     from_addr: str
@@ -78,31 +76,53 @@ class Glance(Struct, rename="camel", frozen=True):
     verdict: str | None = "clean"  # None: not judged yet
 
 
-class ThreadRow(Struct, frozen=True):
-    thread: Thread
-    address: str  # of its inbox
+class Newest(Struct, frozen=True):
+    """Marks of the newest message of a thread."""
+
     glance: Glance
     status: str
     has_bounced: bool
     hold: str
-    has_files: bool
-    labels: tuple[str, ...]
-
-    @property
-    def is_inbound(self) -> bool:
-        return self.glance.direction == INBOUND
-
-    @property
-    def who(self) -> str:
-        return name_of(self.glance.from_addr if self.is_inbound else self.glance.header_to)
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.glance.reply_text[: WORDS * 3].split())[:WORDS]
+    labels: tuple[str, ...]  # of the thread
 
     @property
     def failed_authentication(self) -> bool:
         return self.glance.auth is not None and self.glance.auth.dmarc == "fail"
+
+
+class ThreadRow(Struct, frozen=True):
+    thread: Thread
+    address: str  # of its inbox
+    made: ThreadDigest
+    newest: Newest | None  # None beside a thread, where rows have no marks
+
+    @property
+    def inbox_name(self) -> str:
+        return self.address.partition("@")[0]
+
+    @property
+    def is_sent_alone(self) -> bool:
+        """Whether it is one message, which the inbox wrote."""
+        return self.made.digest.has_own and self.thread.message_count == 1
+
+    @property
+    def who(self) -> str:
+        """Everyone in the thread, and the inbox if it wrote in it."""
+        people = self.made.digest.people
+        has_inbox = self.made.digest.has_own and not self.is_sent_alone
+        if len(people) == 1 and not has_inbox:
+            return people[0][0] or people[0][1]
+        own = [self.inbox_name] if has_inbox or not people else []
+        return ", ".join([*(short_name(*each) for each in people), *own])
+
+    @property
+    def addresses(self) -> str:
+        return ", ".join(address or name for name, address in self.made.digest.people)
+
+
+def short_name(name: str, address: str) -> str:
+    """The first word of a name, or the part of an address before the `@`."""
+    return name.split()[0] if name.split() else address.partition("@")[0]
 
 
 def place_before(context: PageContext) -> dict[str, str]:
@@ -131,7 +151,7 @@ async def show_mail(context: PageContext, query: MailQuery) -> Response:
 
 
 def read_rows(
-    tx: Tx, context: PageContext, query: MailQuery, limit: int
+    tx: Tx, context: PageContext, query: MailQuery, limit: int, with_marks: bool = True
 ) -> tuple[list[ThreadRow], int, Inbox | None]:
     scope = required(tx, context.call.scope, query.inbox_id or None, query.pod_id or None)
     inbox = inboxes.get(tx, scope, query.inbox_id) if query.inbox_id else None
@@ -146,35 +166,41 @@ def read_rows(
     if leaving := delayed_actions.targets_of(tx, context.session.id):
         total -= sum(thread.id in leaving for thread in found)
         found = [thread for thread in found if thread.id not in leaving]
-    return to_rows(tx, found), total, inbox
+    return to_rows(tx, found, with_marks), total, inbox
 
 
 def rows_of_threads(tx: Tx, context: PageContext, thread_ids: list[str]) -> list[ThreadRow]:
-    """Return a row for each thread, in the given order."""
-    return to_rows(tx, threads.list_by_ids(tx, context.call.scope, list(dict.fromkeys(thread_ids))))
+    """Return a row without marks for each thread, in the given order."""
+    found = threads.list_by_ids(tx, context.call.scope, list(dict.fromkeys(thread_ids)))
+    return to_rows(tx, found, with_marks=False)
 
 
-def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
+def to_rows(tx: Tx, found: list[Thread], with_marks: bool) -> list[ThreadRow]:
+    made = thread_digests.of_threads(tx, found)
+    addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
+    newest = read_newest(tx, found) if with_marks else {}
+    return [
+        ThreadRow(thread, addresses.get(thread.inbox_id, ""), made[thread.id], newest.get(thread.id))
+        for thread in found
+    ]
+
+
+def read_newest(tx: Tx, found: list[Thread]) -> dict[str, Newest]:
     last = messages.list_last(tx, [thread.id for thread in found])
     held = holds.list_of_messages(tx, [message.id for message in last.values() if message.has_hold])
     failed = [message.id for message in last.values() if message.status == messages.FAILED]
     bounced = deliveries.bounced_of(tx, failed)
     named = labels.of_threads(tx, [thread.id for thread in found])
-    addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
-    return [
-        ThreadRow(
-            thread=thread,
-            address=addresses.get(thread.inbox_id, ""),
-            glance=msgspec.json.decode(last[thread.id].document, type=Glance),
-            status=last[thread.id].status,
-            has_bounced=last[thread.id].id in bounced,
-            hold=held[last[thread.id].id].state if last[thread.id].id in held else "",
-            has_files=last[thread.id].has_attachments,
-            labels=tuple(named.get(thread.id, ())),
+    return {
+        thread_id: Newest(
+            glance=msgspec.json.decode(message.document, type=Glance),
+            status=message.status,
+            has_bounced=message.id in bounced,
+            hold=held[message.id].state if message.id in held else "",
+            labels=tuple(named.get(thread_id, ())),
         )
-        for thread in found
-        if thread.id in last
-    ]
+        for thread_id, message in last.items()
+    }
 
 
 async def mark(context: PageContext, body: Marks) -> Response:

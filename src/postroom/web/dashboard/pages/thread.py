@@ -25,17 +25,19 @@ from postroom.mailbox import (
     messages,
     raw_mails,
     related,
+    thread_digests,
     thread_parts,
     threads,
 )
 from postroom.mailbox.correspondents import KnownSince
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, Message
+from postroom.mailbox.thread_digests import Person
 from postroom.mailbox.threads import Thread
-from postroom.operations.messages import get_message
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.api import search
+from postroom.web.api.decision_waiting import DecisionQuery, get_message
 from postroom.web.call import Tx
 from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.display.people import name_of
@@ -57,7 +59,6 @@ MESSAGES = 50  # on a page with earlier ones
 EVENTS = 100
 RELATED = 10
 RAW_CHARACTERS = 60_000
-WORDS = 160
 
 SHOWN_CHARACTERS = 20_000  # of a text, unless the whole is asked for
 WHOLE_CHARACTERS = 2_000_000
@@ -113,11 +114,12 @@ class Line(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        return " ".join(self.glance.reply_text[: WORDS * 3].split())[:WORDS]
+        return thread_digests.preview(self.glance.reply_text)
 
 
 class Conversation(Struct, frozen=True):
     thread: Thread
+    people: list[Person]
     labels: list[str]
     related: list[Thread]
     lines: list[Line]
@@ -201,13 +203,16 @@ def read_conversation(
     chosen = query.message or (found[-1].id if found else "")
     return Conversation(
         thread,
+        thread_digests.of_threads(tx, [thread])[thread.id].digest.people,
         labels.of_threads(tx, [thread.id]).get(thread.id, []),
         read_related(tx, context, thread),
         to_lines(tx, found, whole),
         offset,
         max(0, thread.message_count - offset - len(found)),
         threads.is_risky(tx, thread.id),
-        read_rows(tx, context, query, ROWS)[0] if listed is None else rows_of_threads(tx, context, listed),
+        read_rows(tx, context, query, ROWS, with_marks=False)[0]
+        if listed is None
+        else rows_of_threads(tx, context, listed),
         read_behind(tx, chosen, query.tab if chosen in whole else "text"),
         read_senders(tx, thread, shown),
         {
@@ -319,7 +324,7 @@ async def read_raw(context: PageContext, message_id: str) -> str:
 
 async def show_message(context: PageContext, message_id: str) -> Response:
     """The thread of a message, with the tab of that message. A blocked message has no thread."""
-    shown = await context.ask(get_message, message_id=message_id)
+    shown = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if shown["blocked"]:
         return await context.show("blocked.html", "mail", title=shown["subject"], message=shown)
     return await show_thread(context, shown["threadId"], ThreadPageQuery(message=shown["id"]))
