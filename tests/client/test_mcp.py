@@ -36,6 +36,7 @@ TOOLS = {
     "send_draft",
     "respond_to_invitation",
     "get_message_status",
+    "wait_for_decision",
     "cancel_message",
     "list_threads",
     "read_thread",

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 READING = {
     *("auth_me", "list_inboxes", "list_threads", "read_thread"),
     *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status", "search_messages"),
-    "read_message",
+    *("read_message", "wait_for_decision"),
 }
 WRITING = {
     *("send_email", "reply_to_thread", "forward_message", "create_draft", "send_draft"),
@@ -58,8 +58,13 @@ async def test_a_held_mail_says_so_and_what_happens_next(server: Server) -> None
         assert sent["hold"]["expires_at"][:16] in sent["what_happens_next"]
         held = await agent.call("get_message_status", message_id=sent["message_id"])
         assert (held["is_held"], held["recipients"][0]["address"]) == (True, "carol@postroom.localhost")
+        still = await agent.call("wait_for_decision", message_id=sent["message_id"], timeout_seconds=0)
+        assert still["is_held"]
         message = (await server.api.get(f"/v1/messages/{sent['message_id']}")).json()
+        waiting = asyncio.create_task(agent.call("wait_for_decision", message_id=sent["message_id"]))
         assert (await decide(server, message)).status_code == 200
+        decided = await waiting
+        assert (decided["is_held"], decided["hold"]["state"]) == (False, "approved")
         done = await status_when(agent, sent["message_id"], "sent")
         assert (done["is_held"], done["hold"]["state"]) == (False, "approved")
         assert "accepted" in done["what_happens_next"]

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from postroom_client.calls import calls
 from postroom_client.calls.arguments import NamedFile
+from postroom_client.calls.waiting import LONGEST_WAIT_SECONDS
 from postroom_client.errors import PostroomError
 from postroom_client.limits import LONGEST_PAGE
 from postroom_client.results import Me
@@ -32,6 +33,7 @@ Offset = Annotated[int, Field(description="How many to skip.", ge=0)]
 Addresses = Annotated[str | list[str], Field(description="One address, or a list of them.")]
 Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
 BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
+Timeout = Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS)]
 ReplyAll = Annotated[bool, Field(description="true: to everybody on the last email, not its sender alone.")]
 IdempotencyKey = Annotated[
     str,

@@ -154,7 +154,7 @@ def held_step(hold: results.Hold) -> str:
     )
     return (
         f"It is held ({', '.join(hold.reasons)}) and not sent: a person has to approve it."
-        f"{until} Do not send it again; get_message_status shows the decision."
+        f"{until} Do not send it again; wait_for_decision waits for it."
     )
 
 

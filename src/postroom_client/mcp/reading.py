@@ -8,7 +8,16 @@ from pydantic import Field
 from postroom_client.calls import calls, shortcuts, waiting
 from postroom_client.limits import SEARCH_CHARACTERS
 from postroom_client.mcp import results
-from postroom_client.mcp.api_caller import ApiCaller, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
+from postroom_client.mcp.api_caller import (
+    ApiCaller,
+    Ctx,
+    InboxId,
+    Limit,
+    MessageId,
+    Offset,
+    ThreadId,
+    Timeout,
+)
 from postroom_client.mcp.results import (
     Arrival,
     FileText,
@@ -135,7 +144,7 @@ class Tools:
         self,
         ctx: Ctx,
         inbox_id: InboxId = "",
-        timeout_seconds: Annotated[float, Field(ge=0, le=waiting.LONGEST_WAIT_SECONDS)] = 30,
+        timeout_seconds: Timeout = 30,
         from_addr: Annotated[str, Field(description="Part of the sender.")] = "",
         subject: Annotated[str, Field(description="Part of the subject.")] = "",
         thread_id: Annotated[str, Field(description="Only in this thread.")] = "",

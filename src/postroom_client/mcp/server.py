@@ -63,6 +63,7 @@ TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
     "send_draft": (SENDS, (WRITE,)),
     "respond_to_invitation": (SENDS, (WRITE,)),
     "get_message_status": (READS_MAIL, (READ,)),
+    "wait_for_decision": (READS_MAIL, (READ,)),
     "cancel_message": (_hints(ends=True, again=True), (WRITE,)),
     "list_threads": (READS_MAIL, (READ,)),
     "read_thread": (READS_MAIL, (READ,)),

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from postroom_client.calls import calls, sending
+from postroom_client.calls import calls, sending, waiting
 from postroom_client.limits import CALENDAR_COMMENT_CHARACTERS, SUBJECT_CHARACTERS
 from postroom_client.mcp import outgoing
 from postroom_client.mcp.api_caller import (
@@ -19,6 +19,7 @@ from postroom_client.mcp.api_caller import (
     Offset,
     ReplyAll,
     ThreadId,
+    Timeout,
 )
 from postroom_client.mcp.outgoing import DraftPage, DraftSummary, MessageStatus, SentMail
 from postroom_client.mcp.send_fields import given, takes
@@ -127,6 +128,13 @@ class WritingTools:
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Show whether a sent email is held, scheduled, delivered or failed, for each recipient."""
         return outgoing.message_status(await self._api.call(ctx, calls.get_message(message_id)))
+
+    async def wait_for_decision(
+        self, ctx: Ctx, message_id: MessageId, timeout_seconds: Timeout = 60
+    ) -> MessageStatus:
+        """Wait until a person approves or rejects what is held. Call it again if it is still held."""
+        found = await self._api.call(ctx, waiting.wait_for_decision(message_id, timeout_seconds))
+        return outgoing.message_status(found)
 
     async def cancel_message(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Stop an email that is held, scheduled or still on its way. This cannot be undone."""
