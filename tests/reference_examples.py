@@ -26,7 +26,7 @@ TEXTS = (
     (r"/inbound/[\w-]+", "/inbound/…"),  # first: a token can have in it what looks like a key or an id
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", MOMENT),
     (r"^\d{4}-\d\d-\d\d$", DAY),
-    (r"\b([a-z]{3})_[0-9a-z]{16,}", r"\1_4fz8k2m7q1x9"),
+    (r"\b([a-z]{3,4})_[0-9a-z]{16,}", r"\1_4fz8k2m7q1x9"),
     (r"\bpr_[\w-]+", "pr_…"),
     (r"<[^<>@\s]+@", "<20261114100500.1@"),
     (r"\bp=[A-Za-z0-9+/=]{40,}", "p=MIIBIjANBgkq…"),

@@ -74,6 +74,7 @@ from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.shared_blob_store import keep_store, require_one_store
 from postroom.upkeep.upkeep_loop import run_upkeep
+from postroom.upkeep.wake_threads import wake_threads
 from postroom.web.agentmail import events as agentmail_events
 from postroom.web.agentmail.writing.send_due import send_due_drafts
 from postroom.web.dashboard.delayed_operations import carry_out_delayed
@@ -213,6 +214,7 @@ def start_examination_and_upkeep(
     if resources.config.judge_url:
         start_judge(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
+    run(stack, resources, "snoozed threads", partial(wake_threads, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "reputation", partial(watch_reputation, resources))
     read = partial(domain_reports.read_mail, resources, lookup)
@@ -377,10 +379,7 @@ async def deliver_signed(
     kind: str,
     deliver: Callable[[Delivery], Awaitable[None]],
 ) -> None:
-    """Delivers until cancelled. First makes the signing key: nothing leaves unsigned.
-
-    With the lock, only one of the loops makes it.
-    """
+    """Delivers until cancelled. First makes the signing key, one loop for all: nothing leaves unsigned."""
     async with key_lock:
         await make_service_key(resources.db, resources.config.domain, resources.now(), make_key)
     await deliver_all(resources, recorder, kind, deliver)

@@ -14,8 +14,9 @@ POD, AUDIT, RULE = "pod", "aud", "rul"
 CONNECTION, TEMPLATE, LABEL_CHANGE = "con", "tpl", "lch"
 PUSH, DELAYED_ACTION, TLS_REPORT, FEEDBACK = "psh", "dly", "tlr", "fbk"
 UPLOAD, DOWNLOAD = "upl", "dnl"
+NOTE = "note"
 
-_SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
+_SHAPE = re.compile(r"([a-z]{3,4})_[0-9a-f]{32}")
 # Unique, not secret: an id is no use without a key. A system call for each would take much longer.
 _random = random.Random(secrets.randbits(256))  # noqa: S311
 _lock = Lock()

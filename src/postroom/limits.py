@@ -52,6 +52,9 @@ SIGN_IN_NAME_CHARACTERS = 100  # of a person or a passkey, given while signing i
 LABEL_CHARACTERS = 50
 LABELS_OF_A_THREAD = 20
 NOTE_CHARACTERS = 1000  # with a decision
+THREAD_NOTE_CHARACTERS = 20_000
+NOTES_OF_A_THREAD = 500
+SNOOZE_DAYS = 366
 SAVED_SEARCHES = 50
 SAVED_SEARCH_NAME_CHARACTERS = 50
 
@@ -72,7 +75,7 @@ REQUEST_BYTES = 1 * MEGABYTE
 # Webhooks and keys
 WEBHOOKS = 50
 WEBHOOK_HEADERS = 20
-WEBHOOK_KINDS = 20  # of events that one webhook or subscription names
+WEBHOOK_KINDS = 50  # of events that one webhook or subscription names
 KEYS_OF_AN_INBOX = 20  # and of a pod
 
 # How much an inbox sends and an account makes, unless the operator says otherwise

@@ -235,6 +235,15 @@ class EventHold(Struct, frozen=True):
     expires_at: datetime | None = None
 
 
+class EventThread(Struct, frozen=True):
+    """What people did with the thread that an event is about. Never the text of a note."""
+
+    assignee_id: str | None = None
+    snoozed_until: str | None = None
+    is_done: bool = False
+    note_id: str | None = None
+
+
 class EventAttendee(Struct, frozen=True):
     address: str
     name: str = ""
@@ -484,6 +493,13 @@ class Hold(Struct, rename="camel", frozen=True):
     approved_by: list[Actor] = []
 
 
+class Note(Struct, rename="camel", frozen=True):
+    id: str
+    author: Actor
+    body: str = ""
+    created_at: datetime | None = None
+
+
 class Pause(Struct, frozen=True):
     paused: bool
     since: datetime | None = None
@@ -685,6 +701,9 @@ class Thread(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     labels: list[str] = []
     related_thread_ids: list[str] = []
+    assignee_id: str | None = None
+    snoozed_until: datetime | None = None
+    is_done: bool = False
 
 
 class ReceivingProvider(Struct, rename="camel", frozen=True):
@@ -912,6 +931,7 @@ class Event(Struct, frozen=True):
     deleted: bool = False
     domain: EventDomain | None = None
     certificate: EventCertificate | None = None
+    thread: EventThread | None = None
 
 
 class SearchPage(Struct, frozen=True):

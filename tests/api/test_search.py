@@ -117,6 +117,22 @@ async def test_filters_of_state_follow_the_state_and_what_is_deleted_is_found_no
     assert await find(server, "is:unread numbers") == []
     assert await find(server, 'label:"big deal"') == ["Old"]
     assert await find(server, "label:other") == []
+    person = (
+        await server.api.post("/v1/users", json={"email": "ann@people.example", "role": "viewer"})
+    ).json()
+    path = f"/v1/threads/{thread['id']}"
+    await server.api.patch(path, json={"assigneeId": person["id"], "isDone": True})
+    for q, found in (
+        ("is:done", ["Old"]),
+        ("is:snoozed", []),
+        ("numbers -is:done", []),
+        ("assignee:ann@people.example", ["Old"]),
+        (f"numbers assignee:{person['id']}", ["Old"]),
+        ("assignee:none numbers", []),
+        ("assignee:nobody@people.example", []),
+    ):
+        assert await find(server, q) == found, q
+    assert (await server.api.get("/v1/search?q=assignee:me")).json()["field"] == "q"
     day = server.clock.now()
     assert day
     assert await find(server, "numbers after:2020-01-01") == ["Old"]

@@ -55,6 +55,9 @@ async def test_a_reply_joins_the_thread_of_what_it_answers(server: Server) -> No
         "createdAt": "2026-11-14T10:00:00.001Z",
         "labels": [],
         "relatedThreadIds": [],
+        "assigneeId": None,
+        "snoozedUntil": None,
+        "isDone": False,
     }
     assert (await server.api.get(f"/v1/threads/{first}")).json() == thread
 

@@ -162,6 +162,16 @@ def test_threads_are_listed_shown_and_marked(shell: Shell, came: Message) -> Non
     assert "line [bold]two" in shell.human("threads", "get", came.thread_id)
     assert shell.json("threads", "get", came.thread_id)["data"][0]["id"] == came.id
     assert shell.json("threads", "read", came.thread_id)["isRead"] is True
+    assert shell.json("threads", "done", came.thread_id)["isDone"] is True
+    assert shell.json("threads", "list", "--state", "done")["total"] == 1
+    assert shell.json("threads", "snooze", came.thread_id, "2027-01-01T09:00:00Z")["isDone"] is False
+    assert shell.json("threads", "open", came.thread_id)["snoozedUntil"] is None
+    assert shell.json("threads", "unassign", came.thread_id)["assigneeId"] is None
+    shell.run("threads", "note", came.thread_id, "Wait for *legal*.")
+    (note,) = shell.json("threads", "notes", came.thread_id)["data"]
+    assert note["body"] == "Wait for *legal*."
+    shell.run("threads", "unnote", came.thread_id, note["id"])
+    assert shell.json("threads", "notes", came.thread_id)["total"] == 0
     nothing = shell.run("threads", "list", "--unread", "--no-json")
     assert "postroom threads list" in nothing.stderr
     assert "unread" in shell.human("threads", "unread", came.thread_id)

@@ -13,7 +13,15 @@ from postroom.inward import examine, screening
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts, to_each_inbox
 from postroom.inward.mails import Destination
-from postroom.mailbox import attachments, correspondents, documents, message_json, messages, threads
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    documents,
+    message_json,
+    messages,
+    thread_participants,
+    threads,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -106,7 +114,7 @@ async def test_whoever_wrote_is_a_correspondent_and_a_participant(db: Database, 
     asked = [(inbox.id, "alice@example.com"), (inbox.id, "carol@x.example")]
     assert await db.read(correspondents.find, asked) == {(inbox.id, "alice@example.com")}
     for address in ("alice@example.com", "carol@x.example", inbox.address):
-        assert await db.read(threads.has_participant, document.thread_id, address), address
+        assert await db.read(thread_participants.is_one, document.thread_id, address), address
 
 
 def test_the_participants_of_a_mail_are_bounded() -> None:

@@ -5,7 +5,7 @@ import pytest
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
 from postroom.inward import into_thread
-from postroom.mailbox import inboxes, labels, threads
+from postroom.mailbox import inboxes, labels, thread_participants, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Database, Tx
@@ -103,9 +103,11 @@ async def test_an_answer_makes_its_thread_newest_and_unread(db: Database, inbox:
 @pytest.mark.sqlite_alone
 async def test_participants_are_kept_once_a_thread(db: Database, inbox: Inbox) -> None:
     thread = await thread_of(db, inbox, "<1@x>", cc="carol@x.example")
-    await db.write(threads.add_participants, [(thread.id, "carol@x.example"), (thread.id, "dan@x.example")])
+    await db.write(
+        thread_participants.add_all, [(thread.id, "carol@x.example"), (thread.id, "dan@x.example")]
+    )
     for address, is_known in (("carol@x.example", True), ("dan@x.example", True), ("eve@x.example", False)):
-        assert await db.read(threads.has_participant, thread.id, address) is is_known
+        assert await db.read(thread_participants.is_one, thread.id, address) is is_known
 
 
 async def test_threads_of_a_deleted_inbox_are_listed_no_more_from_that_moment(

@@ -14,7 +14,7 @@ from postroom.errors import (
     IdempotencyKeyReused,
     RecipientSuppressed,
 )
-from postroom.mailbox import messages, threads
+from postroom.mailbox import messages, thread_participants, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
 from postroom.outward.send import to_letter
@@ -95,7 +95,7 @@ async def test_a_new_thread_is_read_and_an_answer_marks_its_thread_read(db: Data
     await db.write(submit, [replace(asked, around=Context(inbox, thread=thread))])
     grown = await db.read(threads.get, scope, thread.id)
     assert (grown.is_read, grown.message_count) == (True, 2)
-    assert await db.read(threads.has_participant, thread.id, "p@example.com")
+    assert await db.read(thread_participants.is_one, thread.id, "p@example.com")
     assert (await db.read(threads.list_of_inbox, inbox.id, None, 10, 0))[1] == 2
 
 

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -378,7 +378,7 @@ export abstract class Operations {
   }
 
   /** List the threads of an inbox, newest first. */
-  listThreads(inboxId: string, query: { is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
+  listThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
       path: path("v1", "inboxes", inboxId, "threads"),
@@ -400,7 +400,7 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page. */
-  listAllThreads(query: { is_read?: boolean; label?: string; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): Promise<Page<Thread>> {
+  listAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): Promise<Page<Thread>> {
     return this.run({
       method: "GET",
       path: "/v1/threads",
@@ -442,7 +442,7 @@ export abstract class Operations {
     });
   }
 
-  /** Set the read flag of a thread, add labels to it and remove some. */
+  /** Change a thread: read flag, labels, assignee, snoozed, done. */
   updateThread(threadId: string, body: ThreadChange = {}): Promise<Thread> {
     return this.run({
       method: "PATCH",
@@ -458,6 +458,38 @@ export abstract class Operations {
     return this.run({
       method: "DELETE",
       path: path("v1", "threads", threadId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Write an internal note on a thread; it is never sent. */
+  createNote(threadId: string, body: NewNote): Promise<Note> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "threads", threadId, "notes"),
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** List the internal notes on a thread, oldest first. */
+  listNotes(threadId: string, query: { limit?: number; offset?: number } = {}): Promise<Page<Note>> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "threads", threadId, "notes"),
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete an internal note: your own, or any with the permission manage. */
+  deleteNote(threadId: string, noteId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "threads", threadId, "notes", noteId),
       answer: "nothing",
       isRepeatable: true,
     });
@@ -1356,7 +1388,7 @@ export abstract class Operations {
   }
 
   /** List the threads of an inbox, newest first; each page is asked for when it is wanted. */
-  iterThreads(inboxId: string, query: { is_read?: boolean; label?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
+  iterThreads(inboxId: string, query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listThreads(inboxId, page), query);
   }
 
@@ -1366,13 +1398,18 @@ export abstract class Operations {
   }
 
   /** List threads across inboxes, newest first; the total may stop counting 1,000 after the page; each page is asked for when it is wanted. */
-  iterAllThreads(query: { is_read?: boolean; label?: string; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
+  iterAllThreads(query: { is_read?: boolean; label?: string; assignee?: string; state?: "done" | "open" | "snoozed"; limit?: number; offset?: number; inboxId?: string; podId?: string } = {}): AsyncGenerator<Thread> {
     return pages((page) => this.listAllThreads(page), query);
   }
 
   /** Find messages by their words, in subject, addresses, text and files, newest first; each page is asked for when it is wanted. */
   search(query: { q: string; inboxId?: string; podId?: string; limit?: number; cursor?: string; include?: "trash" }): AsyncGenerator<SearchResult> {
     return pages((page) => this.searchPage(page), query);
+  }
+
+  /** List the internal notes on a thread, oldest first; each page is asked for when it is wanted. */
+  iterNotes(threadId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Note> {
+    return pages((page) => this.listNotes(threadId, page), query);
   }
 
   /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */

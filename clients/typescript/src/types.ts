@@ -237,6 +237,14 @@ export interface EventHold {
   expires_at: string | null;
 }
 
+/** What people did with the thread that an event is about. Never the text of a note. */
+export interface EventThread {
+  assignee_id: string | null;
+  snoozed_until: string | null;
+  is_done: boolean;
+  note_id?: string;
+}
+
 export interface EventAttendee {
   address: string;
   name: string;
@@ -473,6 +481,13 @@ export interface Hold {
   approvedBy: Actor[];
 }
 
+export interface Note {
+  id: string;
+  body: string;
+  author: Actor;
+  createdAt: string;
+}
+
 export interface Pause {
   paused: boolean;
   since: string | null;
@@ -682,6 +697,9 @@ export interface Thread {
   createdAt: string;
   labels: string[];
   relatedThreadIds: string[];
+  assigneeId: string | null;
+  snoozedUntil: string | null;
+  isDone: boolean;
 }
 
 /** How mail to one organization fared. */
@@ -921,6 +939,7 @@ export interface Event {
   deleted?: boolean;
   domain?: EventDomain;
   certificate?: EventCertificate;
+  thread?: EventThread;
 }
 
 export interface SearchPage {
@@ -977,7 +996,7 @@ export interface NewKey {
   /** A name for people. */
   name?: string;
   /** What the key may do; by default all that its creator may. */
-  permissions?: ("read" | "draft" | "send" | "approve" | "manage")[] | null;
+  permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[] | null;
   /** When the key expires; never by default. */
   expiresAt?: string | null;
   approval?: ApprovalRules | null;
@@ -999,7 +1018,7 @@ export interface NewScopedKey {
   /** A name for people. */
   name?: string;
   /** What the key may do; by default all that its creator may. */
-  permissions?: ("read" | "draft" | "send" | "approve" | "manage")[] | null;
+  permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[] | null;
   /** When the key expires; never by default. */
   expiresAt?: string | null;
   approval?: ApprovalRules | null;
@@ -1014,7 +1033,7 @@ export interface KeyChange {
   /** A name for people. */
   name?: string;
   /** Some of those it has. */
-  permissions?: ("read" | "draft" | "send" | "approve" | "manage")[];
+  permissions?: ("read" | "draft" | "send" | "approve" | "manage" | "notes")[];
   approval?: ApprovalRules | null;
   limits?: Budget | null;
   /** Sooner than it ends now. */
@@ -1088,6 +1107,17 @@ export interface ThreadChange {
   is_read?: boolean;
   addLabels?: string[];
   removeLabels?: string[];
+  /** A user who sees the inbox; null assigns the thread to nobody. */
+  assigneeId?: string | null;
+  /** Sets the thread aside until then; null ends it. So does a reply. */
+  snoozedUntil?: string | null;
+  /** A thread is done until somebody writes to it. */
+  isDone?: boolean;
+}
+
+export interface NewNote {
+  /** Markdown. It is never sent, quoted or exported. */
+  body: string;
 }
 
 export interface MessageChange {
@@ -1407,7 +1437,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1416,7 +1446,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[] | null;
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */
@@ -1431,7 +1461,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.unsubscribed" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "certificate.issued" | "certificate.failed" | "inbox.suspended" | "inbox.reactivated" | "thread.assigned" | "thread.noted" | "thread.snoozed" | "thread.woken" | "thread.done")[];
   /** Only of these inboxes. */
   inboxIds?: string[];
   /** Only of these pods; without pods and inboxes, all. */

@@ -42,7 +42,7 @@ def make(
     wanted = permissions.read(asked, is_of_an_inbox)
     if asked is None:
         wanted = tuple(word for word in wanted if word in maker.permissions)
-    if not wanted or not set(wanted) <= set(maker.permissions):
+    if not wanted or not set(wanted) <= _may_give(maker):
         raise Forbidden("A key cannot create a key that may do more than itself.", field="permissions")
     return keys.add(
         tx,
@@ -56,6 +56,12 @@ def make(
         expires_at=_require_end(expires_at, maker.expires_at, now),
         creator=caller,
     )
+
+
+def _may_give(maker: Key) -> set[str]:
+    """With read and draft, a key that sees several inboxes may give notes; an OAuth program may not."""
+    is_for_an_agent = maker.inbox_id is not None or maker.resource is not None
+    return set(maker.permissions) if is_for_an_agent else permissions.with_notes(maker.permissions)
 
 
 def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from postroom.errors import BadRequest, Forbidden
 
 READ, DRAFT, SEND, APPROVE, MANAGE = "read", "draft", "send", "approve", "manage"
+NOTES = "notes"  # of one inbox, or of an OAuth program; other keys see notes with read and draft
 ALL = (READ, DRAFT, SEND, APPROVE, MANAGE)
-OF_AN_INBOX = (READ, DRAFT, SEND)  # an inbox key has these at most
+KNOWN = (*ALL, NOTES)
+OF_AN_INBOX = (READ, DRAFT, SEND)  # by default; an inbox key may also have notes, and nothing else
 
 NOTHING: tuple[str, ...] = ()
 READING = (READ,)
@@ -15,6 +17,11 @@ WRITING = (DRAFT, SEND)  # either will do
 SENDING = (SEND,)
 APPROVING = (APPROVE,)
 MANAGING = (MANAGE,)
+
+
+def with_notes(held: Iterable[str]) -> set[str]:
+    """Of a key that sees more than one inbox: whoever reads and drafts there has the notes as well."""
+    return {*held, NOTES} if {READ, DRAFT} <= set(held) else set(held)
 
 
 def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
@@ -31,11 +38,11 @@ def require_word(words: frozenset[str] | None, word: str) -> None:
 
 
 def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:
-    """The permissions of a new key, in their usual order; by default the usual ones."""
-    possible = OF_AN_INBOX if is_of_an_inbox else ALL
+    """The permissions of a new key, in their usual order; by default the usual ones, without notes."""
+    usual = OF_AN_INBOX if is_of_an_inbox else ALL
     if asked is None:
-        return possible
-    wanted = set(asked)
+        return usual
+    possible, wanted = (*usual, NOTES), set(asked)
     if not wanted or not wanted <= set(possible):
         kind = "a key of one inbox" if is_of_an_inbox else "a key"
         raise BadRequest(

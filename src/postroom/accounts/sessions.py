@@ -227,7 +227,7 @@ def put_link(tx: Tx, proof: SignInProof, token: str, now: int) -> None:
 
 def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
     for key in keys.list_of_account(tx, account_id):
-        is_whole = key.inbox_id is None and key.pod_id is None and key.permissions == permissions.ALL
+        is_whole = key.scope.is_account and set(permissions.ALL) <= set(key.permissions)
         if is_whole and key.kind == keys.PROGRAM and (key.expires_at is None or key.expires_at > now):
             return key
     return None

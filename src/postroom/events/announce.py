@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom.events import event_log, notifications, webhooks
-from postroom.events.payload import NewEvent, SystemNotice
+from postroom.events.payload import NewEvent, News, SystemNotice
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.processes import process_metrics
@@ -27,14 +27,15 @@ def announce(tx: Tx, news: NewEvent, base_url: str) -> list[str]:
     return announce_all(tx, [news], base_url)[0]
 
 
-def announce_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[list[str]]:
+def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
     """Records events, and rings the bells of their listeners after the commit. Returns the bells of each."""
-    usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
+    of_messages = [news for news in told if isinstance(news, NewEvent)]
+    usage.count_all(tx, [_to_use(news) for news in of_messages if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
     for news in told:
         process_metrics.record_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
-    notifications.record_events(tx, told, base_url)
+    notifications.record_events(tx, of_messages, base_url)
     tx.ring(*dict.fromkeys(event_log.bell(event.account_id) for event in recorded))
     if queued:
         tx.ring(deliveries.WEBHOOK_BELL)
@@ -48,11 +49,7 @@ def announce_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[list[s
 
 def announce_notice(tx: Tx, notice: SystemNotice) -> None:
     """An event that is about no message."""
-    recorded = event_log.record_notice(tx, notice)
-    process_metrics.record_event(notice.kind)
-    tx.ring(event_log.bell(notice.account_id))
-    if webhooks.enqueue_all(tx, [recorded]):
-        tx.ring(deliveries.WEBHOOK_BELL)
+    announce_all(tx, [notice], base_url="")
 
 
 def _to_use(news: NewEvent) -> UsageGrowth:

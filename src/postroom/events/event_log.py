@@ -11,7 +11,7 @@ from postroom import ids, limits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
-from postroom.events.payload import NewEvent, SystemNotice
+from postroom.events.payload import NewEvent, News, SystemNotice
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
 from postroom.storage import packing, pages
@@ -42,10 +42,10 @@ class EventRow(_EventFields, frozen=True):
     text_files: str
 
 
-def record_all(tx: Tx, told: Sequence[NewEvent], base_url: str) -> list[EventRow]:
+def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[EventRow]:
     """Their positions in the log follow the given order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
-    recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
+    recorded = [_to_row(news, next(positions[news.account_id]), base_url) for news in told]
     _insert(tx, recorded)
     return recorded
 
@@ -63,11 +63,16 @@ def _packed(stub: bytes) -> bytes:
     return stub if len(stub) > PACKED_STUB_BYTES else packing.pack(stub) or stub
 
 
-def record_notice(tx: Tx, notice: SystemNotice) -> EventRow:
+def _to_row(news: News, position: int, base_url: str) -> EventRow:
+    if isinstance(news, NewEvent):
+        return _to_new_event(news, position, base_url)
+    return _to_notice(news, position)
+
+
+def _to_notice(notice: SystemNotice, position: int) -> EventRow:
     """An event that is about no message."""
-    position = next(_take_positions(tx, Counter([notice.account_id]))[notice.account_id])
     event_id = ids.new(ids.EVENT, notice.occurred_at)
-    event = EventRow(
+    return EventRow(
         id=event_id,
         account_id=notice.account_id,
         position=position,
@@ -79,8 +84,6 @@ def record_notice(tx: Tx, notice: SystemNotice) -> EventRow:
         pod_id=notice.pod_id,
         text_files="",
     )
-    _insert(tx, [event])
-    return event
 
 
 def _to_new_event(news: NewEvent, position: int, base_url: str) -> EventRow:
@@ -333,10 +336,21 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
             row["message_id"],
             row["created_at"],
             row["pod_id"] or default_pod(row["account_id"]),
-            row["thread_id"] or "",
+            row["thread_id"] or _thread_of_notice(row),
         )
         for row in rows
     ]
+
+
+class _Notice(Struct, frozen=True):
+    thread_id: str
+
+
+def _thread_of_notice(row: Row) -> str:
+    """The thread that an event without a message is about, if it is about one."""
+    if row["message_id"] or not row["kind"].startswith("thread."):
+        return ""
+    return msgspec.json.decode(packing.unpack_json(bytes(row["payload"])), type=_Notice).thread_id
 
 
 def _payload(row: Row, files: Sequence[Attachment]) -> bytes:

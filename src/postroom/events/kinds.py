@@ -23,6 +23,11 @@ DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is miss
 DOMAIN_MENDED = "domain.mended"
 CERTIFICATE_ISSUED = "certificate.issued"  # also a renewed one; only for the server's first account
 CERTIFICATE_FAILED = "certificate.failed"  # no certificate was issued; the old one stays in use
+THREAD_ASSIGNED = "thread.assigned"
+THREAD_NOTED = "thread.noted"
+THREAD_SNOOZED = "thread.snoozed"
+THREAD_WOKEN = "thread.woken"  # a snoozed or done thread is open again
+THREAD_DONE = "thread.done"
 INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail bounced or had complaints
 INBOX_REACTIVATED = "inbox.reactivated"
 
@@ -48,6 +53,11 @@ KINDS = (
     CERTIFICATE_FAILED,
     INBOX_SUSPENDED,
     INBOX_REACTIVATED,
+    THREAD_ASSIGNED,
+    THREAD_NOTED,
+    THREAD_SNOOZED,
+    THREAD_WOKEN,
+    THREAD_DONE,
 )
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 

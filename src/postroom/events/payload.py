@@ -134,6 +134,15 @@ class EventCertificate(Struct, frozen=True):
         return cls(name, None if expires_at is None else to_iso(expires_at), error)
 
 
+class EventThread(Struct, frozen=True):
+    """What people did with the thread that an event is about. Never the text of a note."""
+
+    assignee_id: str | None
+    snoozed_until: str | None
+    is_done: bool
+    note_id: str | UnsetType = UNSET
+
+
 class Payload(Struct, frozen=True):
     event: str
     event_id: str
@@ -149,6 +158,7 @@ class Payload(Struct, frozen=True):
     deleted: bool | UnsetType = UNSET  # the message is deleted, with its texts
     domain: EventDomain | UnsetType = UNSET
     certificate: EventCertificate | UnsetType = UNSET
+    thread: EventThread | UnsetType = UNSET
 
 
 class DeliveryFailure(Struct, frozen=True):
@@ -184,6 +194,11 @@ class SystemNotice(Struct, frozen=True):
     actor: Actor | UnsetType = UNSET
     domain: EventDomain | UnsetType = UNSET
     certificate: EventCertificate | UnsetType = UNSET
+    thread_id: str = ""
+    thread: EventThread | UnsetType = UNSET
+
+
+News = NewEvent | SystemNotice
 
 
 def of_notice(notice: SystemNotice, event_id: str) -> bytes:
@@ -192,13 +207,14 @@ def of_notice(notice: SystemNotice, event_id: str) -> bytes:
             event=notice.kind,
             event_id=event_id,
             inbox_id=notice.inbox_id,
-            thread_id="",
+            thread_id=notice.thread_id,
             message=_no_message(notice.occurred_at),
             occurred_at=to_iso(notice.occurred_at),
             reason=notice.reason,
             actor=notice.actor,
             domain=notice.domain,
             certificate=notice.certificate,
+            thread=notice.thread,
         )
     )
 

@@ -5,7 +5,7 @@ import msgspec
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
-from postroom.events.announce import announce
+from postroom.events.announce import announce, announce_all
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import NewEvent
 from postroom.inward import into_thread, screening
@@ -90,6 +90,7 @@ def let_in(
     uid_map.move(tx, inbox.id, document.id, uid_map.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.record_stored(tx, [(place, threaded)])
+    announce_all(tx, into_thread.woken([(place, now)]), base_url)
     return emit(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
 
 

@@ -297,7 +297,8 @@ def emit(tx: Tx, copies: list[StoredCopy]) -> Iterator[tuple[int, list[str]]]:
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
-    told = announce_all(tx, [to_new_event(copy) for copy in ready], copies[0].mail.base_url)
+    woken = into_thread.woken((copy.place, copy.mail.now) for copy in copies)
+    told = announce_all(tx, [*woken, *map(to_new_event, ready)], copies[0].mail.base_url)[len(woken) :]
     yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
 

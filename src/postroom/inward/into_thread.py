@@ -4,11 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
+from postroom.events import thread_events
+from postroom.events.kinds import THREAD_WOKEN
+from postroom.events.payload import SystemNotice
 from postroom.inward.addressing import participants
-from postroom.mailbox import holds, related, thread_digests, threads
+from postroom.mailbox import holds, related, thread_digests, thread_participants, thread_states, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.thread_digests import Digest
+from postroom.mailbox.thread_work import OPEN
 from postroom.mailbox.threads import VERDICTS, Thread
 from postroom.storage.database import Tx
 from postroom_mail.mime.parse import ParsedMail
@@ -45,6 +49,7 @@ class ThreadPlace(Struct, frozen=True):
     thread: Thread
     starts_thread: bool
     is_new_participant: bool
+    is_woken: bool = False  # the mail ended that the thread was snoozed or done
 
 
 def names_of(mail: ParsedMail) -> Names:
@@ -72,12 +77,24 @@ def find_place(
         own = thread_digests.encode(digest)
         thread = threads.new(inbox, subject, is_read=False, now=now, is_imported=is_imported, digest=own)
         return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
-    is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
+    is_new_participant = not thread_participants.is_one(tx, joined.id, names.from_address)
     if not is_imported:
-        threads.add_participants(tx, [(joined.id, address) for address in names.participants])
+        thread_participants.add_all(tx, [(joined.id, address) for address in names.participants])
     whole = thread_digests.append(joined.digest, digest)
     thread = threads.add_message(tx, joined, is_read=False, now=now, is_imported=is_imported, digest=whole)
-    return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
+    is_woken = thread.state != OPEN and not is_imported
+    if is_woken:
+        thread = thread_states.put(tx, thread, OPEN)
+    return ThreadPlace(inbox, names, thread, False, is_new_participant, is_woken)
+
+
+def woken(places: Iterable[tuple[ThreadPlace | None, int]]) -> list[SystemNotice]:
+    """Of each place, and when its mail came."""
+    return [
+        thread_events.notice(THREAD_WOKEN, place.thread, now, reason="message")
+        for place, now in places
+        if place is not None and place.is_woken
+    ]
 
 
 def resolve(
@@ -107,7 +124,7 @@ def store_new_threads(tx: Tx, placed: Sequence[tuple[ThreadPlace, Document]]) ->
         if place.starts_thread
     ]
     threads.add_all(tx, [place.thread for place in started])
-    threads.add_participants(
+    thread_participants.add_all(
         tx,
         [
             (place.thread.id, address)

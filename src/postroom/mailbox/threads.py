@@ -1,6 +1,6 @@
 """Threads: messages of one inbox that belong together, with a read flag."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,12 +11,14 @@ from postroom.errors import NotFound
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
+from postroom.mailbox.thread_work import ANY_WORK, DONE, OPEN, SNOOZED, Work, condition
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, one_of
 
 COUNTED_BEYOND_PAGE = 1000
 SEEN = uid_map.READ_ALONE
 VERDICTS: tuple[Verdict | None, ...] = (None, "clean", "suspicious", "malicious")  # by `threads.verdict`
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
+OF_A_THREAD = ("participants", "notes")
 # The time of the newest of all its messages, including those in Trash.
 _NEWEST = (
     "(select coalesce(max(created_at), threads.last_message_at) from messages"
@@ -42,6 +44,9 @@ class Thread(Struct, frozen=True):
     is_imported: bool = False  # it holds imported mail alone
     digest: bytes | None = None  # what lists show of it (`thread_digests`); None: it is made anew
     verdict: int = 0  # the worst of its messages, as in VERDICTS
+    state: int = OPEN
+    snoozed_until: int | None = None
+    assignee_id: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -58,6 +63,9 @@ class Thread(Struct, frozen=True):
             bool(row["is_imported"]),
             None if row["digest"] is None else bytes(row["digest"]),
             row["verdict"],
+            row["state"],
+            row["snoozed_until"],
+            row["assignee_id"],
         )
 
 
@@ -105,7 +113,8 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
     """Counts deleted messages; removes a thread without any."""
     count_listed(tx, thread_id, -count)
     if is_empty(tx, thread_id):
-        tx.run("delete from participants where thread_id = :id", id=thread_id)
+        for table in OF_A_THREAD:
+            tx.run(f"delete from {table} where thread_id = :id", id=thread_id)
         tx.run("delete from threads where id = :id", id=thread_id)
 
 
@@ -156,15 +165,17 @@ def add_message(
         "update threads set message_count = message_count + 1, last_message_at ="
         " case when last_message_at < :now then :now else last_message_at end,"
         " is_imported = is_imported * :is_imported, digest = case when digest = :before then :digest end"
-        " where id = :id returning inbox_id, is_read, message_count",
+        " where id = :id returning inbox_id, is_read, message_count, state",
         now=now,
         id=thread.id,
         is_imported=int(is_imported),
         before=thread.digest,
         digest=digest,
     )
-    if row is not None and row["message_count"] == 1:  # all others are in Trash
-        _count_thread(tx, row, 1)
+    if row is not None:
+        thread = replace(thread, state=row["state"])
+        if row["message_count"] == 1:  # all others are in Trash
+            _count_thread(tx, row, 1)
     tx.run(
         "update labels set last_message_at = :now where thread_id = :id and last_message_at < :now",
         now=now,
@@ -282,21 +293,31 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 
 
 def list_within(
-    tx: Tx, scope: Scope, is_read: bool | None, label: str | None, limit: int, offset: int
+    tx: Tx,
+    scope: Scope,
+    is_read: bool | None,
+    label: str | None,
+    limit: int,
+    offset: int,
+    work: Work = ANY_WORK,
 ) -> tuple[list[Thread], int]:
     """Newest first, across inboxes, or of those with a folded label. The total is counted up to a limit."""
-    if scope.inbox_id is not None and label is None:
+    if scope.inbox_id is not None and label is None and work == ANY_WORK:
         return list_of_inbox(tx, scope.inbox_id, is_read, limit, offset)
     owner, owner_id = scope.owner
 
     def of(columns: str) -> str:
         if label is not None:
-            return _with_label(f"labels.{owner}", is_read, columns)
+            return _with_label(f"labels.{owner}", is_read, columns, work)
+        if work != ANY_WORK:
+            return _with_work(owner, is_read, columns, work)
         return _with_flag(owner, columns) if is_read is not None else _with_either_flag(owner, columns)
 
     params: dict[str, object] = {"owner_id": owner_id, "shown": offset + limit}
     params |= {} if label is None else {"label": label}
     params |= {} if is_read is None else {"is_read": int(is_read)}
+    params |= {} if work.state is None or label is None else {"state": work.state}
+    params |= {"assignee": work.assignee_id} if work.assignee_id else {}
     rows = tx.all(
         f"select * from ({of('threads.*')}) as found {NEWEST_FIRST} limit :limit offset :offset",
         limit=limit,
@@ -308,14 +329,27 @@ def list_within(
     return [Thread.from_row(row) for row in rows], int(counted["total"]) if counted else 0
 
 
-def _with_label(owner: str, is_read: bool | None, columns: str) -> str:
-    flag = "" if is_read is None else " and is_read = :is_read"
+def _with_label(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
+    flag = ("" if is_read is None else " and is_read = :is_read") + condition(work)
     return (
         f"select {columns} from labels join threads on threads.id = labels.thread_id"
         f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
         f" and labels.{IS_LISTED}"
         " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
     )
+
+
+def _with_work(owner: str, is_read: bool | None, columns: str, work: Work) -> str:
+    """One part for each state, in the order of its index, so that nothing is sorted."""
+    flag = "" if is_read is None else " and is_read = :is_read"
+    states = (OPEN, SNOOZED, DONE) if work.state is None else (work.state,)
+    parts = (
+        f"select * from (select {columns} from threads where {owner} = :owner_id"
+        f"{condition(Work(None, work.assignee_id))} and state = {state}{flag} and {IS_THERE} and {IS_LISTED}"
+        f" {NEWEST_FIRST} limit :shown) as part_{state}"
+        for state in states
+    )
+    return " union all ".join(parts)
 
 
 def _with_flag(owner: str, columns: str, flag: str = ":is_read") -> str:
@@ -329,23 +363,6 @@ def _with_either_flag(owner: str, columns: str) -> str:
     """Each flag from its own part of the index, so that nothing is sorted."""
     unread, read = _with_flag(owner, columns, "0"), _with_flag(owner, columns, "1")
     return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"
-
-
-def add_participants(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
-    """Stores pairs of thread and address."""
-    tx.many(
-        "insert into participants (thread_id, address) values :rows on conflict do nothing",
-        sorted(set(found)),
-    )
-
-
-def has_participant(tx: Tx, thread_id: str, address: str) -> bool:
-    found = tx.one(
-        "select 1 as found from participants where thread_id = :thread_id and address = :address",
-        thread_id=thread_id,
-        address=address,
-    )
-    return found is not None
 
 
 def is_risky(tx: Tx, thread_id: str) -> bool:

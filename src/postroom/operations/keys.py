@@ -22,7 +22,7 @@ from postroom.operations.threads import find_canary
 from postroom.outward.holding import stop
 from postroom.storage.database import Tx
 
-Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
+Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.KNOWN)})]
 
 
 class NewKey(Struct, rename="camel", frozen=True):
@@ -140,7 +140,7 @@ class Me(Struct, rename="camel", frozen=True):
             customer_id=caller.account_id,
             scope="inbox" if scope.inbox_id else "pod" if scope.pod_id else "account",
             api_key_scope="account" if scope.is_account else KeyScope(scope.pod_id, scope.inbox_id),
-            permissions=[word for word in permissions.ALL if word in caller.permissions],
+            permissions=[word for word in permissions.KNOWN if word in caller.permissions],
             mcp_scopes=None,
             limits=limits,
             canary=canary,

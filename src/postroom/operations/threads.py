@@ -11,19 +11,28 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
-from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated
+from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, Timestamp, Truncated, iso
 from postroom.mailbox import inboxes, labels, message_json, messages, related, thread_digests, threads
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.thread_digests import ThreadDigest
+from postroom.mailbox.thread_work import DONE
+from postroom.operations import assignments
 from postroom.operations.messages import NewLabels, RawMessages
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 from postroom_mail.screening import canary
 
 Label = Annotated[str, Meta(max_length=limits.LABEL_CHARACTERS, description="Only threads with this label.")]
+State = Annotated[
+    Literal["open", "snoozed", "done"],
+    Meta(description="open: neither snoozed nor done."),
+]
+AssigneeFilter = Annotated[
+    str, Meta(description="Only threads of this user: an id; me, for the person behind the key; or none.")
+]
 IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
 
 
@@ -31,6 +40,8 @@ class ThreadQuery(Struct, frozen=True):
     is_read: IsRead | None = None
     is_read_alias: bool | None = field(default=None, name="isRead")
     label: Label | None = None
+    assignee: AssigneeFilter | None = None
+    state: State | None = None
     limit: Limit = limits.PAGE
     offset: Offset = 0
 
@@ -49,15 +60,34 @@ class ThreadChange(Struct, frozen=True):
     is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
     add_labels: NewLabels = field(default_factory=list, name="addLabels")
     remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
+    assignee_id: (
+        Annotated[str, Meta(description="A user who sees the inbox; null assigns the thread to nobody.")]
+        | UnsetType
+        | None
+    ) = field(default=UNSET, name="assigneeId")
+    snoozed_until: (
+        Annotated[
+            Moment, Meta(description="Sets the thread aside until then; null ends it. So does a reply.")
+        ]
+        | UnsetType
+        | None
+    ) = field(default=UNSET, name="snoozedUntil")
+    is_done: (
+        Annotated[bool, Meta(description="A thread is done until somebody writes to it.")] | UnsetType
+    ) = field(default=UNSET, name="isDone")
 
     @property
     def flag(self) -> bool | None:
-        """None if only labels are changed: the flag stays."""
+        """None if only other things are changed: the flag stays."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
         if flag is not UNSET:
             return flag
-        if not self.add_labels and not self.remove_labels:
-            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
+        given = (self.assignee_id, self.snoozed_until, self.is_done)
+        if not self.add_labels and not self.remove_labels and all(each is UNSET for each in given):
+            raise BadRequest(
+                "Nothing to change: send is_read, labels, assigneeId, snoozedUntil or isDone.",
+                field="is_read",
+            )
         return None
 
 
@@ -99,6 +129,9 @@ class Thread(Struct, rename="camel", frozen=True):
     created_at: Timestamp
     labels: list[str]
     related_thread_ids: list[str]
+    assignee_id: str | None
+    snoozed_until: Timestamp | None
+    is_done: bool
 
     @classmethod
     def of(
@@ -122,6 +155,9 @@ class Thread(Struct, rename="camel", frozen=True):
             created_at=to_iso(thread.created_at),
             labels=list(labels),
             related_thread_ids=list(related),
+            assignee_id=thread.assignee_id,
+            snoozed_until=iso(thread.snoozed_until),
+            is_done=thread.state == DONE,
         )
 
 
@@ -146,20 +182,21 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     canary: Annotated[str, Meta(description="What the agent of this inbox reads.")] | UnsetType = UNSET
 
 
-def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
+def list_threads(tx: Tx, caller: Caller, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
     """List the threads of an inbox, newest first"""
-    return list_page(tx, inbox.scope, query)
+    return list_page(tx, caller, inbox.scope, query)
 
 
 def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
     """List threads across inboxes, newest first; the total may stop counting 1,000 after the page"""
     scope = inboxes.narrow(tx, caller.scope, query.inbox_id, query.pod_id)
-    return ThreadPage([], 0) if scope is None else list_page(tx, scope, query)
+    return ThreadPage([], 0) if scope is None else list_page(tx, caller, scope, query)
 
 
-def list_page(tx: Tx, scope: Scope, query: ThreadQuery) -> ThreadPage:
+def list_page(tx: Tx, caller: Caller, scope: Scope, query: ThreadQuery) -> ThreadPage:
     label = None if query.label is None else labels.fold(query.label)
-    found, total = threads.list_within(tx, scope, query.flag, label, query.limit, query.offset)
+    work = assignments.wanted(tx, caller, query.assignee, query.state)
+    found, total = threads.list_within(tx, scope, query.flag, label, query.limit, query.offset, work)
     return ThreadPage(show_all(tx, found), total)
 
 
@@ -179,7 +216,7 @@ def get_thread(tx: Tx, caller: Caller, thread_id: str) -> Thread:
 
 
 def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, now: int) -> ChangedThread:
-    """Set the read flag of a thread, add labels to it and remove some"""
+    """Change a thread: read flag, labels, assignee, snoozed, done"""
     thread = threads.get(tx, caller.scope, thread_id)
     if (flag := body.flag) is not None:
         labels.record_read(tx, thread, flag, now)
@@ -187,6 +224,7 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange, no
         if not flag:
             flags.mark_thread_unread(tx, thread.id)
     changed = labels.change(tx, thread, body.add_labels, body.remove_labels, now)
+    thread = assignments.change(tx, caller, thread, body.assignee_id, body.snoozed_until, body.is_done, now)
     digest = thread_digests.of_threads(tx, [thread])[thread.id]
     return ChangedThread.of(thread, digest, changed, related.list_of_thread(tx, thread.id))
 

@@ -33,6 +33,7 @@ from postroom.mailbox import (
     labels,
     messages,
     thread_digests,
+    thread_participants,
     threads,
     usage,
 )
@@ -275,7 +276,7 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
     attachments.add_all(
         tx, [(each.document.id, file) for each in new for file in each.submission.letter.files]
     )
-    threads.add_participants(
+    thread_participants.add_all(
         tx,
         [
             (each.thread.id, address)

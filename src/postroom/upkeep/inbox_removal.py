@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from postroom.mailbox import drafts, labels, related
+from postroom.mailbox import drafts, labels, related, threads
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 from postroom.upkeep.deletion import delete_all
@@ -58,7 +58,8 @@ def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
     labels.remove_all_of_threads(tx, thread_ids)
     if thread_ids:
         related.forget_threads(tx, thread_ids)
-    delete_all(tx, "participants", "thread_id", thread_ids)
+    for table in threads.OF_A_THREAD:
+        delete_all(tx, table, "thread_id", thread_ids)
     return delete_all(tx, "threads", "id", thread_ids)
 
 

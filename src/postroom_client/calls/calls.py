@@ -53,6 +53,7 @@ from postroom_client.results import (
     ListedWebhook,
     Me,
     Message,
+    Note,
     Notifications,
     Page,
     Pause,
@@ -481,7 +482,14 @@ def give_feedback(
 
 
 def list_threads(
-    inbox_id: str, *, is_read: bool | None = None, label: str | None = None, limit: int = 50, offset: int = 0
+    inbox_id: str,
+    *,
+    is_read: bool | None = None,
+    label: str | None = None,
+    assignee: str | None = None,
+    state: Literal["done", "open", "snoozed"] | None = None,
+    limit: int = 50,
+    offset: int = 0,
 ) -> Call[Page[Thread]]:
     """List the threads of an inbox, newest first."""
     return Call(
@@ -489,7 +497,14 @@ def list_threads(
         path("v1", "inboxes", inbox_id, "threads"),
         decoded(Page[Thread]),
         query=present(
-            {"is_read": is_read, "label": label, "limit": unless(limit, 50), "offset": unless(offset, 0)}
+            {
+                "is_read": is_read,
+                "label": label,
+                "assignee": assignee,
+                "state": state,
+                "limit": unless(limit, 50),
+                "offset": unless(offset, 0),
+            }
         ),
     )
 
@@ -522,6 +537,8 @@ def list_all_threads(
     *,
     is_read: bool | None = None,
     label: str | None = None,
+    assignee: str | None = None,
+    state: Literal["done", "open", "snoozed"] | None = None,
     limit: int = 50,
     offset: int = 0,
     inbox_id: str | None = None,
@@ -536,6 +553,8 @@ def list_all_threads(
             {
                 "is_read": is_read,
                 "label": label,
+                "assignee": assignee,
+                "state": state,
                 "limit": unless(limit, 50),
                 "offset": unless(offset, 0),
                 "inboxId": inbox_id,
@@ -608,8 +627,11 @@ def update_thread(
     is_read: bool | None = None,
     add_labels: Sequence[str] = (),
     remove_labels: Sequence[str] = (),
+    assignee_id: str | UnsetType | None = UNSET,
+    snoozed_until: datetime | str | UnsetType | None = UNSET,
+    is_done: bool | None = None,
 ) -> Call[Thread]:
-    """Set the read flag of a thread, add labels to it and remove some."""
+    """Change a thread: read flag, labels, assignee, snoozed, done."""
     return Call(
         "PATCH",
         path("v1", "threads", thread_id),
@@ -618,13 +640,41 @@ def update_thread(
             is_read=is_read,
             addLabels=repeated(add_labels) or None,
             removeLabels=repeated(remove_labels) or None,
-        ),
+            isDone=is_done,
+        )
+        | changes(assigneeId=assignee_id, snoozedUntil=moment(snoozed_until)),
     )
 
 
 def delete_thread(thread_id: str) -> Call[None]:
     """Permanently delete a thread and its messages."""
     return Call("DELETE", path("v1", "threads", thread_id), nothing)
+
+
+def create_note(thread_id: str, body: str) -> Call[Note]:
+    """Write an internal note on a thread; it is never sent."""
+    return Call(
+        "POST",
+        path("v1", "threads", thread_id, "notes"),
+        decoded(Note),
+        json=given(body=body),
+        is_repeatable=False,
+    )
+
+
+def list_notes(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[Note]]:
+    """List the internal notes on a thread, oldest first."""
+    return Call(
+        "GET",
+        path("v1", "threads", thread_id, "notes"),
+        decoded(Page[Note]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def delete_note(thread_id: str, note_id: str) -> Call[None]:
+    """Delete an internal note: your own, or any with the permission manage."""
+    return Call("DELETE", path("v1", "threads", thread_id, "notes", note_id), nothing)
 
 
 def list_thread_messages(

@@ -38,6 +38,7 @@ from postroom_client.results import (
     ListedWebhook,
     Me,
     Message,
+    Note,
     Notifications,
     Page,
     Pause,
@@ -423,12 +424,22 @@ class BlockingMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
         """List the threads of an inbox, newest first."""
         return self.run(
-            calls.list_threads(inbox_id, is_read=is_read, label=label, limit=limit, offset=offset)
+            calls.list_threads(
+                inbox_id,
+                is_read=is_read,
+                label=label,
+                assignee=assignee,
+                state=state,
+                limit=limit,
+                offset=offset,
+            )
         )
 
     def iter_threads(
@@ -437,6 +448,8 @@ class BlockingMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> Iterator[Thread]:
@@ -445,7 +458,14 @@ class BlockingMethods(Protocol):
             self.run,
             calls.list_threads,
             (inbox_id,),
-            {"is_read": is_read, "label": label, "limit": limit, "offset": offset},
+            {
+                "is_read": is_read,
+                "label": label,
+                "assignee": assignee,
+                "state": state,
+                "limit": limit,
+                "offset": offset,
+            },
         )
 
     def list_messages(
@@ -486,6 +506,8 @@ class BlockingMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -494,7 +516,14 @@ class BlockingMethods(Protocol):
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return self.run(
             calls.list_all_threads(
-                is_read=is_read, label=label, limit=limit, offset=offset, inbox_id=inbox_id, pod_id=pod_id
+                is_read=is_read,
+                label=label,
+                assignee=assignee,
+                state=state,
+                limit=limit,
+                offset=offset,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
             )
         )
 
@@ -503,6 +532,8 @@ class BlockingMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -518,6 +549,8 @@ class BlockingMethods(Protocol):
             {
                 "is_read": is_read,
                 "label": label,
+                "assignee": assignee,
+                "state": state,
                 "limit": limit,
                 "offset": offset,
                 "inbox_id": inbox_id,
@@ -593,17 +626,42 @@ class BlockingMethods(Protocol):
         is_read: bool | None = None,
         add_labels: Sequence[str] = (),
         remove_labels: Sequence[str] = (),
+        assignee_id: str | UnsetType | None = UNSET,
+        snoozed_until: datetime | str | UnsetType | None = UNSET,
+        is_done: bool | None = None,
     ) -> Thread:
-        """Set the read flag of a thread, add labels to it and remove some."""
+        """Change a thread: read flag, labels, assignee, snoozed, done."""
         return self.run(
             calls.update_thread(
-                thread_id, is_read=is_read, add_labels=add_labels, remove_labels=remove_labels
+                thread_id,
+                is_read=is_read,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
+                assignee_id=assignee_id,
+                snoozed_until=snoozed_until,
+                is_done=is_done,
             )
         )
 
     def delete_thread(self, thread_id: str) -> None:
         """Permanently delete a thread and its messages."""
         return self.run(calls.delete_thread(thread_id))
+
+    def create_note(self, thread_id: str, body: str) -> Note:
+        """Write an internal note on a thread; it is never sent."""
+        return self.run(calls.create_note(thread_id, body))
+
+    def list_notes(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[Note]:
+        """List the internal notes on a thread, oldest first."""
+        return self.run(calls.list_notes(thread_id, limit=limit, offset=offset))
+
+    def iter_notes(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> Iterator[Note]:
+        """List the internal notes on a thread, oldest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.list_notes, (thread_id,), {"limit": limit, "offset": offset})
+
+    def delete_note(self, thread_id: str, note_id: str) -> None:
+        """Delete an internal note: your own, or any with the permission manage."""
+        return self.run(calls.delete_note(thread_id, note_id))
 
     def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
@@ -1995,12 +2053,22 @@ class AwaitedMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Thread]:
         """List the threads of an inbox, newest first."""
         return await self.run(
-            calls.list_threads(inbox_id, is_read=is_read, label=label, limit=limit, offset=offset)
+            calls.list_threads(
+                inbox_id,
+                is_read=is_read,
+                label=label,
+                assignee=assignee,
+                state=state,
+                limit=limit,
+                offset=offset,
+            )
         )
 
     def iter_threads(
@@ -2009,6 +2077,8 @@ class AwaitedMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> AsyncIterator[Thread]:
@@ -2017,7 +2087,14 @@ class AwaitedMethods(Protocol):
             self.run,
             calls.list_threads,
             (inbox_id,),
-            {"is_read": is_read, "label": label, "limit": limit, "offset": offset},
+            {
+                "is_read": is_read,
+                "label": label,
+                "assignee": assignee,
+                "state": state,
+                "limit": limit,
+                "offset": offset,
+            },
         )
 
     async def list_messages(
@@ -2058,6 +2135,8 @@ class AwaitedMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 50,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -2066,7 +2145,14 @@ class AwaitedMethods(Protocol):
         """List threads across inboxes, newest first; the total may stop counting 1,000 after the page."""
         return await self.run(
             calls.list_all_threads(
-                is_read=is_read, label=label, limit=limit, offset=offset, inbox_id=inbox_id, pod_id=pod_id
+                is_read=is_read,
+                label=label,
+                assignee=assignee,
+                state=state,
+                limit=limit,
+                offset=offset,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
             )
         )
 
@@ -2075,6 +2161,8 @@ class AwaitedMethods(Protocol):
         *,
         is_read: bool | None = None,
         label: str | None = None,
+        assignee: str | None = None,
+        state: Literal["done", "open", "snoozed"] | None = None,
         limit: int = 100,
         offset: int = 0,
         inbox_id: str | None = None,
@@ -2090,6 +2178,8 @@ class AwaitedMethods(Protocol):
             {
                 "is_read": is_read,
                 "label": label,
+                "assignee": assignee,
+                "state": state,
                 "limit": limit,
                 "offset": offset,
                 "inbox_id": inbox_id,
@@ -2165,17 +2255,42 @@ class AwaitedMethods(Protocol):
         is_read: bool | None = None,
         add_labels: Sequence[str] = (),
         remove_labels: Sequence[str] = (),
+        assignee_id: str | UnsetType | None = UNSET,
+        snoozed_until: datetime | str | UnsetType | None = UNSET,
+        is_done: bool | None = None,
     ) -> Thread:
-        """Set the read flag of a thread, add labels to it and remove some."""
+        """Change a thread: read flag, labels, assignee, snoozed, done."""
         return await self.run(
             calls.update_thread(
-                thread_id, is_read=is_read, add_labels=add_labels, remove_labels=remove_labels
+                thread_id,
+                is_read=is_read,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
+                assignee_id=assignee_id,
+                snoozed_until=snoozed_until,
+                is_done=is_done,
             )
         )
 
     async def delete_thread(self, thread_id: str) -> None:
         """Permanently delete a thread and its messages."""
         return await self.run(calls.delete_thread(thread_id))
+
+    async def create_note(self, thread_id: str, body: str) -> Note:
+        """Write an internal note on a thread; it is never sent."""
+        return await self.run(calls.create_note(thread_id, body))
+
+    async def list_notes(self, thread_id: str, *, limit: int = 50, offset: int = 0) -> Page[Note]:
+        """List the internal notes on a thread, oldest first."""
+        return await self.run(calls.list_notes(thread_id, limit=limit, offset=offset))
+
+    def iter_notes(self, thread_id: str, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Note]:
+        """List the internal notes on a thread, oldest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.list_notes, (thread_id,), {"limit": limit, "offset": offset})
+
+    async def delete_note(self, thread_id: str, note_id: str) -> None:
+        """Delete an internal note: your own, or any with the permission manage."""
+        return await self.run(calls.delete_note(thread_id, note_id))
 
     async def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0

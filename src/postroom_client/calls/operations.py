@@ -286,6 +286,14 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
         Parameter(
+            "assignee",
+            "text",
+            help="Only threads of this user: an id; me, for the person behind the key; or none.",
+        ),
+        Parameter(
+            "state", "choice", help="open: neither snoozed nor done.", choices=("done", "open", "snoozed")
+        ),
+        Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
         Parameter(
@@ -313,6 +321,14 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "list_all_threads": (
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
+        Parameter(
+            "assignee",
+            "text",
+            help="Only threads of this user: an id; me, for the person behind the key; or none.",
+        ),
+        Parameter(
+            "state", "choice", help="open: neither snoozed nor done.", choices=("done", "open", "snoozed")
+        ),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -356,8 +372,38 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("is_read", "switch", help="false marks it unread."),
         Parameter("add_labels", "texts"),
         Parameter("remove_labels", "texts"),
+        Parameter(
+            "assignee_id",
+            "text",
+            help="A user who sees the inbox; null assigns the thread to nobody.",
+            clears=True,
+        ),
+        Parameter(
+            "snoozed_until",
+            "moment",
+            help="Sets the thread aside until then; null ends it. So does a reply.",
+            clears=True,
+        ),
+        Parameter("is_done", "switch", help="A thread is done until somebody writes to it."),
     ),
     "delete_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),
+    "create_note": (
+        Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
+        Parameter("body", "text", help="Markdown. It is never sent, quoted or exported.", is_required=True),
+    ),
+    "list_notes": (
+        Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "delete_note": (
+        Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
+        Parameter("note_id", "text", help="Id of the note, note_…", is_required=True),
+    ),
     "list_thread_messages": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter(

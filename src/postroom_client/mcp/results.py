@@ -63,6 +63,9 @@ class ThreadSummary:
     verdict: str | None
     has_attachments: bool
     related_thread_ids: Related
+    assignee_id: str | None
+    snoozed_until: datetime | None
+    is_done: bool
     subject: Delimited
     newest: Annotated[
         str, Field(description="Its sender, everybody in the thread, codes, and its text's beginning.")

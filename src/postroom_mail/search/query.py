@@ -16,16 +16,16 @@ MAX_CHARS = 512
 MAX_TERMS = 32
 
 Field = Literal["", "subject", "from", "to", "scope"]  # scope is internal: no query can name it
-FilterName = Literal["label", "in", "has", "is", "category", "before", "after"]
+FilterName = Literal["label", "assignee", "in", "has", "is", "category", "before", "after"]
 
 VALUES = {
     "has": ("attachment",),
-    "is": ("unread", "sent", "failed", "held", "flagged", "blocked"),
+    "is": ("unread", "sent", "failed", "held", "flagged", "blocked", "snoozed", "done"),
     "category": CATEGORIES,
 }
 
 _ITEM = re.compile(
-    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|in|has|is|category|before|after):)?"
+    r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|assignee|in|has|is|category|before|after):)?"
     r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]*))(?P<star>\**)',
     re.IGNORECASE,
 )
@@ -126,7 +126,7 @@ def _read(item: re.Match[str]) -> Term | Condition | None:
             return Condition(name, _day(name, value), is_negated)
         case "has" | "is" | "category":
             return Condition(name, _known(name, value), is_negated)
-        case "label" | "in":
+        case "label" | "in" | "assignee":
             return Condition(name, _storable(name, value), is_negated)
     raise AssertionError(f"the pattern knows no {name}")
 

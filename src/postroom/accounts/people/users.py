@@ -157,6 +157,17 @@ def find_of_address(tx: Tx, email: str) -> User | None:
     return None if row is None else User.from_row(row)
 
 
+def find_of_keys(tx: Tx, account_id: str, key_ids: Sequence[str]) -> str | None:
+    """The id of the user that one of these keys stands for."""
+    is_wanted, wanted = one_of("key_id", key_ids)
+    row = tx.one(
+        f"select id from users where account_id = :account_id and {is_wanted} limit 1",
+        account_id=account_id,
+        **wanted,
+    )
+    return None if row is None else str(row["id"])
+
+
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> list[User]:
     rows = tx.all(
         f"select {_COLUMNS} from users where users.account_id = :id order by users.created_at, users.id"
@@ -223,7 +234,7 @@ def proof_of(user: User, is_operator: bool = False) -> SignInProof:
 def end_what_exceeds(tx: Tx, user: User) -> None:
     """After a change of role or pods: ends the sessions, and keys that exceed what the user has now."""
     tx.run("delete from sessions where user_id = :id", id=user.id)
-    left = set(PERMISSIONS[user.role])
+    left = permissions.with_notes(PERMISSIONS[user.role])
     made = list_keys_of(tx, user)
     _end_keys(
         tx, [key.id for key in made if not set(key.permissions) <= left or not _is_within(tx, user, key)]

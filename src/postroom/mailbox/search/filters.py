@@ -26,6 +26,8 @@ DAYS = ("before", "after")
 IN_NEW_ENTRIES = (*DAYS, "category")  # entries of an index that is being rebuilt may lack them
 CONDITIONS: dict[str | int, str] = {
     "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
+    "assignee": "exists (select 1 from threads where threads.id = messages.thread_id"
+    " and coalesce(threads.assignee_id, '') = :value)",
     "in": "inboxes.address = :value or"
     " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@'",
     "has": "messages.has_attachments = 1",
@@ -33,6 +35,8 @@ CONDITIONS: dict[str | int, str] = {
     "sent": "messages.direction = 'outbound'",
     "failed": "messages.status = 'failed'",
     "held": "exists (select 1 from holds where holds.message_id = messages.id and holds.state = 'held')",
+    "snoozed": "exists (select 1 from threads where threads.id = messages.thread_id and state = 1)",
+    "done": "exists (select 1 from threads where threads.id = messages.thread_id and state = 2)",
     "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
     "blocked": "messages.direction = 'blocked'",
     "category": "coalesce(messages.category, '') = :value",
@@ -42,7 +46,10 @@ CONDITIONS: dict[str | int, str] = {
 # Threads that a filter of their state leaves, by an index.
 THREADS: dict[str | int, str] = {
     "label": "labels where label = :value",
+    "assignee": "threads where assignee_id = :value",
     "unread": "threads where is_read = 0",
+    "snoozed": "threads where state = 1",
+    "done": "threads where state = 2",
     "flagged": "threads where account_id = :account_id and is_risky = 1",
 }
 # The same of messages.
@@ -128,7 +135,9 @@ def _comparable(filter_: Condition) -> str | int:
 def find_few(tx: Tx, scope: Scope, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
     """The index entries that can match at all, if they are few."""
     for group in groups:
-        if any(each.is_negated or _kind(each) not in (THREADS | MESSAGES) for each in group):
+        if any(
+            each.is_negated or not each.value or _kind(each) not in (THREADS | MESSAGES) for each in group
+        ):
             continue
         found = [_find_few(tx, scope, each) for each in group]
         if None not in found:
@@ -142,7 +151,7 @@ def _find_few(tx: Tx, scope: Scope, filter_: Condition) -> list[int] | None:
     column, value = _place(scope)
     threads = f"{THREADS[_kind(filter_)]} and {column} = :place"
     params: dict[str, object] = {"place": value}
-    if filter_.name == "label":
+    if filter_.name in ("label", "assignee"):
         params["value"] = _comparable(filter_)
     if _kind(filter_) == "flagged":
         params["account_id"] = scope.account_id

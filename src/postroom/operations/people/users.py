@@ -15,6 +15,7 @@ from postroom.errors import BadRequest
 from postroom.external_mailboxes import address_uses
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.limits import ADDRESS_CHARACTERS, INVITATION_HOURS
+from postroom.mailbox import thread_states
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx
 from postroom_mail.mime.address import split
@@ -150,6 +151,8 @@ def change_user(tx: Tx, caller: Caller, user_id: str, body: UserChange, now: int
     may_less = not set(users.PERMISSIONS[user.role]) <= set(users.PERMISSIONS[changed.role])
     if may_less or changed.pod_ids != user.pod_ids:
         users.end_what_exceeds(tx, changed)
+    if changed.pod_ids and changed.pod_ids != user.pod_ids:
+        thread_states.unassign_all(tx, user.account_id, user.id, changed.pod_ids)
     before, after = User.of(user), User.of(changed)
     audit.record_by(tx, caller, "user.changed", user.id, now, before=before, after=after)
     return after
@@ -161,6 +164,7 @@ def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
     user = users.get(tx, caller.account_id, user_id)
     users.require_may_give(tx, caller, user.role)
     users.require_another_owner(tx, user)
+    thread_states.unassign_all(tx, user.account_id, user.id)
     users.remove(tx, user)
     address_uses.note(tx, user.account_id, user.id, [])
     audit.record_by(tx, caller, "user.removed", user.id, now, before=User.of(user))

@@ -17,6 +17,7 @@ from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import message_search
+from postroom.operations import assignments
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
 from postroom.web.interface import answer_shapes
@@ -33,6 +34,8 @@ SECONDS = 10.0
 async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> answer_shapes.RawMessageOrNothing:
     """Wait for an inbound message that matches; 204 when none came in time"""
     asked = message_search.parse(query.q) if query.q else None
+    if asked is not None:
+        asked = await call.resources.db.read(assignments.with_assignees, call.caller, asked)
     position = await call.resources.db.read(find_start, call, inbox_id, query.after)
     found = await first_match(call, inbox_id, position, query, asked)
     if found is None:

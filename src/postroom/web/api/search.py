@@ -8,6 +8,7 @@ from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.mailbox.search import message_search
 from postroom.mailbox.search.message_search import ResultPage
+from postroom.operations import assignments
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
 from postroom.web.interface import answer_shapes
@@ -37,6 +38,7 @@ def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float)
     scope = inboxes.narrow(tx, call.scope, query.inbox_id, query.pod_id)
     if scope is None:
         return ResultPage([], None)
+    asked = assignments.with_assignees(tx, call.caller, asked)
     question = message_search.ask(tx, scope, asked, call.resources.config.domain, query.include is not None)
     return message_search.find(
         tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends

@@ -62,6 +62,7 @@ PATH_NAMES = {
     "inbox_id": "Id of the inbox, inb_…",
     "key_id": "Id of the key, key_…",
     "message_id": "Id of the message, msg_…",
+    "note_id": "Id of the note, note_…",
     "pod_id": "Id of the pod, pod_…, or its clientId.",
     "rule_id": "Id of the rule.",
     "template_id": "Id of the template, tpl_…",

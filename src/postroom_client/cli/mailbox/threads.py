@@ -1,6 +1,6 @@
 """postroom threads list, and how threads are shown."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -28,6 +28,8 @@ def list_all(
         ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Only those with this label.")] = None,
+    assignee: Annotated[str | None, typer.Option(help="Only those of this user: an id, me or none.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only open, snoozed or done ones.")] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes that the key reaches.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
@@ -41,10 +43,12 @@ def list_all(
         inbox_id=wanted_inbox,
         is_read=None if unread is None else not unread,
         label=label,
+        assignee=assignee,
+        state=cast("Any", state),
         limit=limit,
         offset=offset,
     )
-    is_filtered = unread is not None or label is not None
+    is_filtered = any(each is not None for each in (unread, label, assignee, state))
     context.show(listing, lambda page: _show_threads(page, is_filtered=is_filtered))
 
 
@@ -71,6 +75,7 @@ def show_thread(context: CommandContext, thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
     pairs += [("with", ", ".join(each.name or each.address for each in thread.participants))]
     pairs += [("verdict", _warning(thread))] if _warning(thread) else []
+    pairs += [("assignee", thread.assignee_id)] if thread.assignee_id else []
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))
@@ -87,7 +92,9 @@ def show_conversation(context: CommandContext, page: "ThreadMessages") -> None:
 
 
 def _flag(thread: "Thread") -> str:
-    return " ".join(filter(None, ("" if thread.is_read else "unread", _warning(thread))))
+    flags = ["" if thread.is_read else "unread", _warning(thread)]
+    flags += ["done" if thread.is_done else "", "snoozed" if thread.snoozed_until else ""]
+    return " ".join(filter(None, flags))
 
 
 def _warning(thread: "Thread") -> str:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from postroom.accounts import keys
 from postroom.accounts.keys import Key
-from postroom.accounts.permissions import ALL
+from postroom.accounts.permissions import KNOWN
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.limits import Budget
 from postroom.mailbox import inboxes
@@ -60,7 +60,7 @@ async def show_keys(context: PageContext, query: OffsetQuery, token: str = "") -
         addresses=addresses,
         **query.of(query.offset + len(found)),
         token=token,
-        permissions=ALL,
+        permissions=KNOWN,
     )
 
 
@@ -100,7 +100,7 @@ async def show_key(context: PageContext, key_id: str) -> Response:
         title=key["name"] or "A key",
         key=key,
         addresses=await context.read(inboxes.addresses_of, named),
-        permissions=[word for word in ALL if word in key["permissions"]],
+        permissions=[word for word in KNOWN if word in key["permissions"]],
         words=approval.WORDS,
         sentences=SENTENCES,
     )
