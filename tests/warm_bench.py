@@ -34,7 +34,7 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
             return
         plain = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
         with open(os.devnull, "w") as nowhere:
-            forked = warm_start.start(plain | dict(settings), log or nowhere)
+            forked = warm_start.start({**plain, "POSTROOM_WORKERS": "1", **settings}, log or nowhere)
         assert forked.stdout is not None
         with forked.stdout:
             try:

@@ -25,7 +25,7 @@ from tests.outbound import relay_to
 from tests.outward.test_holds import EVERYTHING, add_key, decide
 from tests.waiting import until
 
-MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE_SENDS", "20"))  # by each way
+MESSAGES = int(os.environ.get("POSTROOM_TEST_HOSTILE_SENDS", "12"))  # by each way
 FIRST = int(os.environ.get("POSTROOM_TEST_HOSTILE_FIRST", "0"))
 REVIEWER = "boss@office.example"
 RULES = {"when": ["always", "links", "attachments"]}

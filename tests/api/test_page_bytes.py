@@ -13,7 +13,7 @@ from tests.conftest import Server
 from tests.mailbox.test_outlines import lose_document
 from tests.stored import put_mail
 
-MESSAGES = 9
+MESSAGES = 6
 
 
 def fill(tx: Tx, inbox_id: str, is_lost: bool = False) -> list[str]:
