@@ -7,7 +7,6 @@ import select
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import httptools
 import httpx2
@@ -16,6 +15,7 @@ READ_BYTES = 256 * 1024
 MAX_IDLE = 20  # as many as httpx keeps
 PATIENCE_SECONDS = 120.0  # the machine that runs the tests may be busy
 NONE: Mapping[str, str] = MappingProxyType({})
+
 Origin = tuple[str, str, int | None]
 
 
@@ -29,93 +29,61 @@ def http_client(
     base_url: str = "", headers: Mapping[str, str] = NONE, timeout: float = PATIENCE_SECONDS
 ) -> httpx2.AsyncClient:
     transport = PlainTransport(trusting())
-    return PlainClient(
+    return httpx2.AsyncClient(
         base_url=base_url, headers=headers, timeout=timeout, transport=transport, trust_env=False
     )
 
 
-class PlainClient(httpx2.AsyncClient):
-    """Reads an address once: httpx reads the path, then the base and the path."""
-
-    def build_request(self, method: str, url: httpx2.URL | str, **given: Any) -> httpx2.Request:
-        if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
-            url = f"{self._origin()}{url}"
-        return super().build_request(method, url, **given)
-
-    def _origin(self) -> str:
-        return str(self.base_url).rstrip("/")
-
-
-class Answer:
-    """What the parser has found so far; it calls the methods that begin with `on`."""
-
-    def __init__(self) -> None:
-        self.headers: list[tuple[bytes, bytes]] = []
-        self.reason = b""
-        self.parts: list[bytes] = []
-        self.has_head = False
-        self.is_complete = False
-
-    def on_status(self, reason: bytes) -> None:
-        self.reason += reason
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        self.has_head = True
-
-    def on_body(self, part: bytes) -> None:
-        self.parts.append(part)
-
-    def on_message_complete(self) -> None:
-        self.is_complete = True
-
-    def keeps_the_line(self) -> bool:
-        return self.is_complete and (b"connection", b"close") not in self._lower_headers()
-
-    def ends_with_the_line(self) -> bool:
-        names = {name for name, _ in self._lower_headers()}
-        return self.has_head and not names & {b"content-length", b"transfer-encoding"}
-
-    def _lower_headers(self) -> list[tuple[bytes, bytes]]:
-        return [(name.lower(), value.lower()) for name, value in self.headers]
-
-
 class Line:
-    """A connection to a server, and the answer that is being read from it."""
+    """A connection to a server, and the answer that is being read from it.
+
+    The parser calls the methods that begin with `on`.
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._expect_answer(None)
-
-    def _expect_answer(self, read_seconds: float | None) -> None:
-        self._read_seconds = read_seconds
-        self._answer = Answer()
-        self._parser = httptools.HttpResponseParser(self._answer)
+        self._reader, self._writer = reader, writer
 
     async def ask(self, request: httpx2.Request, body: httpx2.AsyncByteStream) -> httpx2.Response:
         timeouts = request.extensions.get("timeout", {})
-        self._expect_answer(timeouts.get("read"))
+        self._read_seconds = timeouts.get("read")
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._reason, self._parts = b"", list[bytes]()
+        self._has_head, self._is_complete = False, False
+        self._parser = httptools.HttpResponseParser(self)
         with contextlib.suppress(OSError):  # the answer may say why the server reads no more
             async with within(timeouts.get("write"), httpx2.WriteTimeout):
                 await self._write(request)
-        while not self._answer.has_head:
+        while not self._has_head:
             await self._read()
-        if request.method == "HEAD":
-            self._answer.is_complete = True
+        self._is_complete |= request.method == "HEAD"
         return httpx2.Response(
             self._parser.get_status_code(),
-            headers=self._answer.headers,
+            headers=self._headers,
             stream=body,
-            extensions={"http_version": b"HTTP/1.1", "reason_phrase": self._answer.reason},
+            extensions={"http_version": b"HTTP/1.1", "reason_phrase": self._reason},
         )
+
+    def on_status(self, reason: bytes) -> None:
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._has_head = True
+
+    def on_body(self, part: bytes) -> None:
+        self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        self._is_complete = True
 
     async def _write(self, request: httpx2.Request) -> None:
         assert isinstance(request.stream, httpx2.AsyncByteStream)
+        head = [b"%b %b HTTP/1.1" % (request.method.encode(), request.url.raw_path)]
+        head += [b"%b: %b" % header for header in request.headers.raw]
+        self._writer.write(b"\r\n".join([*head, b"", b""]))
         is_chunked = "transfer-encoding" in request.headers
-        self._writer.write(head_of(request))
         async for part in request.stream:
             self._writer.write(b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part)
             await self._writer.drain()
@@ -125,10 +93,10 @@ class Line:
 
     async def body(self) -> AsyncIterator[bytes]:
         while True:
-            parts, self._answer.parts = self._answer.parts, []
+            parts, self._parts = self._parts, []
             for part in parts:
                 yield part
-            if self._answer.is_complete:
+            if self._is_complete:
                 return
             await self._read()
 
@@ -136,19 +104,22 @@ class Line:
         try:
             async with within(self._read_seconds, httpx2.ReadTimeout):
                 found = await self._reader.read(READ_BYTES)
+            self._parser.feed_data(found)
         except OSError as error:
             raise httpx2.ReadError(str(error)) from error
-        try:
-            self._parser.feed_data(found)
         except httptools.HttpParserError as error:
             raise httpx2.RemoteProtocolError(str(error)) from error
         if not found:
-            if not self._answer.ends_with_the_line():
+            names = {name.lower() for name, _ in self._headers}
+            if not self._has_head or names & {b"content-length", b"transfer-encoding"}:
                 raise httpx2.RemoteProtocolError("the server disconnected before the end of its answer")
-            self._answer.is_complete = True
+            self._is_complete = True
 
     def can_be_used_again(self) -> bool:
-        return self._answer.keeps_the_line() and self.is_silent()
+        is_kept = all(
+            (name.lower(), value.lower()) != (b"connection", b"close") for name, value in self._headers
+        )
+        return self._is_complete and is_kept and self.is_silent()
 
     def is_silent(self) -> bool:
         """Nothing waits to be read, not even that the server has closed the line."""
@@ -165,16 +136,19 @@ class Line:
 
 
 class Body(httpx2.AsyncByteStream):
-    def __init__(self, line: Line, transport: "PlainTransport", origin: Origin) -> None:
-        self._line = line
-        self._transport = transport
-        self._origin = origin
+    """Who has read it gives the line back to those that nobody uses."""
+
+    def __init__(self, line: Line, idle: list[Line]) -> None:
+        self._line, self._idle = line, idle
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._line.body()
 
     async def aclose(self) -> None:
-        await self._transport.take_back(self._line, self._origin)
+        if self._line.can_be_used_again() and len(self._idle) < MAX_IDLE:
+            self._idle.append(self._line)
+        else:
+            await self._line.close()
 
 
 class PlainTransport(httpx2.AsyncBaseTransport):
@@ -183,51 +157,34 @@ class PlainTransport(httpx2.AsyncBaseTransport):
         self._idle: dict[Origin, list[Line]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        origin = (request.url.scheme, request.url.host, request.url.port)
-        line = await self._idle_line(origin) or await self._new_line(origin, request)
+        idle = self._idle.setdefault((request.url.scheme, request.url.host, request.url.port), [])
+        line = None
+        while line is None and idle:
+            line = idle.pop()
+            if not line.is_silent():
+                await line.close()
+                line = None
+        line = line or await self._new_line(request)
         try:
-            return await line.ask(request, Body(line, self, origin))
+            return await line.ask(request, Body(line, idle))
         except BaseException:
             await line.close()
             raise
 
-    async def _idle_line(self, origin: Origin) -> Line | None:
-        idle = self._idle.get(origin, [])
-        while idle:
-            line = idle.pop()
-            if line.is_silent():
-                return line
-            await line.close()
-        return None
-
-    async def _new_line(self, origin: Origin, request: httpx2.Request) -> Line:
-        scheme, host, port = origin
-        tls = self._tls if scheme == "https" else None
+    async def _new_line(self, request: httpx2.Request) -> Line:
+        tls = self._tls if request.url.scheme == "https" else None
+        port = request.url.port or (443 if tls else 80)
         seconds = request.extensions.get("timeout", {}).get("connect")
         try:
             async with within(seconds, httpx2.ConnectTimeout):
-                usual_port = 443 if tls else 80
-                return Line(*await asyncio.open_connection(host, port or usual_port, ssl=tls))
+                return Line(*await asyncio.open_connection(request.url.host, port, ssl=tls))
         except OSError as error:  # ssl.SSLError is one
             raise httpx2.ConnectError(str(error)) from error
-
-    async def take_back(self, line: Line, origin: Origin) -> None:
-        idle = self._idle.setdefault(origin, [])
-        if line.can_be_used_again() and len(idle) < MAX_IDLE:
-            idle.append(line)
-        else:
-            await line.close()
 
     async def aclose(self) -> None:
         for line in [line for idle in self._idle.values() for line in idle]:
             await line.close()
         self._idle.clear()
-
-
-def head_of(request: httpx2.Request) -> bytes:
-    lines = [b"%b %b HTTP/1.1" % (request.method.encode(), request.url.raw_path)]
-    lines += [b"%b: %b" % header for header in request.headers.raw]
-    return b"\r\n".join([*lines, b"", b""])
 
 
 @contextlib.asynccontextmanager
