@@ -59,6 +59,8 @@ NEEDED: dict[str, Any] = {
     "address": "someone@example.com",
     "body": "Hello",
     "contentHash": "0" * 64,
+    "contentType": "text/plain",
+    "sizeBytes": 10,
     "direction": "outbound",
     "domain": "mail.example.com",
     "auth": "x",
