@@ -25,7 +25,7 @@ AskedMoment = Annotated[
 ]
 Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next one starts after it.")]
 PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
-InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
+InboxFilter = Annotated[str, Meta(description="Only of this inbox, by its id or address.")]
 PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
 RetentionDays = Annotated[
     int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")

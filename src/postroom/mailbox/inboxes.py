@@ -14,13 +14,16 @@ from postroom.accounts.rules import limits
 from postroom.accounts.rules.limits import AccountLimits
 from postroom.accounts.scope import Scope, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
-from postroom.limits import INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
+from postroom.limits import ADDRESS_CHARACTERS, INBOXES_PER_DAY, MAILBOX_NAME_CHARACTERS
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.storage import database
 from postroom.storage.database import LOCK_ROWS, Row, Tx, all_of, insert, one_of, update, update_item
+from postroom_mail.mime.address import mailbox_of
 
 NEWEST_WITH_MAIL = 1_000
+ADDRESSES = 100  # of one request that are looked up
+UNKNOWN = f"{ids.INBOX}_{'0' * 32}"  # what an address names that belongs to no inbox
 MAILBOX_NAME = rf"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{{1,{MAILBOX_NAME_CHARACTERS - 2}}}[a-z0-9]$"
 MetadataValue = str | int | float | bool
 RESERVED_NAMES = set(
@@ -237,6 +240,16 @@ def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
     """`mailbox` is normalized by mail.address: lower case, without a +tag."""
     row = tx.one("select * from inboxes where address = :address", address=mailbox)
     return None if row is None else Inbox.from_row(row)
+
+
+def with_ids(tx: Tx, given: Sequence[str]) -> list[str]:
+    """Return an id in place of each address; the case and a +tag do not count."""
+    named = [each for each in given if "@" in each and len(each) <= ADDRESS_CHARACTERS]
+    mailboxes = {each: mailbox_of(each) for each in named[:ADDRESSES]}
+    wanted = sorted(set(mailboxes.values()))
+    rows = all_of(tx, "select id, address from inboxes where :wanted", "address", wanted)
+    found = {row["address"]: row["id"] for row in rows}
+    return [found.get(mailboxes.get(each, ""), UNKNOWN) if "@" in each else each for each in given]
 
 
 def are_within(tx: Tx, scope: Scope, inbox_ids: Iterable[str]) -> bool:

@@ -28,7 +28,7 @@ from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.processes.process_metrics import RequestCounts
 from postroom.resources import Resources
-from postroom.web import operations
+from postroom.web import inbox_names, operations
 from postroom.web.agentmail import names as agentmail_names
 from postroom.web.agentmail import stream as agentmail_stream
 from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
@@ -165,6 +165,7 @@ class App:
         if is_agentmail:
             return await self._answer_agentmail(state)
         found = ROUTER.find(request.method, path)
+        found = await inbox_names.in_path(self._resources, found)
         call = await self._admit(state, found) if is_api else None
         if isinstance(found, ApiError):
             raise found
@@ -351,7 +352,8 @@ class App:
         try:
             await require_scope_filters_taken(call.request, route.query)
             if route.query is not None:
-                arguments["query"] = await read_query(call.request, route.query)
+                query = await read_query(call.request, route.query)
+                arguments["query"] = await inbox_names.in_fields(call, query)
         except ApiError:
             await require_owned(call, values)
             raise
@@ -365,7 +367,7 @@ class App:
 
     async def _read_body(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         try:
-            return await read_once(route, call.request)
+            return await inbox_names.in_fields(call, await read_once(route, call.request))
         except ApiError:
             await require_owned(call, values)
             raise

@@ -55,9 +55,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
     ),
-    "get_inbox": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
+    "get_inbox": (Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),),
     "update_inbox": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("display_name", "text", help="The name that From shows.", clears=True),
         Parameter(
             "webhook_url", "text", help="The inbox's own webhook, instead of the account's.", clears=True
@@ -82,13 +82,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Shows the agent a secret token; a send that contains it is held (canary).",
         ),
     ),
-    "delete_inbox": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
-    "test_inbox_webhook": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
+    "delete_inbox": (Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),),
+    "test_inbox_webhook": (
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
+    ),
     "rotate_inbox_webhook_secret": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
     ),
     "create_api_key": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; by default all that its creator may."),
         Parameter("expires_at", "moment", help="When the key expires; never by default."),
@@ -103,7 +105,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("cold_per_day", "integer", minimum=0, part_of="limits"),
     ),
     "list_api_keys": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -112,7 +114,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "delete_api_key": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
     ),
     "get_account": (),
@@ -282,7 +284,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("context", "object", help="Whatever helps to understand it: an object of at most 8 kB."),
     ),
     "list_threads": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
         Parameter(
@@ -301,7 +303,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "list_messages": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter(
             "direction", "choice", help="Only these; both by default.", choices=("inbound", "outbound")
         ),
@@ -335,7 +337,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "search_page": (
@@ -345,7 +347,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help='Words, "phrases", -not, a OR b, prefixes*, from: to: subject: label: in: has: is: before: after:',
             is_required=True,
         ),
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=20, minimum=1
@@ -363,7 +365,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default="day",
             choices=("day", "inbox", "pod"),
         ),
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "get_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),
@@ -492,13 +494,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default="asc",
             choices=("asc", "desc"),
         ),
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("inbox_ids", "texts", help="Only of these inboxes, separated by commas."),
         Parameter("event_types", "texts", help="Only of these kinds, separated by commas."),
     ),
     "send": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("body", "text", help="Plain text, or HTML, which is detected."),
         Parameter(
             "to",
@@ -586,7 +588,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "create_draft": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter("to", "addresses", help="Recipients.", clears=True),
         Parameter("body", "text", help="Plain text, or HTML, which is detected.", clears=True),
         Parameter("subject", "text", help="The subject.", clears=True),
@@ -659,7 +661,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "list_drafts": (
-        Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -791,7 +793,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("body_html", "text", help="A separate HTML version; field values are escaped in it."),
     ),
     "list_templates": (
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
@@ -879,7 +881,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_id", "text", help="Only of this inbox."),
         Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
-    "get_inbox_limits": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
+    "get_inbox_limits": (
+        Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
+    ),
     "list_suppressions": (
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
@@ -1124,7 +1128,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Only of this pod: its id or clientId."),
     ),
     "list_policy_audit": (
-        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("action", "choice", help="Only these.", choices=("blocked", "refused", "released")),
         Parameter("direction", "choice", help="Mail in, or mail out.", choices=("inbound", "outbound")),

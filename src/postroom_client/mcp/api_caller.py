@@ -25,7 +25,7 @@ T = TypeVar("T")
 PLAIN_TEXT = "text/plain; charset=utf-8"
 Ctx = Context[Any, Any]
 
-InboxId = Annotated[str, Field(description="Id of the inbox, inb_…; empty: the inbox that auth_me names.")]
+InboxId = Annotated[str, Field(description="Id or address of an inbox; empty: the one that auth_me names.")]
 ThreadId = Annotated[str, Field(description="Id of the thread, thr_…", min_length=1)]
 MessageId = Annotated[str, Field(description="Id of the message, msg_…", min_length=1)]
 Limit = Annotated[int, Field(description="How many at most.", ge=1, le=LONGEST_PAGE)]

@@ -59,7 +59,7 @@ PATH_NAMES = {
     "domain_id": "Id of the domain, dom_…",
     "draft_id": "Id of the draft, drf_…",
     "filename": "Name of the file, as the message or the draft lists it.",
-    "inbox_id": "Id of the inbox, inb_…",
+    "inbox_id": "Id or address of the inbox.",
     "key_id": "Id of the key, key_…",
     "message_id": "Id of the message, msg_…",
     "note_id": "Id of the note, note_…",

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -229,12 +230,14 @@ class Streams:
         elif message.type == "subscribe":
             await self._subscribe(hub, stream, message)
         else:
-            await self._unsubscribe(stream, message)
+            named = await self._resources.db.read(inboxes.with_ids, message.inbox_ids)
+            await self._unsubscribe(stream, replace(message, inbox_ids=named))
 
     async def _subscribe(self, hub: Hub, stream: Stream, message: ClientMessage) -> None:
         await hub.wait_until_ready()  # before the echo: events after it are sent
         scope = stream.caller.inbox_id
-        asked = frozenset(message.inbox_ids) or frozenset({scope} if scope else ())
+        named = await self._resources.db.read(inboxes.with_ids, message.inbox_ids)
+        asked = frozenset(named) or frozenset({scope} if scope else ())
         if not await self._resources.db.read(are_in_scope, stream.caller, asked):
             await stream.say_error("An inbox id is unknown. Nothing was changed.")
             return

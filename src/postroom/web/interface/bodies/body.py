@@ -14,7 +14,7 @@ from postroom.fields import InboxFilter, Limit, PodFilter
 
 _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
-SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
+SOME_INBOXES = rf"^[^,\s]+(,[^,\s]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
 SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
 
 
