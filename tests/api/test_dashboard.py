@@ -98,8 +98,11 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
     await asyncio.gather(
         *(server.deliver(letter(subject=f"Letter {number}"), "light") for number in range(50))
     )
+    for number in range(20):
+        reply = {"in_reply_to": "<l0@x>"} if number else {}
+        await server.deliver(letter("word " * 2000, message_id=f"<l{number}@x>", **reply), "light")
     last = None
-    for _ in range(50):  # a mail is listed with its event, a moment after it was taken
+    for _ in range(70):  # a mail is listed with its event, a moment after it was taken
         last = (await server.next_event(last))["event_id"]
     async with signed_in(server) as page:
         fetched = {"Sec-Fetch-Site": "same-origin"}  # as a browser says
@@ -112,6 +115,11 @@ async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter
         next_page = int(mail.headers["content-length"])
         assert packed + next_page < 100_000
         assert next_page < 20_000
+        listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads?limit=100")).json()["data"]
+        [long] = [each["id"] for each in listed if each["messageCount"] == 20]
+        thread = await page.get(f"/app/mail/{long}?inboxId={inbox_id}", headers=fetched)
+        assert int(thread.headers["content-length"]) < 20_000
+        assert len(thread.content) < 100_000
 
 
 async def test_a_link_opens_the_dashboard_once_within_a_day_and_a_key_of_one_inbox_never(

@@ -523,7 +523,11 @@ async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
     ) as page:
         proof = {"link": await new_link(server), "name": "Ann"}
         assert (await page.post("/app/sign-in", data=proof)).status_code == 303
-        for path in ("/app/mail", "/app/mail?unread=true", "/app/settings/audit"):
+        [newest] = (await server.api.get(f"/v1/inboxes/{crowded.hello['id']}/messages?limit=1")).json()[
+            "data"
+        ]
+        thread = f"/app/mail/{newest['threadId']}?message={newest['id']}"
+        for path in ("/app/mail", "/app/mail?unread=true", thread, "/app/settings/audit"):
             assert (await page.get(path)).status_code == 200, path
         page.headers["Authorization"] = f"Bearer {server.token}"
         for path in ("/v1/audit", "/v1/audit?action=key.created", "/v1/threads"):

@@ -306,7 +306,7 @@ def address_of(message: dict[str, Any]) -> str:
 
 def read_related(tx: Tx, context: PageContext, thread: Thread) -> list[Thread]:
     named = related.list_of_thread(tx, thread.id)
-    return [threads.get(tx, context.call.scope, each) for each in named[:RELATED]]
+    return threads.list_by_ids(tx, context.call.scope, named[:RELATED])
 
 
 def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
