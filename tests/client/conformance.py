@@ -131,12 +131,12 @@ def of_command(arguments: list[str], environment: dict[str, str]) -> Iterator[st
         command.terminate()
 
 
-def run(url: str, folder: Path) -> dict[str, list[str]]:
-    """Each scenario of the revision with the checks of it that failed."""
+def run(url: str, folder: Path, *asked: str) -> dict[str, list[str]]:
+    """Each scenario of the revision, or that was asked for, with the checks of it that failed."""
     suite = generators.NODE_FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance"
     command = [str(generators.NEWEST_NODE), str(suite / "dist" / "index.js"), "server", "--url", url]
     done = subprocess.run(
-        [*command, "--requirements", REVISION, "-o", str(folder)],
+        [*command, *(asked or ("--requirements", REVISION)), "-o", str(folder)],
         capture_output=True,
         text=True,
         env=generators.kept_by_node(),

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.extension import Extension
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, ToolAnnotations
@@ -18,6 +19,7 @@ from postroom_client.mcp.api_caller import ApiCaller, Caller, CallerOf, Ctx
 from postroom_client.mcp.files import FileTools
 from postroom_client.mcp.reading import Tools
 from postroom_client.mcp.setting_up import SettingUpTools
+from postroom_client.mcp.skills import MailSkill
 from postroom_client.mcp.tasks import HeldSends
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.settings import Settings
@@ -142,7 +144,7 @@ def build(
         instructions=f"{INSTRUCTIONS}\n{more}".rstrip(),
         log_level="WARNING",
         subscriptions=False,
-        extensions=[HeldSends(caller_of)] if "get_message_status" in names else [],
+        extensions=extensions(caller_of, names),
     )
     api = ApiCaller(caller_of)
     groups = [kind(api) for kind in GROUPS]
@@ -154,6 +156,11 @@ def build(
     if "read_thread" in names:
         guides.add_to(server, api)
     return server
+
+
+def extensions(caller_of: CallerOf, names: Collection[str]) -> list[Extension]:
+    offered: list[Extension] = [HeldSends(caller_of)] if "get_message_status" in names else []
+    return [*offered, MailSkill()] if "read_thread" in names else offered
 
 
 @cache
