@@ -260,7 +260,7 @@ async def test_an_authority_that_lies_gets_nothing_and_leads_nowhere(
     async def order() -> None:
         account = acme.AcmeClient(liar, f"{CA}/dir", key)
         await account.register("")
-        await account.obtain([HOST], key, acme.HTTP_01, publish)
+        await account.obtain([HOST], key, certificates.HTTP_01, publish)
 
     with pytest.raises(AcmeError, match=re.escape(reason)):
         await order()

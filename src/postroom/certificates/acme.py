@@ -20,10 +20,6 @@ from msgspec import Struct
 
 from postroom.external_mailboxes.fetching import Fetched, FetchError
 
-HTTP_01 = "http-01"
-TLS_ALPN_01 = "tls-alpn-01"
-DNS_01 = "dns-01"
-
 MAX_JSON_BYTES = 64 * 1024
 MAX_CHAIN_BYTES = 256 * 1024
 MAX_TRIES = 10  # of a request whose nonce was refused (RFC 8555 section 6.5)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from postroom import log
-from postroom.certificates import tls_challenge
 from postroom.certificates.certificates import OpenChallenge, StoredCertificate
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.processes import pools
@@ -39,6 +38,8 @@ class CertificatesInUse:
         self._certificate.challenges = shown
 
     def _make_challenge(self, challenge: OpenChallenge) -> ssl.SSLContext:
+        from postroom.certificates import tls_challenge  # few servers need it
+
         file = self._folder / f".challenge.{secrets.token_hex(8)}"
         try:
             write(file, tls_challenge.make(challenge.name, challenge.key_authorization))

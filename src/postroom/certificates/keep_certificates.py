@@ -1,14 +1,18 @@
 """Keeps certificates valid: one node orders them, and every node takes them into use."""
 
+from typing import TYPE_CHECKING
+
 from postroom import ids
-from postroom.certificates import acme, certificates
+from postroom.certificates import certificates
 from postroom.certificates.certificates import OpenChallenge, StoredCertificate
 from postroom.certificates.in_use import CertificatesInUse
-from postroom.certificates.obtain import obtain
 from postroom.certificates.wanted import list_wanted
 from postroom.clock import MINUTE
 from postroom.queue import leader_leases
 from postroom.resources import Resources
+
+if TYPE_CHECKING:
+    from postroom.certificates.acme import AuthorityFetcher
 
 BELL = "certificates"
 DUTY = "certificates"
@@ -19,11 +23,11 @@ WANTED_EVERY = 10 * MINUTE
 
 class CertificateKeeper:
     def __init__(
-        self, resources: Resources, courier: acme.AuthorityFetcher, in_use: CertificatesInUse, has_http: bool
+        self, resources: Resources, courier: "AuthorityFetcher", in_use: CertificatesInUse, has_http: bool
     ) -> None:
         self._resources, self._courier, self._in_use = resources, courier, in_use
         # TLS-ALPN-01 is second choice: for a moment clients meet the certificate that answers the challenge.
-        self._type = acme.HTTP_01 if has_http else acme.TLS_ALPN_01
+        self._type = certificates.HTTP_01 if has_http else certificates.TLS_ALPN_01
         self._node = ids.trace()
         self._wanted_at = -WANTED_EVERY
 
@@ -52,7 +56,7 @@ class CertificateKeeper:
         await self._show_challenges()
 
     async def _show_challenges(self) -> None:
-        if self._type == acme.TLS_ALPN_01:
+        if self._type == certificates.TLS_ALPN_01:
             now = self._resources.now()
             await self._in_use.show_challenges(await self._resources.db.read(certificates.list_tls, now))
 
@@ -74,6 +78,8 @@ class CertificateKeeper:
         due: StoredCertificate | None = await resources.db.read(certificates.find_due, now)
         if due is None or not await self._leads():
             return False
+        from postroom.certificates.obtain import obtain  # few servers order one
+
         await obtain(resources, self._courier, due, self._type, self._publish)
         resources.db.ring(BELL)
         return True
