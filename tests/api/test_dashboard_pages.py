@@ -29,6 +29,7 @@ PAGES = (
     *(
         "/app/operator/deliverability",
         "/app/operator/feedback",
+        "/app/operator/captured",
         "/app/settings/connections",
         "/app/settings/connections?way=gmail",
     ),

@@ -88,7 +88,7 @@ async def test_whoever_runs_the_server_reads_exports_and_removes_it(server: Serv
         given = (await api.post("/v1/feedback", json=told)).json()["id"]
     await server.api.post("/v1/feedback", json=TOLD)
     async with signed_in(server, stranger) as page:
-        for path in ("/app/operator/feedback", "/app/operator/feedback.csv"):
+        for path in ("/app/operator/feedback", "/app/operator/feedback.csv", "/app/operator/captured"):
             assert (await page.get(path)).status_code == 403
         assert (await page.post(f"/app/operator/feedback/{given}/remove")).status_code == 403
     async with signed_in(server, link=await new_link(server, is_operator=True)) as page:

@@ -236,3 +236,24 @@ def test_the_default_pod_has_a_name_and_swaks_the_port_that_is_open(running: Hou
     options = page.get_by_label("Pod").locator("option").all_inner_texts()
     assert "Default pod" in [option.strip() for option in options]
     assert not any(IDS.search(option) for option in options)
+
+
+def test_a_reviewer_decides_by_a_link_that_was_captured(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("reviewed")
+    rule = {"when": ["always"], "reviewers": ["boss@there.example"]}
+    running.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": rule})
+    message_id = send(running, inbox_id, "ann@there.example", "Reviewed here")
+    running.api.post("/v1/users", json={"email": "carol@there.example", "role": "viewer"})
+    page = open_page("/app/operator/captured")
+    notice = page.get_by_role("listitem").filter(has_text="To approve: Reviewed here")
+    invitation = page.get_by_role("listitem").filter(has_text="To carol@there.example")
+    for each in (notice, invitation):
+        wait_for(lambda: page.reload() is not None and each.count() == 1)  # noqa: B023
+    assert "/app/sign-in?invitation=" in (
+        invitation.get_by_role("link", name="Open its link").get_attribute("href") or ""
+    )
+    notice.get_by_role("link", name="Open its link").click()
+    page.get_by_role("button", name="Approve and send").click()
+    expect(page.get_by_text("The mail is approved. It is sent now.")).to_be_visible()
+    hold = running.api.get(f"/v1/messages/{message_id}").json()["hold"]
+    assert hold["decidedBy"]["id"] == "boss@there.example"

@@ -1,6 +1,7 @@
 """Reviewers: people without an account who decide about one held mail, by mail or by a link."""
 
 import re
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -42,6 +43,7 @@ from postroom_mail.writing.quote import INVISIBLE
 from postroom_mail.writing.review_path import ReviewPath
 
 REVIEW_PATH = "/review/"
+CAPTURED_CHARACTERS = 20_000
 ANSWER = re.compile(r"(?i)\s*+(approve|reject)\b[\s.!:,-]*+(.*+)")
 
 
@@ -121,8 +123,18 @@ class NoticeJob(Struct, frozen=True):
     keys: tuple[DkimKey, ...]
 
 
-async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
-    """Ignores limits, policy and pause: it is the server's own mail."""
+Keep = Callable[[Tx, str, str, str, str, int], None]  # account, recipient, subject, text, time
+
+
+class CapturedNotice(Struct, frozen=True):
+    """What is kept of a notice where the server sends nothing."""
+
+    subject: str
+    text: str
+
+
+async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery, keep: Keep) -> None:
+    """Ignores limits, policy and pause: it is the server's own mail. `keep` stores one that is captured."""
     job = await resources.db.read(look_up_notice, delivery, resources.config.domain)
     if job is None or job.review.hold.state != holds.HELD:
         await resources.db.write(_give_up, delivery, resources.now())
@@ -131,12 +143,35 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
     message_id = job.review.message.id
     outcome = await attempt(resources, handing_over, "a reviewer could not be notified", message=message_id)
     tried = TriedDelivery(delivery, outcome)
-    await outbound.recorder.record(tried, lambda: write_tried(resources, tried), has_left=not job.is_local)
+    kept = None if outcome.captured is None else await to_captured(resources, job)
+    await outbound.recorder.record(
+        tried, lambda: write_tried(resources, tried, kept, keep), has_left=not job.is_local
+    )
 
 
-async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
-    await resources.db.write(outcomes.record, tried)
+async def write_tried(
+    resources: Resources,
+    tried: TriedDelivery,
+    kept: CapturedNotice | None = None,
+    keep: Keep | None = None,
+) -> list[str]:
+    await resources.db.write(record_tried, tried, kept, keep)
     return []
+
+
+def record_tried(tx: Tx, tried: TriedDelivery, kept: CapturedNotice | None, keep: Keep | None) -> None:
+    state, delivery = outcomes.record(tx, tried), tried.delivery
+    if state == deliveries.CAPTURED and kept is not None and keep is not None:
+        keep(tx, delivery.account_id, delivery.target, kept.subject, kept.text, tried.outcome.ended_at)
+
+
+async def to_captured(resources: Resources, job: NoticeJob) -> CapturedNotice:
+    review, base_url = job.review, resources.config.base_url
+    raw = await raw_mails.read(resources, review.message.id, with_trace=False)
+    shown = await pools.READING.run(view, raw, review.hold.bcc)
+    text = notice_text(review, shown, link_to(job, base_url), CAPTURED_CHARACTERS)
+    cut = f"{text[:CAPTURED_CHARACTERS]}\n[…]\n\n{link_to(job, base_url)}\n"
+    return CapturedNotice(subject_of(review), cut if len(text) > len(cut) else text)
 
 
 async def write_and_hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, now: int) -> Receipt:
@@ -159,15 +194,14 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
     review = job.review
-    subject = " ".join(CONTROL.sub(" ", review.document.subject).split())
     return compose.compose(
         Draft(
             from_name="Postroom",
             from_address=f"{NOBODYS_NAME}@{domain}",
             to=(review.reviewer,),
             reply_to=f"{review_path.PREFIX}{job.token}@{domain}",
-            subject=f"To approve: {subject}"[:200],
-            text=notice_text(review, view(raw, review.hold.bcc), f"{base_url}{REVIEW_PATH}{job.token}"),
+            subject=subject_of(review),
+            text=notice_text(review, view(raw, review.hold.bcc), link_to(job, base_url)),
             attachments=(DraftAttachment("mail.eml", "application/octet-stream", raw),),
             message_id=own_letters.message_id(job.mark, domain),
             date_at=now,
@@ -177,13 +211,24 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
     )
 
 
-def notice_text(review: Review, shown: ContentView, link: str) -> str:
+def subject_of(review: Review) -> str:
+    subject = " ".join(CONTROL.sub(" ", review.document.subject).split())
+    return f"To approve: {subject}"[:200]
+
+
+def link_to(job: NoticeJob, base_url: str) -> str:
+    return f"{base_url}{REVIEW_PATH}{job.token}"
+
+
+def notice_text(
+    review: Review, shown: ContentView, link: str, most_characters: int = limits.BODY_CHARACTERS
+) -> str:
     """Has everything that the linked page shows; parts that are too long are in the attached mail."""
     hold = review.hold
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
     return (
         f"A mail is waiting for your decision. Reasons: {', '.join(hold.reasons)}.\n{until}\n"
-        f"{content_view.to_text(shown, limits.BODY_CHARACTERS)}\n\n"
+        f"{content_view.to_text(shown, most_characters)}\n\n"
         "The whole mail is attached. To decide, reply to this mail with one word in its first line,\n"
         "approve or reject (optionally followed by a reason), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"

@@ -20,7 +20,7 @@ async def deliver_notice(
     elif ids.is_id(ids.TLS_REPORT, delivery.message_id):
         await tls_reports.deliver_report(resources, outbound, courier, delivery)
     else:
-        await reviewers.deliver_notice(resources, outbound, delivery)
+        await reviewers.deliver_notice(resources, outbound, delivery, letters.keep_captured)
 
 
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:

@@ -24,7 +24,10 @@ from postroom_mail.writing.compose import Draft
 
 PENDING = "pending"
 LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has expired
+CAPTURED = "captured"
 SHOWN = 20
+MOST_CAPTURED = 500  # of all accounts; older ones go
+REMOVED_AT_ONCE = 100
 
 
 class ServerLetter(Struct, frozen=True):
@@ -93,6 +96,32 @@ def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
     return [ServerLetter.from_row(row) for row in rows]
 
 
+def list_all_captured(tx: Tx, limit: int) -> list[ServerLetter]:
+    """Of all accounts, newest first: only for the operator."""
+    rows = tx.all(
+        "select * from letters where state = 'captured' order by created_at desc, id desc limit :limit",
+        limit=limit,
+    )
+    return [ServerLetter.from_row(row) for row in rows]
+
+
+def keep_captured(tx: Tx, account_id: str, recipient: str, subject: str, content: str, now: int) -> None:
+    """Keeps a notice that this server would have sent."""
+    letter_id = ids.new(ids.LETTER, now)
+    letter = ServerLetter(letter_id, account_id, None, recipient, subject, content, CAPTURED, now)
+    insert_item(tx, "letters", letter, is_personal=int(letter.is_personal))
+    remove_oldest_captured(tx)
+
+
+def remove_oldest_captured(tx: Tx) -> None:
+    tx.run(
+        "delete from letters where id in (select id from letters where state = 'captured'"
+        " order by created_at desc, id desc limit :at_once offset :most)",
+        at_once=REMOVED_AT_ONCE,
+        most=MOST_CAPTURED,
+    )
+
+
 def is_captured(config: Config) -> bool:
     return config.outbound == CAPTURE
 
@@ -127,6 +156,7 @@ def record_tried(tx: Tx, tried: TriedDelivery) -> None:
     state = outcomes.record(tx, tried)
     if state == deliveries.CAPTURED:
         tx.run("update letters set state = 'captured' where id = :id", id=tried.delivery.message_id)
+        remove_oldest_captured(tx)
     elif state in (deliveries.DONE, deliveries.FAILED):
         tx.run("delete from letters where id = :id", id=tried.delivery.message_id)
 

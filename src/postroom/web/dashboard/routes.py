@@ -7,7 +7,7 @@ from postroom.web.dashboard import sign_in, undo
 from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.delivery import connections, deliverability, mailbox_consent
 from postroom.web.dashboard.forms import read_form, read_upload
-from postroom.web.dashboard.operator import accounts, feedback, health, queue
+from postroom.web.dashboard.operator import accounts, captured, feedback, health, queue
 from postroom.web.dashboard.pages import (
     activity,
     approvals,
@@ -219,6 +219,7 @@ PAGES = (
     page("/app/operator/feedback", feedback.show_feedback, ACCOUNT, MANAGING),
     page("/app/operator/feedback.csv", feedback.export, ACCOUNT, MANAGING),
     change("/app/operator/feedback/{feedback_id}/remove", feedback.remove, ACCOUNT, MANAGING),
+    page("/app/operator/captured", captured.show_captured, ACCOUNT, MANAGING),
     page("/app/operator/accounts", accounts.show_accounts, ACCOUNT, MANAGING),
     page("/app/operator/accounts.csv", accounts.export, ACCOUNT, MANAGING),
     change("/app/operator/accounts", accounts.create_account, ACCOUNT, MANAGING),
