@@ -42,6 +42,7 @@ TOOLS = {
     "read_thread",
     "mark_thread_read",
     "label_thread",
+    "assign_thread",
     "search_messages",
     "wait_for_message",
     "get_attachment_text",
@@ -243,6 +244,9 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         labels = await agent.call("label_thread", thread_id=thread_id, remove=["urgent"])
         assert labels["labels"] == ["invoices"]
         assert "add or remove" in await agent.fail("label_thread", thread_id=thread_id)
+        assigned = await agent.call("assign_thread", thread_id=thread_id)
+        assert assigned == {"thread_id": thread_id, "assignee_id": None}
+        assert "assignee_id" in await agent.fail("assign_thread", thread_id=thread_id, assignee_id="usr_1")
         assert API_KEY not in "".join(agent.said)
 
 

@@ -22,7 +22,7 @@ READING = {
 WRITING = {
     *("send_email", "reply_to_thread", "forward_message", "create_draft", "send_draft"),
     *("respond_to_invitation", "cancel_message", "mark_thread_read", "label_thread"),
-    "create_file_link",
+    *("assign_thread", "create_file_link"),
 }
 MAIL = (
     b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost, carol@postroom.localhost\r\n"
@@ -190,6 +190,7 @@ OFFERED: list[tuple[list[str], set[str]]] = [
             "cancel_message",
             "mark_thread_read",
             "label_thread",
+            "assign_thread",
             "create_file_link",
         },
     ),
@@ -248,6 +249,7 @@ async def test_the_address_of_one_inbox_reaches_no_other(server: Server) -> None
             ("get_message_status", {"message_id": event["message"]["id"]}),
             ("reply_to_thread", {"thread_id": event["thread_id"], "body": "x", "reply_all": True}),
             ("label_thread", {"thread_id": event["thread_id"], "add": ["x"]}),
+            ("assign_thread", {"thread_id": event["thread_id"]}),
             ("forward_message", {"message_id": event["message"]["id"], "to": "a@b.example", "body": "x"}),
             ("create_draft", {"inbox_id": other}),
         ):

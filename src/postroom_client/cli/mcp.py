@@ -9,17 +9,40 @@ from postroom_client.cli.context import CommandContext
 from postroom_client.cli.groups import app
 
 
+def print_manifest(kind: str, base_url: str) -> None:
+    import json
+
+    from postroom_client.mcp.manifests import KINDS
+
+    if kind not in KINDS:
+        advice = f"There is no manifest {kind[:100]!r}. Use {', '.join(KINDS)}."
+        raise typer.BadParameter(advice, param_hint="--manifest")
+    try:
+        print(json.dumps(KINDS[kind](base_url.rstrip("/")), indent=2))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--manifest") from None
+
+
 @command(app, "mcp")
 def mcp(
     context: CommandContext,
     text: Annotated[bool, typer.Option("--text", help="Answer with text only.")] = False,
     tools: Annotated[str, typer.Option("--tools", help="Sets of tools to offer: mail, setup.")] = "mail",
+    manifest: Annotated[
+        str,
+        typer.Option(
+            "--manifest",
+            help="Print a host's file: chatgpt, claude, claude-code, cursor, registry or vscode.",
+        ),
+    ] = "",
 ) -> None:
     """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
     import asyncio
 
     from postroom_client.errors import PostroomError, Unauthorized
 
+    if manifest:
+        return print_manifest(manifest, context.settings.base_url)
     try:
         from postroom_client.mcp.server import names_of, serve_stdio
     except ModuleNotFoundError as error:

@@ -26,6 +26,7 @@ from postroom_client.mcp.results import (
     InboxSummary,
     MessageText,
     SearchResults,
+    ThreadAssignment,
     ThreadContent,
     ThreadLabels,
     ThreadMark,
@@ -119,6 +120,17 @@ class Tools:
         call = shortcuts.label_thread(thread_id, add=add or (), remove=remove or ())
         thread = await self._api.call(ctx, call)
         return ThreadLabels(thread.id, list(thread.labels))
+
+    async def assign_thread(
+        self,
+        ctx: Ctx,
+        thread_id: ThreadId,
+        assignee_id: Annotated[str, Field(description="Id of a person, usr_…; empty: nobody.")] = "",
+    ) -> ThreadAssignment:
+        """Hand a thread over to a person of the team, who is told."""
+        call = calls.update_thread(thread_id, assignee_id=assignee_id or None)
+        thread = await self._api.call(ctx, call)
+        return ThreadAssignment(thread.id, thread.assignee_id)
 
     async def search_messages(
         self,

@@ -92,6 +92,12 @@ class ThreadLabels:
 
 
 @dataclass(frozen=True)
+class ThreadAssignment:
+    thread_id: str
+    assignee_id: str | None
+
+
+@dataclass(frozen=True)
 class SenderCheck:
     """pass, fail, none and the like, as this server found them when the mail came in."""
 

@@ -71,6 +71,7 @@ TOOLS: dict[str, tuple[ToolAnnotations, tuple[frozenset[str], ...]]] = {
     "read_thread": (READS_MAIL, (READ,)),
     "mark_thread_read": (_hints(again=True), (WRITE,)),
     "label_thread": (_hints(again=True), (WRITE,)),
+    "assign_thread": (_hints(again=True), (WRITE,)),
     "search_messages": (READS_MAIL, (READ,)),
     "wait_for_message": (READS_MAIL, (READ,)),
     "get_attachment_text": (READS_MAIL, (READ,)),
