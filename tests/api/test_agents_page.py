@@ -93,11 +93,11 @@ async def test_an_agent_is_stopped_by_a_pause_of_what_it_is_for(server: Server) 
     async with signed_in(server) as page:
         path = f"/app/agents/{agent['id']}"
         assert (await page.post(f"{path}/pause", data={"action": "pause"})).status_code == 303
-        assert ">Paused</span>" in (await page.get(path)).text
+        assert ">paused</span>" in (await page.get(path)).text
         sent = await send(server, inbox_id, "carol@there.example")
         assert (await message_of(server, sent))["hold"]["reasons"] == ["paused"]
         assert (await page.post(f"{path}/pause", data={"action": "resume"})).status_code == 303
-        assert ">Paused</span>" not in (await page.get(path)).text
+        assert ">paused</span>" not in (await page.get(path)).text
 
 
 async def test_webhooks_of_the_list_are_added_switched_and_removed_on_the_page(server: Server) -> None:
@@ -142,8 +142,8 @@ async def test_who_is_told_is_set_on_the_page(server: Server) -> None:
         told = [(each["kind"], each["target"], each["on"]) for each in targets]
         assert told == [("webhook", other["target"], ["suspicious"]), ("ntfy", chat["target"], ["held"])]
         shown = (await page.get(path)).text
-        assert "a mail waits for approval" in shown
-        assert "nothing sent yet" in shown
+        assert "email needs approval" in shown
+        assert "None yet" in shown
         for wrong in ({**chat, "kind": "pigeon"}, {**chat, "on": []}):
             assert (await page.post(path, data=wrong)).status_code == 400
         await page.post(f"{path}/remove", data={"kind": "ntfy", "target": chat["target"]})

@@ -44,7 +44,7 @@ async def test_an_event_tells_who_what_and_where_to_the_second(server: Server) -
         shown = (await page.get("/app/events")).text
     rows = [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in re.findall(ROW, shown, re.DOTALL)]
     assert any("Minutes of Monday From Alice &lt;alice@example.com&gt; bob@" in row for row in rows)
-    assert any(row.endswith("Scheduled Details of message.scheduled") for row in rows)
+    assert any(row.endswith("scheduled Details of message.scheduled") for row in rows)
     assert any("Answer To carol@there.example" in row for row in rows)
     assert '<time class="exact"' in shown
 
@@ -55,9 +55,9 @@ async def test_first_steps_are_done_when_they_happened(server: Server) -> None:
     await server.api.post("/v1/domains", json={"domain": "mail.example.com"})
     async with signed_in(server) as page:
         shown = (await page.get("/app/start")).text
-        assert "no event has been delivered to it yet" in shown
-        assert "A domain is added, but not verified yet." in shown
-        assert "enabled, nothing delivered yet" in (await page.get("/app/webhooks")).text
+        assert "has not received an event yet" in shown
+        assert "Your domain is not verified yet." in shown
+        assert "enabled, no deliveries yet" in (await page.get("/app/webhooks")).text
         await server.deliver(letter(), "bob")
         await server.resources.db.write(fail_webhooks)
         assert ">failing</span>" in (await page.get("/app/webhooks")).text

@@ -12,6 +12,7 @@ from postroom.storage.database import Database, Tx
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, read_part, read_whole
 from tests.api.test_dashboard import do_it_now, new_link, signed_in
 from tests.api.test_search import settled
+from tests.browser.made_up_dashboard import trick
 from tests.conftest import Server
 from tests.doubles import START
 from tests.elements import elements_of
@@ -250,6 +251,14 @@ async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_the
         assert "<h1>Mondays</h1>" in found
         assert '<b><mark class="found">Minutes</mark> of Monday</b>' in found
         assert '<small class="to-inbox clip">bob</small>' in found
+        row = re.findall(r'<li data-row="msg_.*?</li>', found, re.DOTALL)[0]
+        assert 'class="unread">' in row
+        assert "Unread. Alice Minutes of Monday" in " ".join(re.sub("<[^>]+>", " ", row).split())
+        assert ">subject</span>" not in row
+        await server.deliver(trick().as_bytes(), "bob")
+        await settled(server)
+        doubtful = (await page.get("/app/search?q=bank")).text
+        assert '<span class="state red">malicious</span>' in doubtful
         assert ">Mondays</a>" in (await page.get("/app/mail")).text
         wrong = await page.post("/app/search/save", data={"name": "x" * 51, "q": "y"})
         assert wrong.status_code == 400

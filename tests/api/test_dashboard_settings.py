@@ -70,7 +70,7 @@ async def test_a_pod_has_its_name_rules_and_keys_on_its_page(server: Server) -> 
         assert "of the pod" in (await page.get(path)).text
         assert (await page.post(f"{path}/name", data={"name": "Quay"})).status_code == 303
         assert (await page.post(f"{path}/approval", data=RULES)).status_code == 303
-        assert "own approval rules" in (await page.get("/app/settings/pods")).text
+        assert "Own rules" in (await page.get("/app/settings/pods")).text
     changed = (await server.api.get(f"/v1/pods/{pod['id']}")).json()
     assert (changed["name"], changed["approval"]) == ("Quay", SHOWN)
 

@@ -71,7 +71,7 @@ async def test_what_was_refused_can_be_mended_without_writing_it_again(server: S
         unnamed = await page.post("/app/compose", data={**wrong, "inboxId": ""})
         assert 'data-refused="inboxId">Choose the inbox to send from.' in unnamed.text
         never = await page.post("/app/compose", data={**wrong, "action": "schedule"})
-        assert "Choose a time, or send it now" in never.text
+        assert "Choose a time, or send the email now" in never.text
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
 
 
@@ -159,7 +159,7 @@ async def test_a_form_that_cannot_be_read_is_a_page_that_says_so(server: Server)
         headers = {"Content-Type": "multipart/form-data"}
         answer = await page.post("/app/compose", content=b"--x\r\nbroken", headers=headers)
         assert answer.status_code == 400
-        assert "could not be read" in answer.text
+        assert "is not valid" in answer.text
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
         assert (await page.post("/app/compose", content=b"--x\r\nbroken", headers=headers)).status_code == 400
 

@@ -72,7 +72,7 @@ async def test_what_cannot_be_sent_yet_says_why_and_has_no_button(server: Server
     draft = await new_draft(server, inbox_id, body="x")
     async with signed_in(server) as page:
         seen, text = await seen_on(page, f"/app/drafts/{draft['id']}")
-        assert (seen, "It cannot be sent yet" in text) == ({}, True)
+        assert (seen, "Not ready to send" in text) == ({}, True)
         assert (await page.get(f"/app/drafts/{draft['id']}/html")).status_code == 404
 
 
@@ -86,7 +86,7 @@ async def test_saving_over_somebody_elses_change_is_refused_and_keeps_what_was_w
         await server.api.patch(f"/v1/drafts/{draft['id']}", json={"subject": "Theirs"})
         refused = await page.post(path, data={"version": "1", "body": "My words", "to": "x@there.example"})
         assert refused.status_code == 409
-        assert "What you had written" in refused.text
+        assert "Your unsaved text" in refused.text
         assert "My words" in refused.text
         assert "Theirs" in refused.text
         same = {"version": "2", "to": "x@there.example", "subject": "Mine", "body": "Seven"}

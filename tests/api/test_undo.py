@@ -149,10 +149,10 @@ async def test_a_draft_that_changed_meanwhile_stays(server: Server) -> None:
         await do_it_now(page)
         assert (await server.api.get(path)).json()["subject"] == "Two"
         told = (await page.get("/app/mail")).text
-        assert "It was refused: " in told
+        assert "The server refused: " in told
         [dismiss] = re.findall(r"/app/delayed/\w+/dismiss", told)
         await page.post(dismiss, data={"back": "/app/mail"})
-        assert "It was refused: " not in (await page.get("/app/mail")).text
+        assert "The server refused: " not in (await page.get("/app/mail")).text
         assert (await page.post(f"/app/drafts/{draft['id']}/delete", data=seen)).status_code == 409
         await page.post(f"/app/drafts/{draft['id']}/delete", data={"version": str(draft["version"] + 1)})
         await do_it_now(page)

@@ -66,12 +66,12 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     expect(page.get_by_text("Saved as a draft.")).to_be_visible()
     note = tmp_path / "note.txt"
     note.write_text("a note")
-    page.get_by_text("Change it").click()
+    page.get_by_text("Edit", exact=True).click()
     page.get_by_label("More files").set_input_files(note)
     page.get_by_role("button", name="Save and preview").click()
     expect(page.locator(".carried")).to_contain_text("note.txt")
-    page.get_by_role("button", name="Send this").click()
-    expect(page.get_by_text("Accepted.")).to_be_visible()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_text("Held for approval.")).to_be_visible()
     found = running.api.get(f"/v1/inboxes/{inboxes['research']}/messages").json()["data"]
     [sent] = [each for each in found if each["subject"] == "By hand"]
     assert [file["filename"] for file in sent["attachments"]] == ["note.txt"]

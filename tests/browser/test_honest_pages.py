@@ -108,7 +108,7 @@ def test_nothing_is_green_that_did_not_happen(running: House, open_page: Open, s
     running.deliver(letter(subject="For the webhook"), "support")
     wait_for(lambda: has_answers(running))
     page = open_page("/app/start")
-    for title in ("A webhook", "A domain of your own"):
+    for title in ("Set up a webhook", "Add your domain"):
         step = page.locator(".step", has_text=title)
         expect(step).to_be_visible()
         expect(step).not_to_have_class(re.compile("done"))
@@ -140,7 +140,7 @@ def test_an_event_says_who_wrote_what_to_which_inbox_and_when(
     expect(row).to_contain_text("Alice <alice@example.com>")
     expect(row).to_contain_text("support@postroom.localhost")
     expect(row.locator("time")).to_have_text(re.compile(r"\d:\d\d:\d\d"))
-    expect(row.locator(".state")).to_have_text("Received")
+    expect(row.locator(".state")).to_have_text("received")
     payload = page.locator("[data-row]:has-text('Minutes of Monday') + tr pre").first
     expect(payload).to_be_hidden()
     row.get_by_text("Details").click()
@@ -173,7 +173,7 @@ def test_a_refused_form_stays_with_what_was_typed(running: House, open_page: Ope
     page = open_page("/app/inboxes")
     page.get_by_label("Name", exact=True).fill("support")
     page.get_by_label("Display name").fill("Another one")
-    page.get_by_role("button", name="Create an inbox").click()
+    page.get_by_role("button", name="Create inbox").click()
     expect(page.get_by_role("heading", name="Inboxes")).to_be_visible()
     expect(page.get_by_label("Display name")).to_have_value("Another one")
     wrong = page.get_by_label("Name", exact=True)

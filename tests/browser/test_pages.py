@@ -51,14 +51,14 @@ def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(tmp_path: Pa
         page.goto(new.base_url)
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         sign_in(page, new)
-        page.get_by_role("button", name="Create the inbox").click()
-        expect(page.get_by_text("hello@postroom.localhost takes mail now.")).to_be_visible()
-        page.get_by_role("button", name="Send me a test mail").click()
-        page.get_by_role("link", name=re.compile("Your first mail")).click()
-        expect(page.locator(".prose")).to_contain_text("this mail came as every mail does")
+        page.get_by_role("button", name="Create inbox").click()
+        expect(page.get_by_role("status").filter(has_text="is ready to receive email.")).to_be_visible()
+        page.get_by_role("button", name="Send a test email").click()
+        page.get_by_role("link", name=re.compile("Your first email")).click()
+        expect(page.locator(".prose")).to_contain_text("this email arrived like every other")
         expect(page.locator(".found")).to_have_text("482913")
         page.goto(f"{new.base_url}/app/start")
-        page.get_by_role("button", name="Create a key and fill it in").click()
+        page.get_by_role("button", name="Create API key").click()
         token = page.locator(".key-once code").inner_text()
         assert token in page.locator("details", has_text="curl").first.inner_text()
         agent = new.api.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).json()
@@ -283,7 +283,7 @@ def test_without_script_everything_is_read_and_every_form_works(running: House, 
     page.get_by_role("link", name="Headers").click()
     assert "Subject: Without script" in page.locator("pre.plain").inner_text()
     page.get_by_role("button", name="Pause sending").click()
-    assert page.get_by_text("Paused. Nothing is sent until you resume.").count() == 1
+    assert page.get_by_text("Paused. No email is sent until you resume.").count() == 1
     page.get_by_role("button", name="Resume sending").click()
     assert page.get_by_text("Resumed.").count() == 1
 

@@ -39,9 +39,9 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(tmp_path: Path, browser: B
         page.get_by_label("Your name").fill("Ann")
         page.get_by_role("button", name="Sign in", exact=True).click()
         page.goto(f"{new.base_url}/app/settings/passkeys")
-        page.get_by_label("Name (of the device").fill("Laptop")
+        page.get_by_label("Name (of your device").fill("Laptop")
         page.get_by_role("button", name="Add", exact=True).click()
-        expect(page.get_by_text("“Laptop” signs you in from now on")).to_be_visible()
+        expect(page.get_by_text("You can now sign in with the passkey “Laptop”")).to_be_visible()
         page.wait_for_load_state()  # by then the script of the page runs, which asks the device
         page.get_by_role("button", name="Add", exact=True).click()
         expect(page.get_by_text("This device already has a passkey for you.")).to_be_visible()

@@ -46,7 +46,7 @@ async def test_the_page_tells_by_provider_and_exports_it(server: Server) -> None
 async def test_the_page_sends_a_test_letter_and_says_what_speaks_for_it(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     async with signed_in(server) as page:
-        assert "Test mail" in (await page.get(PAGE)).text
+        assert "Test email" in (await page.get(PAGE)).text
         form = {"to": "ok@simulator.postroom.localhost", "inboxId": inbox_id}
         sent = await page.post(f"{PAGE}/letter", data=form)
         assert sent.status_code == 303

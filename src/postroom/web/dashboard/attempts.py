@@ -33,7 +33,7 @@ class Attempts:
         if failures is not None and failures.next_at > now:
             seconds = seconds_until(failures.next_at, now)
             raise RateLimitExceeded(
-                f"Too many attempts failed. Try again in {seconds} s.", retry_after=seconds
+                f"Too many failed attempts. Try again in {seconds} seconds.", retry_after=seconds
             )
 
     def record_failure(self, address: str, token: str, now: int) -> None:

@@ -85,7 +85,7 @@ async def perform_all(call: Call, action: DelayedAction) -> list[str]:
     route = BY_NAME.get(action.operation)
     if route is None:
         log.get().error("a delayed action is unknown", operation=action.operation)
-        return ["It comes from another version of this server."]
+        return ["The server was updated in the meantime. Try again."]
     refused = []
     for given in msgspec.json.decode(action.arguments):
         try:

@@ -42,7 +42,7 @@ _OWN_PATH = re.compile(r"/app(/[\w./~%-]*)?(\?[\w./~%&=+:@,*-]*)?", re.ASCII)
 async def read_form(request: Request, kind: type[Struct], limit: int = FORM_LIMIT_BYTES) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != FORM:
-        raise UnsupportedMediaType("This accepts only the forms of the dashboard.")
+        raise UnsupportedMediaType("Only forms of the dashboard are accepted here.")
     raw = await read_bytes(request, limit)
     if len(raw) <= UNQUOTE_IN_LOOP_BYTES:
         return _decode(raw, kind)
@@ -53,7 +53,7 @@ def _decode(raw: bytes, kind: type[Struct]) -> Any:
     try:
         pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
     except ValueError:
-        raise BadRequest("The form could not be read.") from None
+        raise BadRequest("The form is not valid. Reload the page and try again.") from None
     return _convert(pairs, kind)
 
 
@@ -65,9 +65,9 @@ async def read_upload(request: Request, kind: type[Struct]) -> Any:
         async with asyncio.timeout(UPLOAD_SECONDS):
             pairs, files = await _read_parts(request)
     except TimeoutError:
-        raise RequestTimeout("The form did not arrive in time.") from None
+        raise RequestTimeout("The upload took too long. Try again.") from None
     except MultiPartException as error:
-        raise BadRequest(f"The form could not be read: {error.message}") from None
+        raise BadRequest(f"The form is not valid: {error.message}") from None
     return msgspec.structs.replace(_convert(pairs, kind), attachments=files)
 
 
@@ -115,7 +115,7 @@ def require_own_page(request: Request, base_url: str) -> None:
     else:
         is_own = is_own_origin(request.headers.get("origin"), request.headers.get("host"), base_url)
     if not is_own:
-        raise Forbidden("This request came from another site. Open Postroom itself and try again.")
+        raise Forbidden("This request came from another site. Open Postroom and try again.")
 
 
 def is_own_origin(origin: str | None, host: str | None, base_url: str) -> bool:

@@ -76,7 +76,7 @@ class LinkPage:
 class ReviewPage(LinkPage):
     """For a held mail."""
 
-    path, template, nothing = REVIEW_PATH, "review.html", "Nothing to decide"
+    path, template, nothing = REVIEW_PATH, "review.html", "No email to approve"
     values: ClassVar = {"review": None, "holds": holds}
 
     async def _show(self, token: str) -> Response:
@@ -89,10 +89,10 @@ class ReviewPage(LinkPage):
         review, found = await self._resources.db.read(read_review, token)
         shown = await look_at(self._resources, review.message.id, review.hold.bcc)
         if shown is None:
-            raise NotFound("The mail is gone.")
+            raise NotFound("The email was deleted.")
         return self._page(
             status,
-            "A mail is waiting for you",
+            "Approve an email",
             review=review,
             shown=shown,
             here=f"{REVIEW_PATH}{token}",
@@ -114,7 +114,7 @@ class ReviewPage(LinkPage):
         form = parse_qs((await read_bytes(request, FORM_LIMIT_BYTES)).decode("utf-8", "replace"))
         word, seen, note = (form.get(name, [""])[0] for name in ("decision", "content_hash", "note"))
         if word not in ("approve", "reject"):
-            return self._page(400, "Nothing was decided", said="Press one of the two buttons.")
+            return self._page(400, "Not decided", said="Choose Approve or Reject.")
         resources = self._resources
         _, found = await resources.db.read(read_review, token)
         if word == "approve" and found is not None and form.get("confirmed", [""])[0] != found.seal:
@@ -141,8 +141,8 @@ def read_review(tx: Tx, token: str) -> tuple[Review, ThreadFindings | None]:
 
 def told(hold: Hold, word: str) -> str:
     if word == "reject":
-        return "The mail is rejected. It will not be sent."
+        return "Rejected. The email is not sent."
     if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:
         missing = hold.approvals_needed - len(hold.approvals)
-        return f"Your approval counts. Approvals needed from others: {missing}."
-    return "The mail is approved. It is sent now."
+        return f"Approved. Approvals still needed: {missing}."
+    return "Approved. The email is sent now."

@@ -75,7 +75,7 @@ class SignInPage:
         if request.scope["path"] == single_sign_on.ANSWER_PATH:
             return await self._come_from_provider(request)
         if request.scope["path"] != PATH:
-            raise NotFound("There is no such page.")
+            raise NotFound("There is nothing at this address.")
         require_method(request, "GET", "HEAD", "POST")
         if request.method == "POST":
             return await self._post(request)

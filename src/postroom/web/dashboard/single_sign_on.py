@@ -35,7 +35,7 @@ class SingleSignOn:
     async def begin(self, wanted: str) -> tuple[Response, str]:
         """The redirect, and a secret for this browser."""
         if not verbs.is_offered(self._resources.config):
-            raise NotFound("Single sign-on is not set up here.")
+            raise NotFound("Single sign-on is not set up on this server.")
         config, now = self._resources.config, self._resources.now()
         provider = await self._client.find_provider(now)
         state, browser = sessions.new_token(), sessions.new_token()
@@ -49,7 +49,7 @@ class SingleSignOn:
         attempt = await self._resources.db.write(verbs.take_attempt, query.get("state", ""), browser, now)
         issuer = query.get("iss")
         if issuer is not None and issuer != self._resources.config.oidc_issuer:
-            raise Unauthorized("The answer came from a different provider.")  # RFC 9207
+            raise Unauthorized("The response came from a different provider. Try again.")  # RFC 9207
         code = query.get("code", "")
         if not code or len(code) > openid.CODE_CHARACTERS:
             raise Unauthorized(f"The provider did not sign you in{reason_of(query.get('error', ''))}.")

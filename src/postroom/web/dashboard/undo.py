@@ -95,14 +95,14 @@ async def keep(
 async def take_back(context: PageContext, action_id: str, body: BackForm) -> Response:
     is_back = await context.call.resources.db.write(delayed_actions.take_back, context.session.id, action_id)
     if not is_back:
-        raise NotFound("Too late: it is already done.")
+        raise NotFound("It is too late to undo this.")
     return go(own_path(body.back), "Undone. Nothing has changed.")
 
 
 async def do_now(context: PageContext, action_id: str, body: BackForm) -> Response:
     own = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     if action_id not in [action.id for action in own]:
-        raise NotFound("Too late: it is already done.")
+        raise NotFound("It is too late to undo this.")
     await carry_out(context.call.resources, context.call.webhook_courier, action_id)
     left = await context.read(delayed_actions.list_of_session, context.session.id, AT_ONCE)
     return go(own_path(body.back), "" if action_id in [action.id for action in left] else "Done.")

@@ -9,10 +9,10 @@ from postroom_client.results import DomainHealth, Message
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.5
-SUBJECT = "Test mail"
+SUBJECT = "Test email"
 TEXT = (
-    "If you can read this, mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
-    " the field Authentication-Results says what your server thinks of it.\n"
+    "If you can read this, email from this server arrives.\n\nIf it is in your spam folder, open the source"
+    " of the message. Its header Authentication-Results shows the checks of your mail server.\n"
 )
 VERDICTS: dict[str, Verdict] = {"ok": "pass", "missing": "fail", "wrong": "fail", "unknown": "warn"}
 

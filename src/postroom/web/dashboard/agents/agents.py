@@ -73,18 +73,18 @@ def to_agent(tx: Tx, context: PageContext, key: Key) -> Agent:
 
 def scope_of(tx: Tx, context: PageContext, key: Key) -> tuple[str, str]:
     if key.inbox_id is not None:
-        address = inboxes.addresses_of(tx, [key.inbox_id]).get(key.inbox_id, "an inbox that is gone")
+        address = inboxes.addresses_of(tx, [key.inbox_id]).get(key.inbox_id, "deleted inbox")
         return address, f"/app/inboxes/{key.inbox_id}"
     pod = pods.find(tx, Scope(key.account_id), key.pod_id) if key.pod_id else None
     if pod is None:
-        return "the whole account", "/app/settings"
-    return f"pod {pod.name or pod.client_id or 'default'}", f"/app/settings/pods/{pod.id}"
+        return "Whole account", "/app/settings"
+    return f"Pod {pod.name or pod.client_id or 'default'}", f"/app/settings/pods/{pod.id}"
 
 
 async def show_agent(context: PageContext, key_id: str) -> Response:
     agent, steps = await context.read(read_agent, context, key_id)
     return await context.show(
-        "agent.html", "agents", title=agent.key.name or "An agent", agent=agent, steps=steps
+        "agent.html", "agents", title=agent.key.name or "Agent", agent=agent, steps=steps
     )
 
 
@@ -99,6 +99,6 @@ async def pause(context: PageContext, key_id: str, body: AgentPauseForm) -> Resp
     where = ScopeFilter(key.inbox_id, None if key.inbox_id else key.pod_id)
     if body.action == "pause":
         await context.run(operations.put_pause, query=where)
-        return go(f"{PATH}/{key_id}", "Paused. Nothing is sent from there until you resume.")
+        return go(f"{PATH}/{key_id}", "Paused. No email is sent until you resume.")
     await context.run(operations.delete_pause, query=where)
-    return go(f"{PATH}/{key_id}", "Resumed. Mail that nothing else holds is sent now.")
+    return go(f"{PATH}/{key_id}", "Resumed. Emails that are not held for another reason are sent now.")

@@ -138,7 +138,9 @@ def oauth_of(form: ConnectionForm) -> dict[str, str] | None:
     if not form.client_id:
         return None
     if form.way not in TOKEN_URLS:
-        raise BadRequest("OAuth works here for Gmail and Microsoft 365; for others use the API.", field="way")
+        raise BadRequest(
+            "OAuth is available for Gmail and Microsoft 365. For other providers, use the API.", field="way"
+        )
     return {
         "tokenUrl": TOKEN_URLS[form.way],
         "clientId": form.client_id,
@@ -174,14 +176,14 @@ async def find_sent(context: PageContext, connection: dict[str, Any]) -> dict[st
 
 async def try_connection(context: PageContext, connection_id: str) -> Response:
     tried = await context.ask(api.test_connection, connection_id=connection_id)
-    told = f"It works ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
+    told = f"Connected ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
     return go(f"{PATH}/{connection_id}", told)
 
 
 async def send_mail(context: PageContext, connection_id: str, body: TryForm) -> Response:
     """Sent to the mailbox itself, it tests both directions."""
     wanted = SendBody(
-        body="This mail shows that mail is sent. You can delete it.",
+        body="This email shows that Postroom can send through this connection. You can delete it.",
         subject="Postroom is connected",
         to=body.to,
     )
@@ -193,5 +195,5 @@ async def send_mail(context: PageContext, connection_id: str, body: TryForm) -> 
 delete_connection = undo.delayed(
     connections.delete_connection,
     PATH,
-    "The connection is deleted in {seconds} seconds. Mail received through it stays.",
+    "Deleting the connection in {seconds} seconds. Emails received through it stay.",
 )

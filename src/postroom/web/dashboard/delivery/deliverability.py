@@ -28,10 +28,10 @@ from postroom.web.interface.bodies.send_body import SendBody, to_order
 PATH = "/app/settings/deliverability"
 SPANS = {"1": "24 hours", "7": "7 days", "30": "30 days"}
 MOST_INBOXES = 100
-SUBJECT = "Test mail"
+SUBJECT = "Test email"
 TEXT = (
-    "If you can read this, mail from here arrives.\n\nIf it is in your spam folder, look at its source:"
-    " the field Authentication-Results says what your server thinks of it.\n"
+    "If you can read this, email from this server arrives.\n\nIf it is in your spam folder, open the source"
+    " of the message. Its header Authentication-Results shows the checks of your mail server.\n"
 )
 
 
@@ -90,12 +90,12 @@ async def show_letter(context: PageContext, message_id: str) -> Response:
     """The checks query DNS, so they run only when the letter is finished."""
     message = await context.ask(get_message, message_id=message_id, query=DecisionQuery())
     if message["direction"] != "outbound":
-        raise NotFound("No such mail.")
+        raise NotFound("There is no such email.")
     is_settled = message["status"] != "pending" or message.get("hold") is not None
     return await context.show(
         "letter.html",
         "settings",
-        title="Test mail",
+        title="Test email",
         message=message,
         is_settled=is_settled,
         checks=await find_checks(context, message) if is_settled else [],

@@ -122,5 +122,5 @@ async def exchange(fetcher: Fetcher, pending: PendingConsent, code: str, back: s
     token = found.get("refresh_token")
     if status != 200 or not isinstance(token, str):
         reason = reason_of(status, found) if status != 200 else "no refresh token was given"
-        raise BadRequest(f"The code was refused: {reason}. Check the client id and secret.")
+        raise BadRequest(f"The provider rejected the code: {reason}. Check the client ID and secret.")
     return token

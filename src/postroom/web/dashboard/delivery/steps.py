@@ -35,17 +35,17 @@ BEFORE = {
     ),
     "icloud": ("At https://account.apple.com, Sign-In and Security: create an app-specific password.",),
     "microsoft": (
-        "Microsoft 365 accepts no passwords: allow your own app to open the mailbox, below.",
+        "Microsoft 365 does not accept passwords. Connect with OAuth below.",
         "An administrator may have to turn on IMAP and authenticated SMTP for the mailbox.",
     ),
-    "imap": ("You need the names of the IMAP and SMTP servers; their certificates are checked.",),
+    "imap": ("You need the host names of the IMAP and SMTP servers. Both need a valid certificate.",),
     "mailgun": ("Add the domain there, and copy the HTTP webhook signing key (Settings, API security).",),
     "sendgrid": ("Authenticate the domain there. A signature needs a security policy of Inbound Parse.",),
     "postmark": ("Create a server there, with an inbound stream; choose a password for the signing key.",),
     "ses": ("Verify the domain in a region that receives mail. No signing key is needed: SNS signs.",),
     "cloudflare": ("Turn Email Routing on for the domain; choose a secret for the signing key.",),
     "resend": ("Add the domain there with receiving on, and create an API key with full access.",),
-    "raw": ("Choose a secret for the signing key, or leave it empty: the URL itself is secret.",),
+    "raw": ("Choose a secret as the signing key, or leave it empty: the URL is secret too.",),
 }
 AFTER = {
     "mailgun": (
@@ -68,5 +68,5 @@ AFTER = {
         "Create an Email Worker from deploy/cloudflare-email-worker.js with the URL and the secret.",
     ),
     "resend": ("Webhooks, Add the URL: email.received, email.bounced, email.complained.",),
-    "raw": ("POST each mail to the URL, with ?to= or X-Envelope-To.",),
+    "raw": ("POST each email to the URL, with ?to= or X-Envelope-To.",),
 }

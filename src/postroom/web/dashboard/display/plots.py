@@ -23,10 +23,10 @@ def bars(
     wrong = bad or [0] * len(values)
     sums = [value + other for value, other in zip(values, wrong, strict=True)]
     if not any(sums):
-        return Markup("<p class=muted>Nothing in this period.</p>")
+        return Markup("<p class=muted>No activity in this period.</p>")
     most = max(sums)
-    also = Markup(", {} of them failed").format(sum(wrong)) if bad else ""
-    total = Markup(" {} in all{},").format(sum(sums), also) if is_sum else ""
+    also = Markup(", {} failed").format(sum(wrong)) if bad else ""
+    total = Markup(" {} in total{},").format(sum(sums), also) if is_sum else ""
     drawn = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" preserveAspectRatio="none"'
         ' aria-label="{}:{} at most {}{}"><path d="M0 {}H{}"/>{}</svg>'

@@ -33,9 +33,9 @@ def first_cells(content: bytes, most: int) -> Iterator[str]:
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise BadRequest("The file is not text in UTF-8.", field="attachments") from None
+        raise BadRequest("The file is not a UTF-8 text file.", field="attachments") from None
     if len(lines) > most:
-        raise BadRequest(f"A file can have {most:,} lines. Split it.", field="attachments")
+        raise BadRequest(f"The file has more than {most:,} lines. Split it.", field="attachments")
     for line in lines:
         cell = line.partition(",")[0].partition(";")[0].strip().strip('"').lstrip("'").strip()
         if cell:

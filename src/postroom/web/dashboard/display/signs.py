@@ -19,10 +19,10 @@ class Sign(Struct, frozen=True):
 
 
 CATEGORIES = {
-    "personal": ("From a person", "", "Sent by neither a list nor a machine."),
+    "personal": ("From a person", "", "Not sent by a mailing list or a program."),
     "automated": ("Automated", "", "A program wrote it."),
-    "marketing": ("Marketing", "", "Sent to many, with a way to unsubscribe."),
-    "bounce": ("A bounce", "amber", "A mail system says that something could not be delivered."),
+    "marketing": ("Marketing", "", "Sent to many recipients, with an unsubscribe link."),
+    "bounce": ("Bounce", "amber", "A mail server reports a failed delivery."),
 }
 VERDICTS = {
     "suspicious": Sign("Suspicious", "amber", "Rules warn about this email. Check it before you act on it."),
@@ -50,7 +50,7 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
     """The states of the interface as sentences."""
     found = of_inbound(message) if message["direction"] == "inbound" else []
     if message.get("imported"):
-        title = "A mail client or an import put it here. This server did not receive it."
+        title = "A mail client or an import added it. This server did not receive it."
         found.insert(0, Sign("Imported", "amber", title))
     if message.get("captured"):
         found.append(Sign("Captured, not sent", "amber", "POSTROOM_OUTBOUND is capture."))
@@ -103,7 +103,7 @@ def of_automatic_reply(message: dict[str, Any]) -> Sign:
 
 def of_sender(auth: dict[str, str] | None) -> Sign:
     if auth is None:
-        return Sign("Sender not checked", "", "SPF, DKIM and DMARC of this mail were not checked.")
+        return Sign("Sender not checked", "", "SPF, DKIM and DMARC were not checked.")
     title = f"SPF {auth['spf']}, DKIM {auth['dkim']}, DMARC {auth['dmarc']}"
     if auth["dmarc"] == "fail":
         return Sign("Sender not authenticated", "red", title)

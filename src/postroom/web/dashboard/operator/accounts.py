@@ -77,7 +77,7 @@ async def export(context: PageContext) -> Response:
 def read_plan(value: str) -> Plan:
     plan = next((plan for plan in PLANS if plan == value), None)
     if plan is None:
-        raise BadRequest(f"plan is one of {', '.join(PLANS)}.", field="plan")
+        raise BadRequest(f"`plan` must be one of {', '.join(PLANS)}.", field="plan")
     return plan
 
 
@@ -110,9 +110,9 @@ async def open_account(context: PageContext, account_id: str) -> Response:
 async def pause(context: PageContext, account_id: str) -> Response:
     base_url = context.call.resources.config.base_url
     await context.decide(operator.pause_account, account_id, base_url)
-    return go(PATH, "Paused. Nothing is sent from this account until it is resumed.")
+    return go(PATH, "Paused. This account sends no email until you resume it.")
 
 
 async def resume(context: PageContext, account_id: str) -> Response:
     await context.decide(operator.resume_account, account_id)
-    return go(PATH, "Resumed. Mail that nothing else holds is sent now.")
+    return go(PATH, "Resumed. Emails that are not held for another reason are sent now.")

@@ -122,8 +122,8 @@ async def show_health(context: PageContext) -> Response:
         "operator",
         title="Health",
         overview=overview,
-        inward=bars([hour.received for hour in hours], "Mails in, by hour"),
-        outward=bars([hour.sent for hour in hours], "Mails out, by hour", [hour.failed for hour in hours]),
+        inward=bars([hour.received for hour in hours], "Emails received by hour"),
+        outward=bars([hour.sent for hour in hours], "Emails sent by hour", [hour.failed for hour in hours]),
         told=plot_seconds([hour.event_seconds for hour in hours]),
         waited=plot_seconds([hour.queue_seconds for hour in hours]),
         now_hour=hours[-1],
@@ -152,4 +152,4 @@ async def export(context: PageContext) -> Response:
 
 def plot_seconds(by_hour: list[float | None]) -> str:
     milliseconds = [round((seconds or 0) * SECOND) for seconds in by_hour]
-    return bars(milliseconds, "Milliseconds, by hour", is_sum=False, unit=" ms")
+    return bars(milliseconds, "Milliseconds by hour", is_sum=False, unit=" ms")

@@ -87,7 +87,7 @@ async def cancel_some(context: PageContext, body: TickedForm) -> Response:
 
 def ticked(body: TickedForm) -> list[str]:
     if not body.ids:
-        raise BadRequest("Select at least one row first.", field="ids")
+        raise BadRequest("Select at least one row.", field="ids")
     return list(dict.fromkeys(body.ids))[: statistics.LISTED]
 
 

@@ -65,12 +65,12 @@ class Activity(Struct, frozen=True):
 
     def plot_latency(self) -> str:
         labels = [each.label for each in self.by_time]
-        return bars(self.latencies, "Until accepted", is_sum=False, unit=" ms", labels=labels)
+        return bars(self.latencies, "Time to acceptance", is_sum=False, unit=" ms", labels=labels)
 
     def plot_inboxes(self) -> str:
         return bars(
             [each.total for each in self.by_inbox],
-            "Mails by inbox",
+            "Emails by inbox",
             labels=[each.label for each in self.by_inbox],
         )
 
@@ -89,8 +89,8 @@ async def show_activity(context: PageContext, query: ActivityQuery) -> Response:
         query=query,
         spans=SPANS,
         found=found,
-        inward=found.plot("received", "Mails in"),
-        outward=found.plot("sent", "Mails out", bad=FAILURES),
+        inward=found.plot("received", "Emails received"),
+        outward=found.plot("sent", "Emails sent", bad=FAILURES),
         latency=found.plot_latency(),
         of_inboxes=found.plot_inboxes(),
     )

@@ -84,7 +84,7 @@ def moment_of(form: MailForm) -> str | None:
         return None
     moment = form.send_at_utc or f"{form.send_at}:00Z"
     if not form.send_at:
-        raise BadRequest("Choose a time, or send it now.", field="sendAt")
+        raise BadRequest("Choose a time, or send the email now.", field="sendAt")
     return moment
 
 
@@ -108,7 +108,7 @@ async def show_form(context: PageContext, form: MailForm, error: ApiError | None
         "compose.html",
         "mail",
         200 if error is None else error.status,
-        title="New mail",
+        title="New email",
         form=form,
         error=error,
         templates=found.data,
@@ -146,12 +146,10 @@ def to_thread(context: PageContext, form: MailForm, sent: SendReceipt) -> Respon
     """It leaves a moment later, and can be undone until then."""
     path = link(f"/app/mail/{sent.thread_id}", **place_before(context))
     if form.action == "schedule":
-        return go(
-            path, "Accepted. It is sent as scheduled; until then you can reschedule or cancel it in Drafts."
-        )
+        return go(path, "Scheduled. Until then you can reschedule or cancel the email in Drafts.")
     if sent.hold is not UNSET and sent.hold.state == holds.HELD:
-        return go(path, "Accepted. It waits for approval.")
-    said = f"Accepted. It is sent in {UNDO_SECONDS} seconds; Delivery shows its progress."
+        return go(path, "Held for approval.")
+    said = f"Sending in {UNDO_SECONDS} seconds."
     return go(path, said, undo=f"/app/messages/{sent.id}/undo")
 
 
@@ -159,7 +157,7 @@ async def undo(context: PageContext, message_id: str) -> Response:
     """Turns what has not left yet back into a draft."""
     await context.run(messages_operations.cancel_message, message_id=message_id)
     draft_id = await copy_as_draft(context, message_id)
-    return go(f"{DRAFTS}/{draft_id}", "Undone. It was not sent and is a draft again.")
+    return go(f"{DRAFTS}/{draft_id}", "Not sent. The email is a draft again.")
 
 
 async def copy_as_draft(context: PageContext, message_id: str) -> str:
@@ -216,7 +214,7 @@ async def send(context: PageContext, inbox_id: str, form: MailForm, wanted: Send
 def require_text(body: SendBody) -> None:
     """The limits of the body's type, for a body not read from JSON."""
     if body.template is None and not 1 <= len(body.body or "") <= limits.BODY_CHARACTERS:
-        raise BadRequest(f"The text has 1 to {limits.BODY_CHARACTERS:,} characters.", field="body")
+        raise BadRequest(f"The text must have 1 to {limits.BODY_CHARACTERS:,} characters.", field="body")
 
 
 # --- an answer

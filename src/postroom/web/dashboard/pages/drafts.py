@@ -64,9 +64,7 @@ def list_paused(tx: Tx, context: PageContext) -> list[HeldMessage]:
     return holds.show(tx, holds.those_that_fit(tx, found), context.call.links())
 
 
-cancel_scheduled = undo.delayed(
-    messages.cancel_message, PATH, "Cancelled in {seconds} seconds. It will not be sent."
-)
+cancel_scheduled = undo.delayed(messages.cancel_message, PATH, "Cancelling in {seconds} seconds.")
 
 
 async def reschedule(context: PageContext, message_id: str, body: NewMoment) -> Response:
@@ -218,12 +216,12 @@ def told_of(sent: SendReceipt) -> Response:
     """As after a new mail: it leaves a moment later, and can be undone until then."""
     hold = sent.hold
     if hold is UNSET or hold.state == stored_holds.HELD:
-        return go(PATH, "Accepted. It is sent as shown, once nothing holds it.")
-    return go(PATH, "Accepted. It is sent as shown.", undo=f"/app/messages/{sent.id}/undo")
+        return go(PATH, "Sending now." if hold is UNSET else "Held for approval.")
+    return go(PATH, "Sending in 10 seconds.", undo=f"/app/messages/{sent.id}/undo")
 
 
 async def delete_draft(context: PageContext, draft_id: str, body: SeenDraft) -> Response:
-    said = f"The draft is deleted in {undo.SECONDS} seconds."
+    said = f"Deleting the draft in {undo.SECONDS} seconds."
     return await undo.delay(context, drafts.delete_draft, PATH, said, draft_id=draft_id, version=body.version)
 
 

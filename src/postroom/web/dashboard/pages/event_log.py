@@ -22,10 +22,10 @@ from postroom.web.dashboard.page_context import PageContext, go
 SHOWN = 50
 WEBHOOKS_SHOWN = 100
 STATES = {  # of events whose name is not the word for it
-    kinds.MESSAGE_SENT: "Delivered",
-    kinds.MESSAGE_COMPLAINED: "Complaint",
-    kinds.MESSAGE_JUDGED: "Objection",
-    kinds.DOMAIN_MENDED: "Repaired",
+    kinds.MESSAGE_SENT: "delivered",
+    kinds.MESSAGE_COMPLAINED: "complaint",
+    kinds.MESSAGE_JUDGED: "objection",
+    kinds.DOMAIN_MENDED: "repaired",
 }
 COLOURS = {
     **dict.fromkeys((kinds.MESSAGE_SENT, kinds.MESSAGE_APPROVED, kinds.MESSAGE_RELEASED), "green"),
@@ -108,7 +108,7 @@ def sum_up(event: Event) -> EventSummary:
     other = message.sender if is_inbound else payload.recipient or message.to
     own = message.to if is_inbound else message.sender
     who = f"{'From' if is_inbound else 'To'} {other}" if other else ""
-    state = STATES.get(event.kind) or event.kind.rpartition(".")[2].replace("_", " ").capitalize()
+    state = STATES.get(event.kind) or event.kind.rpartition(".")[2].replace("_", " ")
     inbox = own.rpartition("<")[2].rstrip(">")
     return EventSummary(who, message.subject, inbox, state, COLOURS.get(event.kind, ""))
 
@@ -130,7 +130,7 @@ def read_targets(tx: Tx, context: PageContext) -> list[Webhook]:
 def get_event(tx: Tx, context: PageContext, event_id: str) -> Event:
     event = events.find(tx, event_id) if ids.is_id(ids.EVENT, event_id) else None
     if event is None or not context.call.scope.covers(event.account_id, event.pod_id, event.inbox_id):
-        raise NotFound(f"No such event. It may be older than {limits.EVENTS_DAYS} days.")
+        raise NotFound(f"There is no such event. Events are kept for {limits.EVENTS_DAYS} days.")
     return event
 
 
@@ -161,4 +161,4 @@ async def replay(context: PageContext, event_id: str, body: ReplayForm) -> Respo
     """Posts to the chosen webhook, even if it is disabled or does not want this kind."""
     event = await context.read(get_event, context, event_id)
     url = await context.decide(replay_event, event, body.owner)
-    return go(own_path(body.back), f"Posted to {url} again.")
+    return go(own_path(body.back), f"Sent to {url} again.")

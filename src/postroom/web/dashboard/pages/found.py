@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, threads
 from postroom.operations.pods import (
     AccountChange,
     SavedSearch,
@@ -17,6 +17,7 @@ from postroom.operations.pods import (
 )
 from postroom.queue import deliveries
 from postroom.web.api import search
+from postroom.web.call import Tx
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
@@ -32,11 +33,11 @@ CHIPS = (
     ("Failed", "is:failed"),
     ("Held", "is:held"),
     ("Flagged", "is:flagged"),
-    ("With files", "has:attachment"),
+    ("Attachments", "has:attachment"),
     ("Blocked", "is:blocked"),
 )
 CATEGORIES = (
-    ("From people", "category:personal"),
+    ("People", "category:personal"),
     ("Automated", "category:automated"),
     ("Marketing", "category:marketing"),
     ("Bounces", "category:bounce"),
@@ -44,12 +45,12 @@ CATEGORIES = (
 FILTERS = ("is:", "has:", "in:", "category:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
     ("invoice from:billing", "a word and a sender"),
-    ('"purchase order" -draft', "a phrase, and a word to exclude"),
-    ("is:unread has:attachment", "unread, with files"),
-    ("in:support after:2026-11-01", "an inbox, and a date"),
+    ('"purchase order" -draft', "a phrase, without a word"),
+    ("is:unread has:attachment", "unread with attachments"),
+    ("in:support after:2026-11-01", "an inbox and a date"),
     ("refund OR return*", "either word, or a prefix"),
-    ("is:failed", "what could not be delivered"),
-    ("is:blocked", "what a policy blocked"),
+    ("is:failed", "emails that failed"),
+    ("is:blocked", "emails that a policy blocked"),
 )
 
 
@@ -82,9 +83,10 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
             found = await search.search_messages(context.call, asked)
         except BadRequest as error:
             wrong = error.message
-    results = [(msgspec.json.decode(each.message), each.matched, each.snippet) for each in found.data]
-    failed = [message["id"] for message, _, _ in results if message["status"] == "failed"]
-    inbox_ids = sorted({message["inboxId"] for message, _, _ in results})
+    results = [(msgspec.json.decode(each.message), each.snippet) for each in found.data]
+    failed = [message["id"] for message, _ in results if message["status"] == "failed"]
+    thread_ids = sorted({message["threadId"] for message, _ in results if message["threadId"]})
+    inbox_ids = sorted({message["inboxId"] for message, _ in results})
     return await context.show(
         "found.html",
         "mail",
@@ -94,6 +96,7 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
         place={"inboxId": query.inbox_id, "podId": query.pod_id, "q": query.q, "cursor": query.cursor},
         results=results,
         bounced=await context.read(deliveries.bounced_of, failed),
+        unread=await context.read(list_unread, context, thread_ids),
         next=found.next,
         wrong=wrong,
         examples=EXAMPLES,
@@ -104,6 +107,10 @@ async def show_found(context: PageContext, query: FoundQuery) -> Response:
         chips=CHIPS,
         categories=CATEGORIES,
     )
+
+
+def list_unread(tx: Tx, context: PageContext, thread_ids: list[str]) -> set[str]:
+    return {each.id for each in threads.list_by_ids(tx, context.call.scope, thread_ids) if not each.is_read}
 
 
 async def saved_searches(context: PageContext) -> list[SavedSearch]:
@@ -121,7 +128,7 @@ async def save_search(context: PageContext, body: SavingForm) -> Response:
 
 
 async def remove_search(context: PageContext, body: RemovalForm) -> Response:
-    said = f"The saved search {body.name} is removed in {undo.SECONDS} seconds."
+    said = f"Deleting the saved search {body.name} in {undo.SECONDS} seconds."
     return await undo.delay(
         context, delayed_operations.remove_search, own_path(body.back), said, name=body.name
     )

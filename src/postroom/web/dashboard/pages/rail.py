@@ -29,6 +29,6 @@ async def change_pause(context: PageContext, body: PauseForm) -> Response:
     """Pauses or resumes everything in the person's scope."""
     if body.action == "pause":
         await context.run(holds.put_pause, query=ScopeFilter())
-        return go(own_path(body.back), "Paused. Nothing is sent until you resume.")
+        return go(own_path(body.back), "Paused. No email is sent until you resume.")
     await context.run(holds.delete_pause, query=ScopeFilter())
-    return go(own_path(body.back), "Resumed. Mail that nothing else holds is sent now.")
+    return go(own_path(body.back), "Resumed. Emails that are not held for another reason are sent now.")

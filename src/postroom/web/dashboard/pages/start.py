@@ -90,7 +90,7 @@ def read_steps(tx: Tx, context: PageContext) -> FirstSteps:
 
 async def create_inbox(context: PageContext, body: NewInbox) -> Response:
     made = await context.run(create_new_inbox, body=body)
-    return go("/app/start", f"{made.address} takes mail now.")
+    return go("/app/start", f"{made.address} is ready to receive email.")
 
 
 async def send_test_mail(context: PageContext, body: InboxChoice) -> Response:
@@ -99,7 +99,7 @@ async def send_test_mail(context: PageContext, body: InboxChoice) -> Response:
     inbox = await context.read(inboxes.get, context.call.scope, body.inbox_id)
     arrival = test_mail(inbox, resources.config.domain, context.call.now())
     await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
-    return go("/app/mail", f"A mail to {inbox.address} is on its way.")
+    return go("/app/mail", f"Sent a test email to {inbox.address}.")
 
 
 def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
@@ -108,14 +108,14 @@ def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
     lines = [
         f"From: Postroom <{sender}>",
         f"To: {inbox.address}",
-        "Subject: Your first mail",
+        "Subject: Your first email",
         f"Date: {to_mail_date(now)}",
         f"Message-ID: <test.{now}.{inbox.id}@{domain}>",
         "Content-Type: text/plain; charset=utf-8",
         "",
         "Hello,",
         "",
-        "this mail came as every mail does: it was stored, threaded and announced before you saw it.",
+        "this email arrived like every other: Postroom stored it, put it into a thread and sent an event.",
         "Agents get the important parts separately. Here, your code is 482913.",
         "",
         "Postroom",

@@ -94,7 +94,7 @@ async def show(
 async def show_html(context: PageContext, template_id: str) -> Response:
     template = await context.run(templates.get_template, template_id=template_id)
     if not template.body_html:
-        raise NotFound("The template has no HTML.")
+        raise NotFound("This template has no HTML.")
     return await html_page(template.body_html)
 
 
@@ -112,9 +112,7 @@ async def change_template(context: PageContext, template_id: str, body: Template
     return go(f"{PATH}/{template_id}", "The template is saved.")
 
 
-delete_template = undo.delayed(
-    templates.delete_template, PATH, "The template is deleted in {seconds} seconds."
-)
+delete_template = undo.delayed(templates.delete_template, PATH, "Deleting the template in {seconds} seconds.")
 
 
 async def try_template(context: PageContext, template_id: str, body: FieldsForm) -> Response:
@@ -127,4 +125,4 @@ async def try_template(context: PageContext, template_id: str, body: FieldsForm)
         if error.status >= 500:
             raise
         return await show(context, template, values=body.values, error=error)
-    return go(f"/app/drafts/{made.id}", "This draft was made from the template.")
+    return go(f"/app/drafts/{made.id}", "Created a draft from the template.")

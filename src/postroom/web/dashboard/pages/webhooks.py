@@ -109,17 +109,17 @@ def read_health(tx: Tx, context: PageContext, hours: int) -> WebhookHealth:
 
 def draw(hours: list[webhook_log.HourOfPosts]) -> str:
     delivered, failed = [hour.delivered for hour in hours], [hour.failed for hour in hours]
-    return bars(delivered, "Posted in the last 24 hours", failed)
+    return bars(delivered, "Events delivered in the last 24 hours", failed)
 
 
 async def set_webhook(context: PageContext, body: WebhookForm) -> Response:
     made = await context.run(operations.put_webhook, body=NewWebhook(body.url, body.event_types or None))
     if made.secret is not UNSET:
         return await show_webhooks(context, DeliveryLogQuery(), secret=str(made.secret))
-    return go(PATH, "Webhook saved.")
+    return go(PATH, "Endpoint saved.")
 
 
-remove_webhook = undo.delayed(operations.delete_webhook, PATH, "The webhook is removed in {seconds} seconds.")
+remove_webhook = undo.delayed(operations.delete_webhook, PATH, "Removing the endpoint in {seconds} seconds.")
 
 
 async def test_webhook(context: PageContext) -> Response:
@@ -147,7 +147,7 @@ async def show_delivery(context: PageContext, delivery_id: str) -> Response:
     shown, event = await context.read(read_delivery, context, delivery_id)
     body = msgspec.json.format(event.payload, indent=2).decode() if event is not None else ""
     return await context.show(
-        "delivery.html", "webhooks", title="A delivery", each=shown, event=event, body=body
+        "delivery.html", "webhooks", title="Delivery", each=shown, event=event, body=body
     )
 
 
@@ -158,7 +158,7 @@ def read_delivery(tx: Tx, context: PageContext, delivery_id: str) -> tuple[Any, 
 
 async def send_again(context: PageContext, delivery_id: str) -> Response:
     await context.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
-    return go(PATH, "It is being retried.")
+    return go(PATH, "Retrying.")
 
 
 async def send_failed_again(context: PageContext, body: HoursForm) -> Response:
@@ -203,7 +203,7 @@ def read_headers(text: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, text.split("\n"))):
         name, colon, value = line.partition(":")
         if not colon:
-            raise BadRequest("Write each header field on its own line, as Name: value.", field="headers")
+            raise BadRequest("Write each header on its own line, as Name: value.", field="headers")
         found[name.strip()] = value.strip()
     return found
 
@@ -213,7 +213,7 @@ async def switch_listed(context: PageContext, webhook_id: str, body: SwitchForm)
     await context.run(
         webhook_list.change_webhook, webhook_id=webhook_id, body=ListedWebhookChange(enabled=is_on)
     )
-    return go(PATH, "Enabled." if is_on else "Disabled. Nothing more is posted there.")
+    return go(PATH, "Enabled." if is_on else "Disabled. The endpoint receives no more events.")
 
 
 async def test_listed(context: PageContext, webhook_id: str) -> Response:
@@ -228,5 +228,5 @@ async def rotate_listed_secret(context: PageContext, webhook_id: str) -> Respons
 remove_listed = undo.delayed(
     webhook_list.delete_listed_webhook,
     PATH,
-    "The webhook is removed in {seconds} seconds. Then no more events are posted there.",
+    "Removing the endpoint in {seconds} seconds. It then receives no more events.",
 )

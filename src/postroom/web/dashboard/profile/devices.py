@@ -20,7 +20,7 @@ async def add(context: PageContext, body: verbs.NewDevice) -> Response:
     await require_allowed(context.call.resources, body.endpoint)
     name = context.call.request.headers.get("user-agent", "")
     await context.decide(verbs.add_device, body, name)
-    return go(PATH, "This device is notified when a mail waits for you.")
+    return go(PATH, "This device gets a notification when an email needs approval.")
 
 
-remove = undo.delayed(verbs.remove_device, PATH, "That device is removed in {seconds} seconds.")
+remove = undo.delayed(verbs.remove_device, PATH, "Removing the device in {seconds} seconds.")

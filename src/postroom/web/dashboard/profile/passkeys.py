@@ -45,7 +45,7 @@ async def add(context: PageContext, body: NewPasskeyForm) -> Response:
     await context.decide(verbs.take_adding, answer)
     new = await pools.ONCE.run(verbs.verify_new, answer, party)
     added = await context.decide(verbs.add_passkey, new, body.name)
-    return go(PATH, f"The passkey “{added.name}” signs you in from now on.")
+    return go(PATH, f"You can now sign in with the passkey “{added.name}”.")
 
 
 async def rename(context: PageContext, passkey_id: str, body: PasskeyNameForm) -> Response:
@@ -56,5 +56,5 @@ async def rename(context: PageContext, passkey_id: str, body: PasskeyNameForm) -
 remove = undo.delayed(
     verbs.remove_passkey,
     PATH,
-    "The passkey is removed in {seconds} seconds. Delete it on your device as well.",
+    "Removing the passkey in {seconds} seconds. Delete it on your device too.",
 )

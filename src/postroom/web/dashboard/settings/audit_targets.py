@@ -18,22 +18,22 @@ WORDS = 80
 OF_THE_ACCOUNT = ("/app/settings/keys", "/app/settings/pods", "/app/settings/people", "/app/webhooks")
 NAMES = ("address", "displayName", "email", "name", "domain", "subject", "url", "host", "value")
 KINDS = {
-    "acc": "the account",
-    "key": "a key",
-    "inb": "an inbox",
-    "pod": "a pod",
-    "msg": "a message",
-    "thr": "a thread",
-    "dom": "a domain",
-    "usr": "a person",
-    "whk": "a webhook",
-    "con": "a mailbox elsewhere",
-    "tpl": "a template",
-    "whd": "a delivery",
-    "ses": "a session",
-    "psk": "a passkey",
-    "psh": "a device",
-    "fbk": "feedback",
+    "acc": "Account",
+    "key": "API key",
+    "inb": "Inbox",
+    "pod": "Pod",
+    "msg": "Message",
+    "thr": "Thread",
+    "dom": "Domain",
+    "usr": "Person",
+    "whk": "Webhook",
+    "con": "Connection",
+    "tpl": "Template",
+    "whd": "Delivery",
+    "ses": "Session",
+    "psk": "Passkey",
+    "psh": "Device",
+    "fbk": "Feedback",
 }
 
 
@@ -82,12 +82,12 @@ def remembered(entry: dict[str, Any]) -> AuditTarget:
 
 
 def of_account(tx: Tx, scope: Scope, target: str) -> AuditTarget | None:
-    return AuditTarget("the account", "/app/settings", target) if target == scope.account_id else None
+    return AuditTarget("Account", "/app/settings", target) if target == scope.account_id else None
 
 
 def of_key(tx: Tx, scope: Scope, target: str) -> AuditTarget:
     key = keys.get(tx, scope.account_id, target)
-    return AuditTarget(key.name or "a key without a name", f"/app/settings/keys/{target}", target)
+    return AuditTarget(key.name or "API key without a name", f"/app/settings/keys/{target}", target)
 
 
 def of_inbox(tx: Tx, scope: Scope, target: str) -> AuditTarget:
@@ -96,7 +96,7 @@ def of_inbox(tx: Tx, scope: Scope, target: str) -> AuditTarget:
 
 def of_pod(tx: Tx, scope: Scope, target: str) -> AuditTarget:
     pod = pods.get(tx, scope, target)
-    name = pod.name or pod.client_id or ("the default pod" if pod.is_default else "a pod")
+    name = pod.name or pod.client_id or ("Default pod" if pod.is_default else "Pod")
     return AuditTarget(name, f"/app/settings/pods/{target}", target)
 
 

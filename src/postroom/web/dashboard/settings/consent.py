@@ -18,10 +18,10 @@ from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.oauth.endpoints import to_program
 
 SENTENCES = {
-    "draft": "Read mail and write drafts. What it sends waits until a person approves it.",
-    "read": "Read mail only.",
-    "send": "Read, write and send mail, subject to your approval rules.",
-    "everything": "Everything that you may do here.",
+    "draft": "Read emails and write drafts. A person approves each send.",
+    "read": "Read emails only.",
+    "send": "Read, write and send emails. Your approval rules apply.",
+    "everything": "All permissions that you have.",
 }
 
 
@@ -48,7 +48,7 @@ class DeviceForm(DeviceQuery, frozen=True):
 def chosen(form: ConsentForm | DeviceForm) -> Choice:
     """A form that names no scope is refused: it would get all that the person may use."""
     if form.scope_id is None:
-        raise BadRequest("Choose what the program may use.", field="scope_id")
+        raise BadRequest("Choose the scope of the app.", field="scope_id")
     return Choice(form.level, "" if form.scope_id == WHOLE_SCOPE else form.scope_id)
 
 
@@ -63,7 +63,7 @@ async def show_consent(context: PageContext, query: Asked) -> Response:
     response = await context.show(
         "consent.html",
         "",
-        title="Allow a program",
+        title="Allow an app",
         client=client,
         asked=structs.asdict(query),
         host=urlsplit(query.redirect_uri).netloc,
@@ -132,7 +132,7 @@ async def show_device(context: PageContext, query: DeviceQuery) -> Response:
     return await context.show(
         "device.html",
         "",
-        title="Allow a program",
+        title="Allow an app",
         code=code,
         levels=list(oauth_programs.device_levels(context.call.caller)),
         sentences=SENTENCES,
@@ -142,6 +142,6 @@ async def show_device(context: PageContext, query: DeviceQuery) -> Response:
 async def decide_device(context: PageContext, body: DeviceForm) -> Response:
     if body.decision != "allow":
         await context.decide(oauth_programs.refuse_device, body.code)
-        return go("/app", "The program was refused.")
+        return go("/app", "Access denied.")
     await context.decide(oauth_programs.allow_device, body.code, chosen(body))
-    return go("/app", "The program is allowed. Its key is listed under Keys, where you can revoke it.")
+    return go("/app", "Access allowed. You can revoke it under API keys.")

@@ -53,21 +53,21 @@ async def add_domain(context: PageContext, body: domains.NewDomain) -> Response:
 async def set_outbound(context: PageContext, domain_id: str, body: OutboundForm) -> Response:
     change = domains.DomainChange(body.outbound.strip() or None)
     await context.run(domains.change_domain, domain_id=domain_id, body=change)
-    return go(PATH, "Mail of this domain is sent that way from now on.")
+    return go(PATH, "Saved. This domain now sends through this relay.")
 
 
 async def set_warm_up(context: PageContext, domain_id: str, body: WarmUpForm) -> Response:
     change = domains.DomainChange(warm_up=body.on == "yes")
     await context.run(domains.change_domain, domain_id=domain_id, body=change)
     told = (
-        "Warm-up is on: its daily limit grows."
+        "Warm-up started. The daily limit grows."
         if change.warm_up
-        else "Warm-up is off: what it held back is sent."
+        else "Warm-up ended. Waiting emails are sent now."
     )
     return go(PATH, told)
 
 
-delete_domain = undo.delayed(domains.delete_domain, PATH, "The domain is deleted in {seconds} seconds.")
+delete_domain = undo.delayed(domains.delete_domain, PATH, "Deleting the domain in {seconds} seconds.")
 
 
 async def check_domain(context: PageContext, domain_id: str) -> Response:
@@ -80,7 +80,7 @@ async def check_domain(context: PageContext, domain_id: str) -> Response:
 
 async def rotate_dkim(context: PageContext, domain_id: str) -> Response:
     await context.perform(api.rotate_dkim, domain_id=domain_id)
-    return go(PATH, "New keys wait for their records. Publish those, then check.")
+    return go(PATH, "Created new keys. Publish their records, then select Check.")
 
 
 async def show_reports(context: PageContext, domain_id: str) -> Response:
@@ -91,10 +91,10 @@ async def show_reports(context: PageContext, domain_id: str) -> Response:
     return await context.show(
         "domain_reports.html",
         "settings",
-        title=f"Reports about {domain['domain']}",
+        title=f"Reports for {domain['domain']}",
         domain=domain,
         reports=reports,
-        plot=bars(passed, "Mails by day", failed, labels=[day["day"] for day in days]),
+        plot=bars(passed, "Emails by day", failed, labels=[day["day"] for day in days]),
     )
 
 

@@ -151,6 +151,6 @@ async def delete(context: PageContext, inbox_id: str, body: TypedForm) -> Respon
     """Typing the address confirms it."""
     inbox = await context.run(operations.get_inbox, inbox_id=inbox_id)
     if body.typed.strip() != inbox.address:
-        raise BadRequest(f"Type {inbox.address} to delete it with all its mail.", field="typed")
+        raise BadRequest(f"Type {inbox.address} to delete the inbox and all its emails.", field="typed")
     await context.run(operations.delete_inbox, inbox_id=inbox_id)
     return go(PATH, f"{inbox.address} and all its mail are gone.")

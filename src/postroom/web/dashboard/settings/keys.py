@@ -55,7 +55,7 @@ async def show_keys(context: PageContext, query: OffsetQuery, token: str = "") -
     return await context.show(
         "keys.html",
         "settings",
-        title="Keys",
+        title="API keys",
         keys=plain([ApiKey.of(key) for key in found[:SHOWN]]),
         addresses=addresses,
         **query.of(query.offset + len(found)),
@@ -97,7 +97,7 @@ async def show_key(context: PageContext, key_id: str) -> Response:
     return await context.show(
         "key.html",
         "settings",
-        title=key["name"] or "A key",
+        title=key["name"] or "API key",
         key=key,
         addresses=await context.read(inboxes.addresses_of, named),
         permissions=[word for word in KNOWN if word in key["permissions"]],
@@ -125,11 +125,11 @@ async def set_key_rules(context: PageContext, key_id: str, body: ApprovalForm) -
     await context.run(
         operations.change_api_key, key_id=key_id, body=operations.KeyChange(approval=read_approval(body))
     )
-    return go(f"{PATH}/keys/{key_id}", "The rules of this key are saved.")
+    return go(f"{PATH}/keys/{key_id}", "Saved.")
 
 
 revoke_key = undo.delayed(
     operations.delete_api_key,
     f"{PATH}/keys",
-    "The key is revoked in {seconds} seconds. Its streams and sessions end with it.",
+    "Revoking the key in {seconds} seconds. Its streams and sessions end too.",
 )

@@ -13,11 +13,11 @@ from postroom.web.requests.request_body import explain
 
 PATH = "/app/settings/notifications"
 SENTENCES = {
-    "held": "a mail waits for approval",
-    "paused": "sending was paused",
-    "webhook_disabled": "a webhook was disabled",
-    "domain_broken": "a domain no longer has its records",
-    "suspicious": "a suspicious mail came",
+    "held": "email needs approval",
+    "paused": "sending paused",
+    "webhook_disabled": "webhook disabled",
+    "domain_broken": "DNS records of a domain missing",
+    "suspicious": "suspicious email received",
 }
 
 
@@ -52,7 +52,7 @@ async def add_target(context: PageContext, body: TargetForm) -> Response:
 
 
 async def remove_target(context: PageContext, body: RemovedTarget) -> Response:
-    said = f"Notifications to {body.target} stop in {undo.SECONDS} seconds."
+    said = f"Removing {body.target} in {undo.SECONDS} seconds."
     return await undo.delay(
         context, delayed_operations.remove_target, PATH, said, kind=body.kind, target=body.target
     )

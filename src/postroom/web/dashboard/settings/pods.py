@@ -39,7 +39,7 @@ async def show_pod(context: PageContext, pod_id: str) -> Response:
     return await context.show(
         "pod.html",
         "settings",
-        title=pod["name"] or "A pod",
+        title=pod["name"] or "Pod",
         pod=pod,
         keys=own_keys["data"],
         words=approval.WORDS,

@@ -68,7 +68,7 @@ def read_number(value: str, field: str) -> int | None:
     if not value.strip():
         return None
     if not (value.strip().isascii() and value.strip().isdigit() and len(value) < 10):
-        raise BadRequest(f"{field} must be a number, or empty.", field=field)
+        raise BadRequest(f"{field} must be a number. Leave it empty for the default.", field=field)
     return int(value)
 
 
@@ -95,19 +95,22 @@ async def show_rules(context: PageContext) -> Response:
 
 async def set_rules(context: PageContext, body: ApprovalForm) -> Response:
     await context.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
-    return go(PATH, "The rules are saved.")
+    return go(PATH, "Saved.")
 
 
 async def set_retention(context: PageContext, body: RetentionForm) -> Response:
     days = read_days(body.retention_days)
     await context.run(pods.change_account, body=pods.AccountChange(retention_days=days))
-    return go(PATH, "Mail is kept forever." if days is None else f"Mail is kept for {days} days.")
+    return go(PATH, "Emails are kept forever." if days is None else f"Emails are kept for {days} days.")
 
 
 def read_days(value: str) -> int | None:
     days = read_number(value, "retentionDays")
     if days is not None and not 1 <= days <= LONGEST_DAYS:
-        raise BadRequest(f"Mail is kept for 1 to {LONGEST_DAYS} days, or forever.", field="retentionDays")
+        raise BadRequest(
+            f"Enter 1 to {LONGEST_DAYS} days, or leave the field empty to keep emails forever.",
+            field="retentionDays",
+        )
     return days
 
 
@@ -150,17 +153,17 @@ async def levels_above(context: PageContext, query: PolicyQuery) -> list[tuple[s
 async def set_mode(context: PageContext, body: ModeForm) -> Response:
     mode = policies.ModeChange(body.mode, body.direction)
     await context.run(policies.put_policy_mode, query=boundary(body), body=mode)
-    return go(page_of(body), "The mode is set.")
+    return go(page_of(body), "Saved.")
 
 
 async def add_rule(context: PageContext, body: RuleForm) -> Response:
     rule = policies.NewRule(body.type, body.value, body.direction)
     await context.run(policies.add_policy_rule, query=boundary(body), body=rule)
-    return go(page_of(body), "The rule is added.")
+    return go(page_of(body), "Rule added.")
 
 
 async def remove_rule(context: PageContext, rule_id: str, body: PolicyQuery) -> Response:
-    said = f"The rule is removed in {undo.SECONDS} seconds."
+    said = f"Removing the rule in {undo.SECONDS} seconds."
     return await undo.delay(
         context, policies.delete_policy_rule, page_of(body), said, rule_id=rule_id, query=boundary(body)
     )

@@ -33,7 +33,7 @@ async def show_suppressions(context: PageContext, query: OffsetQuery) -> Respons
     return await context.show(
         "suppressions.html",
         "settings",
-        title="Suppressed addresses",
+        title="Suppressions",
         suppressions=page["data"],
         **query.of(page["total"]),
     )
@@ -41,7 +41,7 @@ async def show_suppressions(context: PageContext, query: OffsetQuery) -> Respons
 
 async def suppress(context: PageContext, body: operations.NewSuppression) -> Response:
     await context.run(operations.add_suppression, body=body)
-    return go(PATH, f"Nothing is sent to {body.address} any more.")
+    return go(PATH, f"Suppressed. No email is sent to {body.address}.")
 
 
 async def unsuppress(context: PageContext, body: operations.NewSuppression) -> Response:

@@ -78,7 +78,7 @@ async def invite(context: PageContext, body: InvitationForm) -> Response:
 
 async def invite_again(context: PageContext, user_id: str) -> Response:
     await context.run(users.invite_user, user_id=user_id)
-    return go(PATH, "A new invitation is on its way; the earlier link no longer works.")
+    return go(PATH, "Invitation sent. The earlier link no longer works.")
 
 
 async def show_user(context: PageContext, user_id: str) -> Response:
@@ -103,7 +103,7 @@ async def change(context: PageContext, user_id: str, body: UserForm) -> Response
 remove = undo.delayed(
     users.delete_user,
     PATH,
-    "The user is removed in {seconds} seconds, with the keys and programs they allowed.",
+    "Removing the person in {seconds} seconds, with the API keys and apps they allowed.",
 )
 
 
@@ -126,7 +126,7 @@ async def list_sessions(context: PageContext) -> Response:
 
 async def end_others(context: PageContext) -> Response:
     ended = await context.decide(sign_in.end_other_sessions)
-    return go("/app/sessions", f"Signed out elsewhere: {ended} of your sessions ended.")
+    return go("/app/sessions", f"Signed out of {ended} other sessions.")
 
 
-end_session = undo.delayed(sign_in.end_session, "/app/sessions", "The session ends in {seconds} seconds.")
+end_session = undo.delayed(sign_in.end_session, "/app/sessions", "Ending the session in {seconds} seconds.")
