@@ -18,13 +18,13 @@ from bench.processes import scratch_folder
 from bench.results import Result, at_most
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes
+from postroom.operations.sending.send import SendBody, to_order
 from postroom.outward.send import to_letter
 from postroom.outward.send_stages import Context, Order, Submission
 from postroom.outward.submit import submit
 from postroom.storage.data_folder import DATABASE_NAME
 from postroom.storage.database import Tx
 from postroom.storage.engines.sqlite import SqliteSession, connect, connect_writer
-from postroom.web.interface.bodies.send_body import SendBody, to_order
 
 SENDS = 3_200
 SENDS_OF_A_COMMIT = 16  # as many as 32 connections bring at once

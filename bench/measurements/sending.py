@@ -30,11 +30,11 @@ from postroom.clock import SystemClock
 from postroom.first_start import make_first_account, make_service_key
 from postroom.mailbox import inboxes
 from postroom.net.dns import Resolver
+from postroom.operations.sending.send import SendBody, to_order
 from postroom.outward.send import send_mail
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
-from postroom.web.interface.bodies.send_body import SendBody, to_order
 from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 

@@ -1,5 +1,6 @@
 """Fields shared by requests and answers of many operations, and how times are read from them."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -7,12 +8,16 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from postroom.clock import to_iso
-from postroom.errors import BadRequest
+from postroom.errors import ApiError, BadRequest, InvalidMailboxName
 from postroom.limits import LONGEST_PAGE, PAGE
 
 Shown = TypeVar("Shown", bound=Struct)
 
 OFFSET_LIMIT = 2**53
+
+_ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
+_PATH = re.compile(r"\$\.(\w+)")
+_MISSING = re.compile(r"missing required field `(\w+)`")
 
 Timestamp = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
@@ -105,3 +110,14 @@ Outbound = Annotated[
         " null: the pod's or the server's. Shown without the password.",
     ),
 ]
+
+
+def explain(error: msgspec.ValidationError) -> ApiError:
+    """The error of the interface for a value that does not fit its type; it names the field."""
+    reason = str(error)
+    found = _PATH.search(reason) or _MISSING.search(reason)
+    if found is None:
+        return BadRequest(f"The body is not as expected: {reason}.")
+    field = found[1]
+    kind = _ERROR_OF_FIELD.get(field, BadRequest)
+    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)

@@ -25,7 +25,7 @@ from postroom.web.dashboard.forms import (
     read_form,
     read_upload,
 )
-from postroom.web.interface.bodies.uploads import read_with_files
+from postroom.web.requests.files_body import read_with_files
 from postroom.web.routing import Route
 from tests.source_patterns import sources
 

@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.errors import BadRequest
-from postroom.web.interface.bodies.address_fields import (
+from postroom.operations.sending.address_fields import (
     LIST_LIMIT_CHARACTERS,
     LIST_LIMIT_ENTRIES,
     read_addresses,

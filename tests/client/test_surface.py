@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 import postroom.errors
 import postroom_client
-from postroom.web.interface.bodies.send_body import SendBody
+from postroom.operations.sending.send import SendBody
 from postroom.web.routes import ROUTES
 from postroom_client import AsyncClient, Client, results
 from postroom_client import errors as client_errors

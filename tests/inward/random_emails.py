@@ -9,7 +9,7 @@ from postroom.inward import screening
 from postroom.inward.examine import look_for_signals
 from postroom.inward.mails import Arrival, Destination, Origin, ReadMail
 from postroom.inward.receive import read_mail
-from postroom.outward.raw_submission import draft_mail
+from postroom.mailbox import draft_mail
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import mail_html
 from postroom_mail.authentication import authenticity

@@ -11,11 +11,11 @@ from postroom.accounts.scope import Scope
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.sending.files import SentFile
+from postroom.operations.sending.send import SendBody, hash_body
 from postroom.queue import idempotency
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Database
-from postroom.web.interface.bodies.send_body import SendBody, hash_body
-from postroom.web.interface.bodies.uploads import SentFile
 from tests.doubles import START
 
 LIFETIME = 24 * HOUR

@@ -9,13 +9,12 @@ from postroom.imap import listing
 from postroom.imap.dialogue.requests import AppendMail
 from postroom.imap.state import ImapState
 from postroom.inward.receive import TooManyHops
-from postroom.mailbox import raw_mails
+from postroom.mailbox import draft_mail, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.drafts import KeptFile, is_small
 from postroom.mailbox.folders import uid_map
-from postroom.operations.folders import mail_program_drafts, mails, names
+from postroom.operations.folders import mails, names
 from postroom.operations.folders.names import FolderRefused
-from postroom.outward.raw_submission import draft_mail
 from postroom.outward.send_stages import require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
@@ -63,7 +62,7 @@ async def _draft(client: ImapState, request: AppendMail, raw: bytes) -> int:
     files = await pools.FILES.run(_put_files, resources, read.files)
     try:
         return await resources.db.write(
-            mail_program_drafts.add_draft, caller, inbox_id, read, files, request.flags, resources.now()
+            mails.add_draft, caller, inbox_id, read, files, request.flags, resources.now()
         )
     except ApiError:
         for file in files:

@@ -33,9 +33,8 @@ from postroom.web.api.connections import require_allowed_relays, require_allowed
 from postroom.web.api.domains import make_dkim_key
 from postroom.web.api.messages import remove_blobs
 from postroom.web.api.webhooks import require_allowed_urls
-from postroom.web.interface.bodies.send_body import require_idempotency_key
-from postroom.web.interface.bodies.uploads import read_with_files
-from postroom.web.requests.request_body import read_optional
+from postroom.web.requests.files_body import read_with_files
+from postroom.web.requests.request_body import read_optional, require_idempotency_key
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, delete, get, patch, post, put
 
 Options = dict[str, Any]  # of a row

@@ -8,12 +8,11 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.errors import ApiError, NotFound
 from postroom.imap.state import ImapState
-from postroom.mailbox import raw_mails
+from postroom.mailbox import draft_mail, raw_mails
 from postroom.mailbox.drafts import KeptDraft
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.raw_mails import RawMail
-from postroom.operations.folders import mail_program_drafts
-from postroom.outward.raw_submission import draft_mail
+from postroom.operations.folders import mails
 from postroom.processes import pools
 from postroom_mail.mime import imap_sections
 from postroom_mail.mime.imap_sections import BodyPart
@@ -71,7 +70,7 @@ async def measured(client: ImapState, mail: FolderMail) -> FolderMail:
 async def _draft(client: ImapState, mail: FolderMail) -> tuple[KeptDraft, bytes]:
     _, inbox_id = client.who
     resources = client.resources
-    inbox, draft, files = await resources.db.read(mail_program_drafts.get_whole, inbox_id, mail.message_id)
+    inbox, draft, files = await resources.db.read(mails.get_draft, inbox_id, mail.message_id)
     try:
         whole = await pools.COMPOSING.run(draft_mail.write, inbox, draft, files, resources.blobs.get)
     except FileNotFoundError:  # it was changed a moment ago

@@ -14,12 +14,11 @@ from postroom.imap import listing
 from postroom.imap.dialogue.requests import STAR, SearchKey, SearchMails
 from postroom.imap.state import ImapState
 from postroom.imap.view import FolderView, batches
-from postroom.mailbox import drafts, messages, raw_mails
+from postroom.mailbox import draft_mail, drafts, messages, raw_mails
 from postroom.mailbox.folders import views
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import message_search as search_index
-from postroom.outward.raw_submission import draft_mail
 from postroom.resources import Blobs, Tx
 from postroom_mail.mime import headers, imap_values
 from postroom_mail.mime.headers import Headers

@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
+from postroom.accounts.people import own_letters
 from postroom.accounts.permissions import MANAGING, WRITING
 from postroom.config import Config
 from postroom.errors import BadRequest, NotFound
-from postroom.inward import admit
+from postroom.inward import admit, into_thread
 from postroom.mailbox import drafts, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Document
+from postroom.mailbox.draft_mail import ReadDraft
+from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.folders import flags, uid_map, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
 from postroom.mailbox.folders.uid_map import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace, of_label
@@ -310,6 +314,34 @@ def file_imported(
     flags.set_all(tx, inbox_id, folder, {document.id: wanted})
     _follow_in_threads(tx, caller, {document.id: SEEN in wanted}, now)
     return views.find_uids(tx, inbox_id, folder, [document.id])[document.id]
+
+
+def get_draft(tx: Tx, inbox_id: str, draft_id: str) -> tuple[Inbox, KeptDraft, list[KeptFile]]:
+    inbox = inboxes.find(tx, inbox_id)
+    if inbox is None:
+        raise NotFound("No such inbox.")
+    return inbox, drafts.get(tx, inbox.scope, draft_id), drafts.read_files(tx, draft_id)
+
+
+def add_draft(
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    read: ReadDraft,
+    files: Sequence[KeptFile],
+    given: frozenset[str],
+    now: int,
+) -> int:
+    """Adds a draft to the thread of the mail that it answers. Returns its UID."""
+    caller, inbox = require(tx, caller, inbox_id, WRITING, now)
+    wanted = read_flags(given)
+    thread = into_thread.resolve(tx, inbox.id, read.answers, ())
+    fields = msgspec.structs.replace(read.fields, thread_id=None if thread is None else thread.id)
+    texts = (fields.body, fields.body_html or "")  # a person may forward a letter of the server from here
+    own_letters.end_shown_links(tx, inbox.id, texts, now)
+    draft = drafts.add(tx, inbox.id, msgspec.json.encode(fields), files, caller.actor, now)
+    flags.set_all(tx, inbox.id, DRAFTS, {draft.id: wanted | {flags.DRAFT}})
+    return views.find_uids(tx, inbox.id, DRAFTS, [draft.id])[draft.id]
 
 
 def find_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> int | None:

@@ -21,6 +21,7 @@ from postroom.mailbox.keyset_listing import Wanted
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, OUTBOUND
 from postroom.operations import messages as verbs
+from postroom.operations.search import SearchQuery
 from postroom.outward.fill_from_message import read_reply_to
 from postroom.processes import pools
 from postroom.resources import Tx
@@ -28,7 +29,6 @@ from postroom.web.agentmail import names, paging, shapes, showing
 from postroom.web.agentmail.showing import ReadBytes
 from postroom.web.api import search as finding
 from postroom.web.call import Call
-from postroom.web.interface.bodies import body as bodies
 from postroom_mail.mime import headers
 from postroom_mail.mime.charset import clean_line
 from postroom_mail.mime.parse import parse_mail
@@ -170,7 +170,7 @@ async def find(
     """Uses the search of /v1, newest first; also returns where the next page begins."""
     behind = paging.read_token(query.page_token)
     span = paging.span_of(query)
-    asked = bodies.SearchQuery(query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id)
+    asked = SearchQuery(query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id)
     page = await finding.search_messages(call, asked)
     found = [
         replace(msgspec.json.decode(each.message, type=FoundMessage), snippet=each.snippet)

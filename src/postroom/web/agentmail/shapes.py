@@ -7,8 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom import limits
 from postroom.operations.inboxes import Metadata
+from postroom.operations.sending.send import Addresses, OwnHeaders
 from postroom.web.agentmail.paging import collect
-from postroom.web.interface.bodies.send_body import Addresses, OwnHeaders
 
 Limit = Annotated[int, Meta(ge=1)]
 Status = Literal["active", "paused"]

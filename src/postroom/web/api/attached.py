@@ -9,13 +9,13 @@ from postroom.errors import BadRequest, NotFound
 from postroom.mailbox import attachments, file_links, inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.file_links import FileLink
+from postroom.operations.sending.files import AttachmentOf, FetchedFile, SentFile
+from postroom.operations.sending.send import SendBody, hash_body
 from postroom.outward.send_stages import Order, SendAnswer, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.api.messages import remove_blobs
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.send_body import SendBody, hash_body
-from postroom.web.interface.bodies.uploads import AttachmentOf, FetchedFile, SentFile
 from postroom_mail.mime.parse import parse_mail
 
 Place = tuple[str, str]  # of a file: its message and its name

@@ -15,7 +15,18 @@ from postroom.fields import PageQuery
 from postroom.mailbox import drafts, file_links, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations import drafts as verbs
-from postroom.operations.drafts import DraftEdit, WholeDraft
+from postroom.operations.drafts import (
+    DraftBody,
+    DraftChange,
+    DraftEdit,
+    DraftPage,
+    DraftToSend,
+    NewFiles,
+    ShownDraft,
+    WholeDraft,
+)
+from postroom.operations.sending.files import FetchedFile, SentFile
+from postroom.operations.sending.send import read_order
 from postroom.outward.send import preview
 from postroom.outward.send_stages import (
     DraftVersion,
@@ -30,21 +41,10 @@ from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web.api.attached import Whole, are_named, fetch
 from postroom.web.api.messages import remove_blobs
-from postroom.web.api.send import accept_order, to_response
+from postroom.web.api.send import RawReceipt, accept_order, to_response
 from postroom.web.api.templates import fill_changed_draft, fill_new_draft
 from postroom.web.call import Call, Tx
-from postroom.web.interface import answer_shapes
-from postroom.web.interface.bodies import draft_body
-from postroom.web.interface.bodies.draft_body import (
-    DraftBody,
-    DraftChange,
-    DraftPage,
-    DraftToSend,
-    NewFiles,
-    ShownDraft,
-)
-from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
-from postroom.web.interface.bodies.uploads import FetchedFile, SentFile
+from postroom.web.requests.request_body import require_idempotency_key
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.content_view import ContentView
 from postroom_mail.writing.header_words import DraftError
@@ -81,7 +81,7 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
 
 async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
     """Runs in a thread: a draft may hold long lists."""
-    given = await pools.COMPOSING.run(draft_body.read_fields, body)
+    given = await pools.COMPOSING.run(verbs.read_fields, body)
     require_no_steering(given.get("headers") or (), call.resources.config.allowed_headers)
     return given
 
@@ -133,7 +133,7 @@ async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
 
 async def send_draft(
     call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None, undo_seconds: int = 0
-) -> answer_shapes.RawReceipt:
+) -> RawReceipt:
     """Send a draft; it is deleted once accepted"""
     seen = Seen(seen_version(call, body.version), seen_hash, undo_seconds)
     for attempt in range(SEND_ATTEMPTS):
@@ -145,7 +145,7 @@ async def send_draft(
     raise AssertionError("unreachable")
 
 
-async def send_once(call: Call, draft_id: str, seen: Seen) -> answer_shapes.RawReceipt:
+async def send_once(call: Call, draft_id: str, seen: Seen) -> RawReceipt:
     """Sends the draft at the version that was seen; raises DraftChanged if it changes before acceptance."""
     found = await call.resources.db.read(look_up, call, draft_id)
     if isinstance(found, SendAnswer):
@@ -228,7 +228,7 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
 
 
 def read_draft(draft: KeptDraft, key: str) -> Order:
-    return read_order(draft.inbox_id, key, hash_of(draft.id), draft_body.to_send_body(draft))
+    return read_order(draft.inbox_id, key, hash_of(draft.id), verbs.to_send_body(draft))
 
 
 def read_files(resources: Resources, files: Iterable[KeptFile]) -> tuple[DraftAttachment, ...]:
@@ -248,7 +248,7 @@ def read_content(resources: Resources, file: KeptFile) -> bytes:
 
 
 def show(found: WholeDraft) -> ShownDraft:
-    return draft_body.show(found.draft, found.files)
+    return verbs.show(found.draft, found.files)
 
 
 async def write_with_files(

@@ -12,7 +12,7 @@ from postroom.operations import file_links as verbs
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.api.messages import to_file_response
-from postroom.web.interface.bodies.uploads import UPLOAD_SECONDS
+from postroom.web.requests.files_body import UPLOAD_SECONDS
 from postroom.web.requests.request_body import header, read_bytes
 from postroom_mail.mime.parse import parse_mail
 

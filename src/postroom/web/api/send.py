@@ -1,39 +1,40 @@
 """Sending over REST: a mail, an answer to an invitation, or a redirected mail."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
+from postroom.operations.sending.address_fields import read_long_list
+from postroom.operations.sending.calendar import CalendarAnswerBody
+from postroom.operations.sending.send import RedirectBody, SendBody, to_order
 from postroom.outward.invitations import to_answer
 from postroom.outward.raw_submission.redirected_mail import redirect_mail
 from postroom.outward.send import send_mail
-from postroom.outward.send_stages import Order, SendAnswer
+from postroom.outward.send_stages import Order, SendAnswer, SendReceipt
 from postroom.web.api.attached import are_named, send_named
 from postroom.web.api.templates import order_from_template
 from postroom.web.call import Call
-from postroom.web.interface import answer_shapes
-from postroom.web.interface.bodies.address_fields import read_long_list
-from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
-from postroom.web.interface.bodies.send_body import RedirectBody, SendBody, require_idempotency_key, to_order
+from postroom.web.requests.request_body import require_idempotency_key
 from postroom_mail.writing.header_words import DraftError
 
+RawReceipt = Annotated[Response, SendReceipt]
 
-async def send_message(call: Call, inbox_id: str, body: SendBody) -> answer_shapes.RawReceipt:
+
+async def send_message(call: Call, inbox_id: str, body: SendBody) -> RawReceipt:
     """Send a mail, or reply inside a thread"""
     return to_response(await send_body(call, inbox_id, require_idempotency_key(call.request), body))
 
 
-async def respond_to_invitation(
-    call: Call, message_id: str, body: CalendarAnswerBody
-) -> answer_shapes.RawReceipt:
+async def respond_to_invitation(call: Call, message_id: str, body: CalendarAnswerBody) -> RawReceipt:
     """Accept or decline a message's invitation; the organizer gets the answer by mail"""
     key = require_idempotency_key(call.request)
     order = await to_answer(call.resources, call.scope, message_id, body.status, body.comment, key)
     return to_response(await accept_order(call, order))
 
 
-async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> answer_shapes.RawReceipt:
+async def redirect_message(call: Call, message_id: str, body: RedirectBody) -> RawReceipt:
     """Redirect a mail unchanged, still from its author"""
     key, to = require_idempotency_key(call.request), await read_long_list("to", body.to)
     if not to:

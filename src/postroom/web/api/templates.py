@@ -8,12 +8,12 @@ from msgspec import UNSET, UnsetType, structs
 from postroom.errors import BadRequest
 from postroom.mailbox import drafts, inboxes, templates
 from postroom.mailbox.templates import Template, TemplateText
+from postroom.operations.drafts import DraftBody
+from postroom.operations.sending.send import SendBody, hash_body, require_subject, to_order
 from postroom.outward.send_stages import Order, SendAnswer
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.send_body import SendBody, hash_body, require_subject, to_order
 
 D = TypeVar("D", bound=DraftBody)
 

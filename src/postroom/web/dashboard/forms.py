@@ -13,18 +13,19 @@ from starlette.requests import Request
 
 from postroom import limits
 from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
+from postroom.fields import explain
+from postroom.operations.sending.address_fields import LIST_LIMIT_CHARACTERS
+from postroom.operations.sending.files import SentFile
 from postroom.outward.send_stages import require_files_fit
 from postroom.processes import pools
-from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS
-from postroom.web.interface.bodies.uploads import (
+from postroom.web.requests.files_body import (
     MULTIPART_LIMIT_BYTES,
     UPLOAD_SECONDS,
-    SentFile,
     counting,
     read_file,
     require_plain_form,
 )
-from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, explain, read_bytes
+from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, read_bytes
 
 FORM_LIMIT_BYTES = 256 * 1024
 LETTER_LIMIT_BYTES = 2 * 1024 * 1024  # of a form that has a whole mail in it

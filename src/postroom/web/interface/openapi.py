@@ -14,8 +14,8 @@ from postroom.events.payload import Payload
 from postroom.limits import VISIBLE_CHARACTERS
 from postroom.operations import messages
 from postroom.web.interface import server_shapes
-from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
+from postroom.web.requests.files_body import read_with_files
 from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import PUBLIC, SCOPED, Route
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import re
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -12,15 +11,15 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
 from postroom import limits
 from postroom.errors import (
-    ApiError,
     BadRequest,
     HeadersTooLarge,
-    InvalidMailboxName,
     PayloadTooLarge,
     RequestTimeout,
     UnsupportedMediaType,
 )
+from postroom.fields import explain
 from postroom.processes import pools
+from postroom.queue import idempotency
 from postroom.web import scope_filters
 from postroom_mail.mime.parsing_cost import find_json_excess
 
@@ -33,10 +32,6 @@ HEADERS = "postroom.headers"
 NONE_YET: tuple[None, dict[bytes, bytes]] = (None, {})
 IS_WHOLE = "is_whole"  # set by the connection once a request is complete
 
-_ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
-_PATH = re.compile(r"\$\.(\w+)")
-_MISSING = re.compile(r"missing required field `(\w+)`")
-
 
 def header(request: HTTPConnection, name: bytes) -> str:
     """The first header of that name, given in lower case; empty if there is none."""
@@ -47,6 +42,10 @@ def header(request: HTTPConnection, name: bytes) -> str:
         scope[HEADERS] = scope["headers"], known
     value: bytes = known.get(name, b"")
     return value.decode("latin-1")
+
+
+def require_idempotency_key(request: Request) -> str:
+    return idempotency.require_key(header(request, b"idempotency-key"))
 
 
 def has_short_query(request: HTTPConnection) -> bool:
@@ -179,13 +178,3 @@ async def _read_up_to(request: Request, limit: int) -> bytes:
 
 def _too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"The body is larger than {limit} bytes.")
-
-
-def explain(error: msgspec.ValidationError) -> ApiError:
-    reason = str(error)
-    found = _PATH.search(reason) or _MISSING.search(reason)
-    if found is None:
-        return BadRequest(f"The body is not as expected: {reason}.")
-    field = found[1]
-    kind = _ERROR_OF_FIELD.get(field, BadRequest)
-    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)

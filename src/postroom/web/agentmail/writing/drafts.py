@@ -18,7 +18,8 @@ from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations import drafts as verbs
-from postroom.operations.drafts import DraftEdit
+from postroom.operations.drafts import DraftBody, DraftEdit
+from postroom.operations.sending.send import Addresses, read_order
 from postroom.outward import fill_from_message
 from postroom.outward.send_stages import DraftVersion, Order
 from postroom.processes import pools
@@ -30,9 +31,6 @@ from postroom.web.api import drafts as api
 from postroom.web.api.messages import remove_blobs
 from postroom.web.api.send import accept_order
 from postroom.web.call import Call
-from postroom.web.interface.bodies import draft_body
-from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.send_body import Addresses, read_order
 from postroom_mail.mime.address import mailbox_of
 
 
@@ -61,7 +59,7 @@ def spoken_of(tx: Tx, draft: KeptDraft) -> shapes.Page:
 
 
 def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item: bool) -> shapes.Page:
-    shown = draft_body.show(draft, list(files))
+    shown = verbs.show(draft, list(files))
     item: shapes.Page = {
         "inbox_id": address,
         "draft_id": draft.id,
@@ -140,7 +138,7 @@ def store(
     if known is not None:
         return show(tx, [known])[0]
     given = structs.replace(to_body(body), **messages_of(tx, caller, inbox, body))
-    draft = verbs.create_draft(tx, caller, inbox.id, draft_body.read_fields(given), files, now).draft
+    draft = verbs.create_draft(tx, caller, inbox.id, verbs.read_fields(given), files, now).draft
     drafts.name(tx, draft.id, body.client_id, own_labels(body.labels, "labels"))
     if body.send_at is not None:
         verbs.schedule_draft(tx, caller, draft.id, body.send_at, now)
@@ -203,7 +201,7 @@ def change(
 ) -> tuple[shapes.Page, list[str]]:
     """Also returns the blobs that are no longer needed."""
     edit = DraftEdit(
-        draft_body.read_fields(to_body(body)),
+        verbs.read_fields(to_body(body)),
         removed_files=[find_file(tx, draft_id, name)[1].filename for name in body.remove_attachments or ()],
         added_labels=own_labels(body.add_labels, "add_labels"),
         removed_labels=own_labels(body.remove_labels, "remove_labels"),
@@ -255,7 +253,7 @@ def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
     fields = msgspec.json.decode(draft.fields)
     fields.pop("sendAt", None)
     fields["body"] = text_of(fields.get("body"), fields.get("bodyHtml")) or " "
-    body = draft_body.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
+    body = verbs.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
     order = read_order(draft.inbox_id, key, api.hash_of(draft.id), body, needs_subject=False)
     return structs.replace(
         order,

@@ -9,6 +9,9 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
+from postroom.operations.sending.address_fields import read_addresses
+from postroom.operations.sending.files import OCTETS, SentFile
+from postroom.operations.sending.send import SendBody, read_order
 from postroom.outward.send_stages import Order, SendAnswer, SendReceipt
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -16,9 +19,7 @@ from postroom.web.agentmail import shapes
 from postroom.web.agentmail.messages import own_labels
 from postroom.web.api.send import accept_order
 from postroom.web.call import Call
-from postroom.web.interface.bodies.address_fields import read_addresses
-from postroom.web.interface.bodies.send_body import SendBody, read_order
-from postroom.web.interface.bodies.uploads import JSON_LIMIT_BYTES, OCTETS, UPLOAD_SECONDS, SentFile
+from postroom.web.requests.files_body import JSON_LIMIT_BYTES, UPLOAD_SECONDS
 from postroom.web.requests.request_body import header, read_json
 from postroom_mail.html.text import html_to_text
 

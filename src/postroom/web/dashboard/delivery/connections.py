@@ -13,6 +13,7 @@ from postroom.operations import messages
 from postroom.operations.delivery import connections
 from postroom.operations.delivery.connections import NewConnection
 from postroom.operations.messages import MessageQuery
+from postroom.operations.sending.send import SendBody, to_order
 from postroom.web.api import connections as api
 from postroom.web.api import send as api_send
 from postroom.web.dashboard import undo
@@ -20,7 +21,6 @@ from postroom.web.dashboard.delivery import steps
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.dashboard.settings.rules import read_number
-from postroom.web.interface.bodies.send_body import SendBody, to_order
 
 PATH = "/app/settings/connections"
 CONSENT_PATH = f"{PATH}/consent"

@@ -17,13 +17,13 @@ from postroom.operations.delivery.deliverability import (
     get_deliverability,
 )
 from postroom.operations.inboxes import InboxQuery
+from postroom.operations.sending.send import SendBody, to_order
 from postroom.outward.courier import domain_of
 from postroom.web.api import domains as api
 from postroom.web.api import send as api_send
 from postroom.web.api.decision_waiting import DecisionQuery, get_message
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.interface.bodies.send_body import SendBody, to_order
 
 PATH = "/app/settings/deliverability"
 SPANS = {"1": "24 hours", "7": "7 days", "30": "30 days"}

@@ -11,6 +11,9 @@ from postroom import limits
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
+from postroom.operations.drafts import DraftBody
+from postroom.operations.sending.files import SentFile
+from postroom.operations.sending.send import SendBody
 from postroom.operations.templates import TemplateQuery, list_templates
 from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
@@ -20,9 +23,6 @@ from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.mail import place_before
 from postroom.web.dashboard.pages.thread import query_before, show_thread
-from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.send_body import SendBody
-from postroom.web.interface.bodies.uploads import SentFile
 from postroom.web.requests import cookies
 from postroom_mail.mime.parse import parse_mail
 from postroom_mail.writing import light_markup

@@ -14,8 +14,10 @@ from postroom.limits import PAGE_BYTES
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.operations import drafts, holds, messages
+from postroom.operations.drafts import DraftChange, DraftToSend, NewFiles, ShownDraft
 from postroom.operations.holds import ApprovalQuery, HeldMessage
 from postroom.operations.messages import MessageChange
+from postroom.operations.sending.files import SentFile
 from postroom.outward.send_stages import SendReceipt
 from postroom.processes import pools
 from postroom.web.api import drafts as api
@@ -24,8 +26,6 @@ from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import INBOXES_SHOWN, PageContext, go, plain
 from postroom.web.dashboard.pages.compose import UNDO_SECONDS
 from postroom.web.dashboard.pages.message import html_page
-from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
-from postroom.web.interface.bodies.uploads import SentFile
 from postroom_mail.writing import light_markup
 
 PATH = "/app/drafts"

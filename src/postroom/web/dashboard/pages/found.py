@@ -7,6 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
+from postroom.fields import explain
 from postroom.mailbox import inboxes, threads
 from postroom.operations.pods import (
     AccountChange,
@@ -15,6 +16,7 @@ from postroom.operations.pods import (
     change_account,
     get_account,
 )
+from postroom.operations.search import SearchPage, SearchQuery
 from postroom.queue import deliveries
 from postroom.web.api import search
 from postroom.web.call import Tx
@@ -23,9 +25,6 @@ from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.forms import own_path
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.interface.answer_shapes import SearchPage
-from postroom.web.interface.bodies.body import SearchQuery
-from postroom.web.requests.request_body import explain
 
 # The most common searches: the word on the chip, and its query.
 CHIPS = (

@@ -9,6 +9,7 @@ from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
 from postroom.operations import messages as message_operations
 from postroom.operations import policies, suppressions, threads
+from postroom.operations.sending.calendar import CalendarAnswerBody
 from postroom.operations.threads import ThreadChange
 from postroom.outward.invitations import to_answer
 from postroom.processes import pools
@@ -19,7 +20,6 @@ from postroom.web.dashboard.display import mail_html
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.pages.mail import place_before
-from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 from postroom_mail.mime.address import parse_list
 from postroom_mail.mime.parse import parse_mail
 

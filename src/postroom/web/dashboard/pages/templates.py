@@ -7,13 +7,13 @@ from postroom.errors import ApiError, NotFound
 from postroom.fields import Offset
 from postroom.mailbox import inboxes
 from postroom.operations import templates
+from postroom.operations.drafts import DraftBody
 from postroom.operations.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api import drafts
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.page_context import PageContext, go, plain
 from postroom.web.dashboard.pages.message import html_page
 from postroom.web.dashboard.paging import OffsetQuery
-from postroom.web.interface.bodies.draft_body import DraftBody
 
 PATH = "/app/settings/templates"
 

@@ -34,6 +34,7 @@ from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.thread_digests import Person
 from postroom.mailbox.threads import Thread
+from postroom.operations.search import SearchQuery
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.api import search
@@ -51,7 +52,6 @@ from postroom.web.dashboard.pages.mail import (
     read_rows,
     rows_of_threads,
 )
-from postroom.web.interface.bodies.body import SearchQuery
 from postroom_mail.mime.address import normalize, parse_list
 
 LATEST = 6  # of a thread, shown unless earlier ones are asked for

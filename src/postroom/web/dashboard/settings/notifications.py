@@ -5,11 +5,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.events.notifications import KINDS, OCCASIONS
+from postroom.fields import explain
 from postroom.operations.people import notifications
 from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
 from postroom.web.dashboard import delayed_operations, undo
 from postroom.web.dashboard.page_context import PageContext, go
-from postroom.web.requests.request_body import explain
 
 PATH = "/app/settings/notifications"
 SENTENCES = {

@@ -7,12 +7,12 @@ from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest
 from postroom.operations import messages
 from postroom.operations import suppressions as operations
+from postroom.operations.sending.files import SentFile
 from postroom.queue import suppressions
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.page_context import PageContext, go
 from postroom.web.dashboard.paging import OffsetQuery
-from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/settings/suppressions"
 IMPORTED = 10_000  # addresses of one file

@@ -6,14 +6,10 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, structs
-from starlette.requests import Request
 
 from postroom import limits
 from postroom.errors import BadRequest
-from postroom.outward.send_stages import Order, parse_moment, require_files_fit
-from postroom.processes import pools
-from postroom.queue import idempotency
-from postroom.web.interface.bodies.address_fields import (
+from postroom.operations.sending.address_fields import (
     LIST_LIMIT_CHARACTERS,
     LIST_LIMIT_ENTRIES,
     SMALL_LISTS_CHARACTERS,
@@ -21,9 +17,11 @@ from postroom.web.interface.bodies.address_fields import (
     read_addresses,
     read_reply_to,
 )
-from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
-from postroom.web.interface.bodies.uploads import LISTS, SentFile, SentFiles
-from postroom.web.requests.request_body import header
+from postroom.operations.sending.calendar import InvitationBody, read_invitation
+from postroom.operations.sending.files import SentFile, SentFiles
+from postroom.outward.send_stages import Order, parse_moment, require_files_fit
+from postroom.processes import pools
+from postroom.queue import idempotency
 from postroom_mail.mime.address import Address
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL
@@ -31,6 +29,7 @@ from postroom_mail.writing.template_fields import NAME_CHARACTERS
 
 ID_LIMIT = 100
 READ_LIMIT = 10_000  # of what is refused, or not looked at, before it is stored
+LISTS = ("to", "cc", "bcc")
 FIELDS_LIMIT = 50
 FIELD_LIMIT = 10_000
 SMALL_TEXT_CHARACTERS = 64 * 1024
@@ -205,10 +204,6 @@ class RedirectBody(Struct, rename="camel", frozen=True):
     to: Annotated[
         Addresses, Meta(description=f"Recipients of the unchanged mail; at most {limits.RECIPIENTS}.")
     ]
-
-
-def require_idempotency_key(request: Request) -> str:
-    return idempotency.require_key(header(request, b"idempotency-key"))
 
 
 async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from postroom import limits
 from postroom.errors import BadRequest
-from postroom.web.interface.bodies.address_fields import ENTRY_LIMIT_CHARACTERS, read_addresses
+from postroom.operations.sending.address_fields import ENTRY_LIMIT_CHARACTERS, read_addresses
 from postroom_mail.writing.header_words import CONTROL
 from postroom_mail.writing.invitation import Invitation, is_rule, is_zone, read_moment
 

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Struct
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
@@ -14,9 +14,12 @@ from starlette.types import Message, Receive
 
 from postroom import limits
 from postroom.errors import BadRequest, RequestTimeout, UnsupportedMediaType
+from postroom.fields import explain
+from postroom.operations.sending.files import OCTETS, SentFile
+from postroom.operations.sending.send import LISTS
 from postroom.outward.send_stages import files_too_large, require_files_fit
 from postroom.processes import pools
-from postroom.web.requests.request_body import explain, header, read_json, require_bounded
+from postroom.web.requests.request_body import header, read_json, require_bounded
 
 T = TypeVar("T", bound=Struct)
 
@@ -25,82 +28,10 @@ MULTIPART_LIMIT_BYTES = limits.ATTACHMENTS_BYTES + ALL_ELSE_BYTES
 JSON_LIMIT_BYTES = limits.ATTACHMENTS_BYTES * 4 // 3 + ALL_ELSE_BYTES  # base64 (RFC 4648 section 4)
 UPLOAD_SECONDS = 600.0
 FIELDS_LIMIT = 200
-OCTETS = "application/octet-stream"
-PLAIN_TEXT = "text/plain; charset=utf-8"
-ID_CHARACTERS = 100
-LISTS = ("to", "cc", "bcc")
 OBJECTS: dict[str, Any] = {
     **dict.fromkeys(("headers", "metadata", "fields"), dict[str, str]),
     "calendar": dict[str, Any],
 }
-
-
-class AttachmentOf(Struct, rename="camel", frozen=True):
-    """An attachment of a message that the API key can read."""
-
-    message_id: Annotated[str, Meta(max_length=ID_CHARACTERS)]
-    filename: Annotated[str, Meta(max_length=limits.FILENAME_CHARACTERS)]
-
-
-class SentFile(Struct, rename="camel", frozen=True):
-    """A file with its content in `data` or `text`, or one named by `uploadId` or `attachmentOf`."""
-
-    filename: Annotated[
-        str,
-        Meta(
-            max_length=limits.FILENAME_CHARACTERS,
-            description="Its name, as recipients see it; with data or text.",
-        ),
-    ] = ""
-    data: Annotated[bytes, Meta(description="The content in base64.")] | UnsetType = UNSET
-    content_type: Annotated[
-        str,
-        Meta(
-            max_length=limits.CONTENT_TYPE_CHARACTERS,
-            description="Its media type; else application/octet-stream, or text/plain for text.",
-        ),
-    ] = ""
-    text: Annotated[str, Meta(description="The content as text.")] | UnsetType = UNSET
-    upload_id: (
-        Annotated[
-            str,
-            Meta(max_length=ID_CHARACTERS, description="An upload of this inbox whose file has arrived."),
-        ]
-        | UnsetType
-    ) = UNSET
-    attachment_of: (
-        Annotated[AttachmentOf, Meta(description="A file of a message, attached again.")] | UnsetType
-    ) = UNSET
-
-    def __post_init__(self) -> None:
-        forms = (self.data, self.text, self.upload_id, self.attachment_of)
-        if sum(form is not UNSET for form in forms) != 1:
-            raise ValueError("each file needs one of data, text, uploadId and attachmentOf")
-        if self.is_named and (self.filename or self.content_type):
-            raise ValueError("a file named by uploadId or attachmentOf keeps its filename and contentType")
-
-    @property
-    def is_named(self) -> bool:
-        return self.upload_id is not UNSET or self.attachment_of is not UNSET
-
-    @property
-    def content(self) -> bytes:
-        if isinstance(self.text, str):
-            return self.text.encode()
-        return self.data if isinstance(self.data, bytes) else b""
-
-    @property
-    def media_type(self) -> str:
-        return self.content_type or (PLAIN_TEXT if isinstance(self.text, str) else OCTETS)
-
-
-class FetchedFile(SentFile, rename="camel", frozen=True):
-    """A file that was named, with its content."""
-
-    of_message: str | None = None
-
-
-SentFiles = Annotated[list[SentFile], Meta(max_length=limits.ATTACHMENTS)]
 
 
 async def read_with_files(request: Request, kind: type[T]) -> T:

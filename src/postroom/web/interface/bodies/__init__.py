@@ -1,1 +1,0 @@
-"""The bodies and queries of requests."""
