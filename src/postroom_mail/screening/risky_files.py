@@ -38,7 +38,7 @@ _SCRIPT = re.compile(
     rb"<\s{0,8}(?:[a-z]{1,10}:)?script|\bon(?:load|error|click|begin|mouseover)\s{0,8}=|javascript:", re.I
 )
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_GAP = re.compile(r"\s{5,}\.")
+_GAP = re.compile(r"\s{5}\.")  # of five or more: each search of a longer run would begin again at every space
 _CENTRAL, _LOCAL, _END = b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06"
 _MAX_COMMENT = 66_000
 PASSWORD_WORDS = (
