@@ -16,9 +16,11 @@ from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resol
 from postroom_client.transport import stream, wire
 from postroom_client.transport.exchange import (
     Call,
+    OnWait,
     Patience,
     Reply,
     Steps,
+    announce_pause,
     carry_out,
     pause_before_next,
     require_success,
@@ -33,11 +35,17 @@ class AsyncClient(AwaitedMethods):
     """`Client`, awaited."""
 
     def __init__(
-        self, api_key: str | None = None, base_url: str | None = None, *, patience: Patience | None = None
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        patience: Patience | None = None,
+        on_wait: OnWait | None = None,
     ) -> None:
         self.api_key = require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
         self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
         self._patience = patience or Patience()
+        self._on_wait = on_wait
         self._http = httpx2.AsyncClient(
             base_url=self.base_url, headers=wire.headers(self.api_key), verify=wire.trusted()
         )
@@ -75,6 +83,7 @@ class AsyncClient(AwaitedMethods):
             pause = pause_before_next(call, outcome, attempt, self._patience)
             if pause is None:
                 return require_success(call, outcome, attempt)
+            announce_pause(call, outcome, pause, self._on_wait)
             await asyncio.sleep(pause)
             attempt += 1
 

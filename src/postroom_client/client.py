@@ -15,9 +15,11 @@ from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resol
 from postroom_client.transport import stream, wire
 from postroom_client.transport.exchange import (
     Call,
+    OnWait,
     Patience,
     Reply,
     Steps,
+    announce_pause,
     pause_before_next,
     require_success,
 )
@@ -28,14 +30,23 @@ T = TypeVar("T")
 
 
 class Client(BlockingMethods):
-    """Talks to a Postroom server. Without arguments it takes POSTROOM_API_KEY and POSTROOM_BASE_URL."""
+    """Talks to a Postroom server. Without arguments it takes POSTROOM_API_KEY and POSTROOM_BASE_URL.
+
+    `on_wait` is called with the reason and the seconds of each pause before another attempt, as at a limit.
+    """
 
     def __init__(
-        self, api_key: str | None = None, base_url: str | None = None, *, patience: Patience | None = None
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        patience: Patience | None = None,
+        on_wait: OnWait | None = None,
     ) -> None:
         self.api_key = require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
         self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
         self._patience = patience or Patience()
+        self._on_wait = on_wait
         self._http = httpx2.Client(
             base_url=self.base_url, headers=wire.headers(self.api_key), verify=wire.trusted()
         )
@@ -80,6 +91,7 @@ class Client(BlockingMethods):
             pause = pause_before_next(call, outcome, attempt, self._patience)
             if pause is None:
                 return require_success(call, outcome, attempt)
+            announce_pause(call, outcome, pause, self._on_wait)
             time.sleep(pause)
             attempt += 1
 

@@ -395,6 +395,7 @@ class Template(Struct, rename="camel", frozen=True):
     fields: list[str] = []
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    client_id: str | None = None
 
 
 class UsageGroup(Struct, rename="camel", frozen=True):
@@ -605,6 +606,7 @@ class Draft(Struct, rename="camel", frozen=True):
 
     id: str
     created_by: Actor
+    client_id: str | None = None
     version: int = 0
     inbox_id: str = ""
     to: list[str] = []
@@ -842,6 +844,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     retention_days: int | None = None
     canary: bool = False
     external_address: str | None = None
+    client_id: str | None = None
     webhook_secret: str | None = None
 
 

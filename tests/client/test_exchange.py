@@ -81,8 +81,21 @@ def test_what_must_not_happen_twice_is_not_repeated(fault: Answer) -> None:
 
 def test_a_rate_limit_is_waited_out_when_the_wait_is_short() -> None:
     limited = refusal(429, "rate_limit_exceeded", Retry_After="1")
-    with http_peer(limited, Answer(201, INBOX)) as peer, Client("pr_1", peer.url, patience=QUICK) as client:
+    told: list[tuple[str, float]] = []
+    with (
+        http_peer(limited, Answer(201, INBOX)) as peer,
+        Client("pr_1", peer.url, patience=QUICK, on_wait=lambda *pause: told.append(pause)) as client,
+    ):
         assert client.create_inbox("a").id == "inb_1"
+    assert told == [("No.", 1.0)]
+
+
+async def test_a_client_that_waits_for_a_limit_says_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    limited = refusal(429, "rate_limit_exceeded", Retry_After="1")
+    with http_peer(limited, Answer(201, INBOX)) as peer:
+        async with AsyncClient("pr_1", peer.url, patience=QUICK) as client:
+            await client.create_inbox("a")
+    assert caplog.messages == ["POST /v1/inboxes: No. Trying again in 1 s."]
 
 
 def test_a_long_wait_is_left_to_the_caller() -> None:

@@ -62,7 +62,7 @@ async def test_boundaries_and_restrictions_are_passed_on(server: Server) -> None
         assert [inbox.id for inbox in (await client.list_inboxes(pod_id="seven")).data] == [inside.id]
         for key in (
             await client.create_key(approval=rules, limits=budget),
-            await client.create_key(pod_id="seven", approval=rules, limits=budget),
+            await client.create_key(scope="seven", approval=rules, limits=budget),
             await client.create_api_key(inside.id, approval=rules, limits=budget),
         ):
             assert (key.approval, key.limits) == (rules, budget)

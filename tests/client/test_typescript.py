@@ -159,8 +159,12 @@ const tell = (error) => [error instanceof NotFound, error instanceof Unauthorize
 say(tell(await client.getInbox("inb_0").catch((error) => error)));
 const wrong = new Client({ apiKey: "pr_wrong", baseUrl: process.env.URL });
 say(tell(await wrong.me().catch((error) => error)));
-const away = new Client({ apiKey: "pr_1", baseUrl: "http://127.0.0.1:1", patience: { attempts: 1 } });
+const waits = [];
+const patience = { attempts: 2, firstPauseSeconds: 0.001 };
+const onWait = (reason) => waits.push(reason.startsWith("No answer from"));
+const away = new Client({ apiKey: "pr_1", baseUrl: "http://127.0.0.1:1", patience, onWait });
 say(tell(await away.me().catch((error) => error)));
+say(waits);
 const field = await client.createInbox({ mailboxName: "x" }).catch((error) => error.extras.field);
 say(field);
 """
@@ -168,6 +172,7 @@ say(field);
         [True, False, "not_found", 404],
         [False, True, "unauthorized", 401],
         [False, False, "connection_failed", 0],
+        [True],
         "mailboxName",
     ]
 

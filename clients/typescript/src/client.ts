@@ -5,7 +5,7 @@ import { Operations } from "./operations.ts";
 import { stream } from "./stream.ts";
 import type { StreamOptions } from "./stream.ts";
 import { exchange, PATIENCE } from "./transport.ts";
-import type { Call, Patience, SendOptions } from "./transport.ts";
+import type { Call, OnWait, Patience, SendOptions } from "./transport.ts";
 import type { Event, Message, SendBody, Sent, SentFile } from "./types.ts";
 
 export interface ClientOptions {
@@ -13,6 +13,8 @@ export interface ClientOptions {
   /** The server; http://127.0.0.1:8025 by default. */
   baseUrl?: string;
   patience?: Partial<Patience>;
+  /** Without it, the console has a warning before a wait of a second or more. */
+  onWait?: OnWait;
 }
 
 /** The fields of a send that an answer does not set itself. */
@@ -25,6 +27,7 @@ export class Client extends Operations {
   readonly baseUrl: string;
   readonly #apiKey: string;
   readonly #patience: Patience;
+  readonly #onWait: OnWait | undefined;
 
   constructor(options: ClientOptions) {
     super();
@@ -37,10 +40,11 @@ export class Client extends Operations {
     this.baseUrl = (options.baseUrl ?? "http://127.0.0.1:8025").replace(/\/+$/, "");
     this.#apiKey = options.apiKey;
     this.#patience = { ...PATIENCE, ...options.patience };
+    this.#onWait = options.onWait;
   }
 
   protected run<T>(call: Call): Promise<T> {
-    return exchange<T>(this.baseUrl, this.#apiKey, call, this.#patience);
+    return exchange<T>(this.baseUrl, this.#apiKey, call, this.#patience, this.#onWait);
   }
 
   /** Events as they happen, for ever; after a broken connection it goes on behind the last one. */

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftBody, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -630,7 +630,7 @@ export abstract class Operations {
   }
 
   /** Create a draft: any field of a send may still be missing. */
-  createDraft(inboxId: string, body: DraftBody = {}): Promise<Draft> {
+  createDraft(inboxId: string, body: NewDraft = {}): Promise<Draft> {
     return this.run({
       method: "POST",
       path: path("v1", "inboxes", inboxId, "drafts"),

@@ -45,15 +45,32 @@ export function path(...segments: string[]): string {
   return "/" + segments.map(encodeURIComponent).join("/");
 }
 
+/** Is told why the client waits before another attempt, and for how many seconds. */
+export type OnWait = (reason: string, seconds: number) => void;
+
 /** Carries a call out, with as many attempts as patience allows. */
-export async function exchange<T>(baseUrl: string, apiKey: string, call: Call, patience: Patience): Promise<T> {
+export async function exchange<T>(
+  baseUrl: string,
+  apiKey: string,
+  call: Call,
+  patience: Patience,
+  onWait?: OnWait,
+): Promise<T> {
   const request = build(baseUrl, apiKey, call);
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await attemptOnce(request, call);
     const pause = pauseBeforeNext(call, outcome, attempt, patience);
     if (pause === undefined) return read<T>(call, outcome, attempt);
+    announcePause(call, outcome, pause, onWait);
     await rest(pause);
   }
+}
+
+/** Without `onWait`, a pause of a second or more is a warning on the console. */
+function announcePause(call: Call, outcome: Answer | ConnectionFailed, seconds: number, onWait?: OnWait): void {
+  const reason = outcome instanceof ConnectionFailed ? outcome.message : toError(outcome).message;
+  if (onWait !== undefined) onWait(reason, seconds);
+  else if (seconds >= 1) console.warn(`${call.method} ${call.path}: ${reason} Trying again in ${seconds} s.`);
 }
 
 interface Request {

@@ -389,6 +389,7 @@ export interface Template {
   fields: string[];
   createdAt: string;
   updatedAt: string;
+  clientId: string | null;
 }
 
 /** `group` is a day, or the id of an inbox or a pod; `storedBytes` is what was stored at its end. */
@@ -594,6 +595,7 @@ export interface DomainReports {
 /** What is missing is null or empty. */
 export interface Draft {
   id: string;
+  clientId: string | null;
   version: number;
   inboxId: string;
   to: string[];
@@ -849,6 +851,7 @@ export interface Inbox {
   retentionDays: number | null;
   canary: boolean;
   externalAddress: string | null;
+  clientId: string | null;
   webhookSecret?: string;
 }
 
@@ -975,6 +978,8 @@ export interface NewInbox {
   canary?: boolean;
   /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
   allowReserved?: boolean;
+  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  clientId?: string | null;
 }
 
 export interface InboxChange {
@@ -1207,8 +1212,8 @@ export interface NewUpload {
   sizeBytes: number;
 }
 
-/** In a change null clears, and given attachments replace the old ones. */
-export interface DraftBody {
+/** `clientId` is kept as long as the draft is there. */
+export interface NewDraft {
   /** Recipients. */
   to?: string | string[] | null;
   /** Plain text, or HTML, which is detected. */
@@ -1252,6 +1257,8 @@ export interface DraftBody {
   fields?: Record<string, string> | null;
   /** Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address. */
   unsubscribe?: boolean | null;
+  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  clientId?: string | null;
 }
 
 /** `version` may also be given in If-Match. */
@@ -1318,6 +1325,8 @@ export interface NewTemplate {
   subject?: string | null;
   /** A separate HTML version; field values are escaped in it. */
   bodyHtml?: string | null;
+  /** An id of your own: the same one again returns what is there (200), unchanged. */
+  clientId?: string | null;
 }
 
 export interface TemplateChange {
@@ -1453,7 +1462,7 @@ export interface NewListedWebhook {
   podIds?: string[];
   /** Header fields to add; shown as ***, and *** keeps the value. */
   headers?: Record<string, string>;
-  /** Your own id, unique. */
+  /** An id of your own: the same one again returns what is there (200), unchanged. */
   clientId?: string | null;
 }
 

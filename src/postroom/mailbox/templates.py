@@ -45,6 +45,7 @@ class Template(Struct, frozen=True):
     content: TemplateText
     created_at: int
     updated_at: int
+    client_id: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Template":
@@ -59,13 +60,14 @@ class Template(Struct, frozen=True):
         return template_fields.names_in(self.content.texts)
 
 
-def add(tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int) -> Template:
+def add(
+    tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int, client_id: str | None = None
+) -> Template:
     inboxes.lock(tx, inbox.id)
     _require_room(tx, inbox.id)
     _require_free(tx, inbox.id, name)
-    made = Template(
-        ids.new(ids.TEMPLATE, now), inbox.account_id, inbox.pod_id, inbox.id, name, content, now, now
-    )
+    new_id = ids.new(ids.TEMPLATE, now)
+    made = Template(new_id, inbox.account_id, inbox.pod_id, inbox.id, name, content, now, now, client_id)
     insert_item(tx, "templates", made, content=_encode(content))
     return made
 
@@ -111,6 +113,10 @@ def get_of_inbox(tx: Tx, inbox: Inbox, wanted: str) -> Template:
     if found is None:
         raise NotFound("The inbox has no such template.")
     return found
+
+
+def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> Template | None:
+    return _find_by(tx, "client_id", inbox_id, client_id)
 
 
 def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroom import limits
 from postroom.accounts.actors import Actor
@@ -16,6 +16,8 @@ from postroom.errors import BadRequest
 from postroom.fields import PageQuery, Timestamp, Truncated, explain
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.operations import client_ids
+from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.operations.sending import send as send_fields
 from postroom.operations.sending.address_fields import read_addresses, read_reply_to
 from postroom.operations.sending.calendar import InvitationBody, read_invitation
@@ -62,6 +64,12 @@ class DraftBody(Struct, rename="camel", frozen=True):
 Version = Annotated[int, Meta(ge=1, description="The version you saw: another one is 409 `draft_changed`.")]
 
 
+class NewDraft(DraftBody, rename="camel", frozen=True):
+    """`clientId` is kept as long as the draft is there."""
+
+    client_id: OwnId | None = None
+
+
 class DraftChange(DraftBody, rename="camel", frozen=True):
     """`version` may also be given in If-Match."""
 
@@ -88,6 +96,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     """What is missing is null or empty."""
 
     id: str
+    client_id: str | None = None
     version: int
     inbox_id: str
     to: list[str] = []
@@ -138,11 +147,33 @@ class DraftEdit(Struct, frozen=True):
 
 
 def create_draft(
-    tx: Tx, caller: Caller, inbox_id: str, given: Given, files: Sequence[KeptFile], now: int
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    given: Given,
+    files: Sequence[KeptFile],
+    now: int,
+    client_id: str | None = None,
 ) -> WholeDraft:
     inbox = inboxes.get(tx, caller.scope, inbox_id)
+    require_new(tx, inbox.id, client_id)
     require_named(tx, caller.account_id, inbox.id, given)
-    return whole(tx, drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now))
+    draft = drafts.add(tx, inbox.id, merge(b"{}", given), files, caller.actor, now)
+    if client_id is not None:
+        drafts.name(tx, draft.id, client_id, ())
+        draft = structs.replace(draft, client_id=client_id)
+    return whole(tx, draft)
+
+
+def require_new(tx: Tx, inbox_id: str, client_id: str | None) -> None:
+    """Raise AlreadyThere if the inbox has a draft with this clientId."""
+    client_ids.require_valid(client_id)
+    if client_id is None:
+        return
+    inboxes.lock(tx, inbox_id)
+    known = drafts.find_by_client_id(tx, inbox_id, client_id)
+    if known is not None:
+        raise AlreadyThere(whole(tx, known))
 
 
 def list_drafts(tx: Tx, caller: Caller, inbox_id: str, query: PageQuery) -> tuple[CutPage[WholeDraft], int]:
@@ -261,7 +292,8 @@ def whole(tx: Tx, draft: KeptDraft) -> WholeDraft:
 def read_fields(body: DraftBody) -> dict[str, Any]:
     """The given fields, by their names in the interface and validated; None clears a field."""
     given: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(body, attachments=UNSET))
-    given.pop("version", None)
+    for name in ("version", "clientId"):
+        given.pop(name, None)
     for name in LISTS:
         if given.get(name) is not None:
             given[name] = [str(address) for address in read_addresses(name, given[name])]
@@ -289,6 +321,7 @@ def show(draft: KeptDraft, files: list[KeptFile]) -> ShownDraft:
         {
             **msgspec.json.decode(draft.fields),
             "id": draft.id,
+            "clientId": draft.client_id,
             "version": draft.version,
             "inboxId": draft.inbox_id,
             "attachments": [

@@ -18,7 +18,9 @@ from postroom.events import webhooks
 from postroom.external_mailboxes import address_uses, connections
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp, show_item
 from postroom.limits import INBOX_METADATA_ENTRIES, NAME_CHARACTERS, PAGE
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, keyset_listing
+from postroom.operations import client_ids
+from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.storage.database import Tx
 from postroom_mail.screening import canary
 
@@ -75,6 +77,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     retention_days: RetentionDays | UnsetType | None = UNSET
     canary: WithCanary | UnsetType = UNSET
     allow_reserved: AllowReserved = False
+    client_id: OwnId | None = None
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -108,6 +111,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     retention_days: int | None
     canary: bool
     external_address: str | None
+    client_id: str | None = None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -130,6 +134,8 @@ class InboxPage(Struct, rename="camel", frozen=True):
 
 def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: int) -> Inbox:
     """Create an inbox"""
+    pod_id = pods.choose(tx, caller.scope, body.pod_id)
+    require_new(tx, pod_id, body.client_id)
     allowed = limits.in_force(config, caller.account_limits)
     added = inboxes.add(
         tx,
@@ -139,14 +145,16 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         body.display_name,
         config.domain,
         now,
-        pods.choose(tx, caller.scope, body.pod_id),
+        pod_id,
         caller.scope,
         allowed.inboxes_per_day,
         allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
     )
     address_uses.require_no_person(tx, [added.address], "mailboxName", caller.account_id)
-    inbox = bind(added, body, allowed)
+    inbox = replace(bind(added, body, allowed), client_id=body.client_id)
     inboxes.put(tx, inbox)
+    if body.client_id is not None:
+        inboxes.set_client_id(tx, inbox.id, body.client_id)
     if body.approval is not UNSET:
         address_uses.record_reviewers(tx, inbox.account_id, inbox.id, inbox.approval)
     secret: str | UnsetType = UNSET
@@ -154,6 +162,17 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
     audit.record_by(tx, caller, "inbox.created", inbox.id, now, within=inbox.scope, after=Inbox.of(inbox))
     return Inbox.of(inbox, secret)
+
+
+def require_new(tx: Tx, pod_id: str, client_id: str | None) -> None:
+    """Raise AlreadyThere if the pod has an inbox with this clientId."""
+    client_ids.require_valid(client_id)
+    if client_id is None:
+        return
+    pods.lock(tx, pod_id)
+    known = keyset_listing.find_inbox_by_client_id(tx, pod_id, client_id)
+    if known is not None:
+        raise AlreadyThere(Inbox.of(known))
 
 
 def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) -> bool:

@@ -11,6 +11,8 @@ from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp, Truncated, show_item
 from postroom.mailbox import inboxes, templates
 from postroom.mailbox.templates import TemplateText
+from postroom.operations import client_ids
+from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.storage.database import Tx
 from postroom_mail.writing.header_words import CONTROL
 
@@ -61,6 +63,7 @@ class NewTemplate(Struct, rename="camel", frozen=True):
     body: TemplateBody
     subject: TemplateSubject | None = None
     body_html: TemplateHtml | None = None
+    client_id: OwnId | None = None
 
 
 class TemplateChange(Struct, rename="camel", frozen=True):
@@ -89,6 +92,7 @@ class Template(Struct, rename="camel", frozen=True):
     fields: list[str]
     created_at: Timestamp
     updated_at: Timestamp
+    client_id: str | None = None
 
     @classmethod
     def of(cls, template: templates.Template) -> "Template":
@@ -123,12 +127,24 @@ class TemplatePage(Struct, rename="camel", frozen=True):
 def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
     """Create a template for the mails of an inbox"""
     inbox = inboxes.get(tx, caller.scope, body.inbox_id)
+    require_new(tx, inbox.id, body.client_id)
     content = TemplateText(body.body, body.subject, body.body_html)
     require_valid(body.name, content)
-    made = templates.add(tx, inbox, body.name, content, now)
+    made = templates.add(tx, inbox, body.name, content, now, body.client_id)
     after = AuditedTemplate.of(made)
     audit.record_by(tx, caller, "template.created", made.id, now, within=made.scope, after=after)
     return Template.of(made)
+
+
+def require_new(tx: Tx, inbox_id: str, client_id: str | None) -> None:
+    """Raise AlreadyThere if the inbox has a template with this clientId."""
+    client_ids.require_valid(client_id)
+    if client_id is None:
+        return
+    inboxes.lock(tx, inbox_id)
+    known = templates.find_by_client_id(tx, inbox_id, client_id)
+    if known is not None:
+        raise AlreadyThere(Template.of(known))
 
 
 def list_templates(tx: Tx, caller: Caller, query: TemplateQuery) -> TemplatePage:

@@ -5,6 +5,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from msgspec import structs
+
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any, require_word
@@ -12,7 +14,9 @@ from postroom.accounts.scope import Scope
 from postroom.errors import Forbidden
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations.client_ids import AlreadyThere
 from postroom.resources import Tx
+from postroom.web.answers import to_response
 from postroom.web.call import Call
 from postroom.web.routing import ACCOUNT, POD, Route
 from postroom.web.scope_filters import required
@@ -24,6 +28,14 @@ LONG_SECONDS = 10.0
 
 
 async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
+    """An operation that finds what it would create answers with that, and 200."""
+    try:
+        return await _run(route, call, arguments)
+    except AlreadyThere as there:
+        return to_response(structs.replace(route, status=200), there.item)
+
+
+async def _run(route: Route, call: Call, arguments: Arguments) -> Any:
     require_permitted(call.caller, route)
     if not route.is_verb:
         given = {name: arguments[name] for name in route.wanted if name in arguments}

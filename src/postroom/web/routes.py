@@ -45,6 +45,7 @@ VERSIONED: Options = {"is_versioned": True}
 WITH_KEY: Options = {"header": "Idempotency-Key"}
 WITH_KEY_FIRST: Options = {**WITH_KEY, "before_body": require_idempotency_key}
 CHECKED: Options = {"prepare": require_allowed_urls}
+REPEATABLE: Options = {"is_repeatable": True}
 
 # Paths of what most rows are about.
 INBOX = "/v1/inboxes/{inbox_id}"
@@ -65,7 +66,7 @@ NEW_KEY = (errors.ApiKeyLimitReached, errors.AddressIsAnInbox)
 OLD_KEY = (errors.LastKey, errors.AddressIsAnInbox)
 RULES = (errors.AddressIsAnInbox,)  # reviewers in `approval`
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
-LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached, errors.ClientIdTaken)
+LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached)
 URL = (errors.InvalidWebhookUrl,)
 NO_WEBHOOK = (errors.NoWebhookUrl,)
 LINK = (errors.InvalidSignature,)
@@ -105,7 +106,7 @@ NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached, errors.Ad
 
 ROUTES = (
     get("/v1/me", keys.who_am_i, SCOPED, NOTHING),
-    post("/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX, **CHECKED),
+    post("/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX, **CHECKED, **REPEATABLE),
     get("/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     get(INBOX, inboxes.get_inbox, SCOPED, READING),
     patch(INBOX, inboxes.change_inbox, POD, MANAGING, 200, (*URL, *RULES), **CHECKED),
@@ -181,7 +182,9 @@ ROUTES = (
         proves=True,
     ),
     post("/v1/uploads", file_links.create_upload, SCOPED, WRITING, 201, NEW_UPLOAD),
-    post(f"{INBOX}/drafts", drafts.create_draft, SCOPED, DRAFTING, 201, NEW_DRAFT, **WITH_FILES),
+    post(
+        f"{INBOX}/drafts", drafts.create_draft, SCOPED, DRAFTING, 201, NEW_DRAFT, **WITH_FILES, **REPEATABLE
+    ),
     get(f"{INBOX}/drafts", drafts.list_drafts, SCOPED, READING),
     get(DRAFT, drafts.get_draft, SCOPED, READING),
     patch(DRAFT, drafts.change_draft, SCOPED, DRAFTING, 200, CHANGE_DRAFT, **VERSIONED, **WITH_FILES),
@@ -217,7 +220,7 @@ ROUTES = (
         **VERSIONED,
         answers_gone=True,
     ),
-    post("/v1/templates", templates.create_template, POD, MANAGING, 201, NEW_TEMPLATE),
+    post("/v1/templates", templates.create_template, POD, MANAGING, 201, NEW_TEMPLATE, **REPEATABLE),
     get("/v1/templates", templates.list_templates, SCOPED, READING),
     get("/v1/templates/{template_id}", templates.get_template, SCOPED, READING),
     patch("/v1/templates/{template_id}", templates.change_template, POD, MANAGING, 200, OLD_TEMPLATE),
@@ -285,7 +288,16 @@ ROUTES = (
     delete("/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),
     post("/v1/webhook/test", webhook_posts.test_webhook, ACCOUNT, MANAGING, 200, TEST),
     post("/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING),
-    post("/v1/webhooks", webhook_list.create_webhook, POD, MANAGING, 201, LISTED_WEBHOOK, **CHECKED),
+    post(
+        "/v1/webhooks",
+        webhook_list.create_webhook,
+        POD,
+        MANAGING,
+        201,
+        LISTED_WEBHOOK,
+        **CHECKED,
+        **REPEATABLE,
+    ),
     get("/v1/webhooks", webhook_list.list_webhooks, POD, READING),
     get(WEBHOOK, webhook_list.get_listed_webhook, POD, READING),
     patch(WEBHOOK, webhook_list.change_webhook, POD, MANAGING, 200, URL, **CHECKED),

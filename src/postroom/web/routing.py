@@ -33,6 +33,7 @@ class Route(Struct, frozen=True, dict=True):
     read: Callable[..., Awaitable[Any]] = read_json
     header: str = ""  # one that must be there
     is_versioned: bool = False  # takes If-Match with the version that the caller has seen
+    is_repeatable: bool = False  # the same clientId again: 200, with what is there
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
     answers_gone: bool = False  # a repeated request is answered even if what it names is gone

@@ -98,6 +98,7 @@ def create_inbox(
     retention_days: int | UnsetType | None = UNSET,
     canary: bool | None = None,
     allow_reserved: bool = False,
+    client_id: str | None = None,
 ) -> Call[Inbox]:
     """Create an inbox."""
     return Call(
@@ -112,6 +113,7 @@ def create_inbox(
             webhookUrl=webhook_url,
             canary=canary,
             allowReserved=unless(allow_reserved, False),
+            clientId=client_id,
         )
         | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
         is_repeatable=False,
@@ -902,13 +904,15 @@ def create_draft(
     template: str | UnsetType | None = UNSET,
     fields: Mapping[str, str] | UnsetType | None = UNSET,
     unsubscribe: bool | UnsetType | None = UNSET,
+    client_id: str | None = None,
 ) -> Call[Draft]:
     """Create a draft: any field of a send may still be missing."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "drafts"),
         decoded(Draft),
-        json=changes(
+        json=given(clientId=client_id)
+        | changes(
             to=listed(to),
             body=body,
             subject=subject,
@@ -1054,14 +1058,22 @@ def send_draft(
 
 
 def create_template(
-    inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+    inbox_id: str,
+    name: str,
+    body: str,
+    *,
+    subject: str | None = None,
+    body_html: str | None = None,
+    client_id: str | None = None,
 ) -> Call[Template]:
     """Create a template for the mails of an inbox."""
     return Call(
         "POST",
         "/v1/templates",
         decoded(Template),
-        json=given(inboxId=inbox_id, name=name, body=body, subject=subject, bodyHtml=body_html),
+        json=given(
+            inboxId=inbox_id, name=name, body=body, subject=subject, bodyHtml=body_html, clientId=client_id
+        ),
         is_repeatable=False,
     )
 

@@ -90,6 +90,7 @@ class BlockingMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
         allow_reserved: bool = False,
+        client_id: str | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return self.run(
@@ -105,6 +106,7 @@ class BlockingMethods(Protocol):
                 retention_days=retention_days,
                 canary=canary,
                 allow_reserved=allow_reserved,
+                client_id=client_id,
             )
         )
 
@@ -872,6 +874,7 @@ class BlockingMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
         return self.run(
@@ -899,6 +902,7 @@ class BlockingMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                client_id=client_id,
             )
         )
 
@@ -993,10 +997,21 @@ class BlockingMethods(Protocol):
         return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     def create_template(
-        self, inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+        self,
+        inbox_id: str,
+        name: str,
+        body: str,
+        *,
+        subject: str | None = None,
+        body_html: str | None = None,
+        client_id: str | None = None,
     ) -> Template:
         """Create a template for the mails of an inbox."""
-        return self.run(calls.create_template(inbox_id, name, body, subject=subject, body_html=body_html))
+        return self.run(
+            calls.create_template(
+                inbox_id, name, body, subject=subject, body_html=body_html, client_id=client_id
+            )
+        )
 
     def list_templates(
         self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
@@ -1622,6 +1637,7 @@ class BlockingMethods(Protocol):
         self,
         name: str = "",
         *,
+        scope: str | None = None,
         pod_id: str | None = None,
         inbox_id: str | None = None,
         permissions: Sequence[str] | None = None,
@@ -1629,10 +1645,14 @@ class BlockingMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
+        """Create a key of the account, of a pod or of an inbox; its token is shown only now.
+
+        `scope` is an inbox, by id or address, or a pod, by id or clientId; None is the account.
+        """
         return self.run(
             shortcuts.create_key(
                 name,
+                scope=scope,
                 pod_id=pod_id,
                 inbox_id=inbox_id,
                 permissions=permissions,
@@ -1715,6 +1735,7 @@ class AwaitedMethods(Protocol):
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
         allow_reserved: bool = False,
+        client_id: str | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return await self.run(
@@ -1730,6 +1751,7 @@ class AwaitedMethods(Protocol):
                 retention_days=retention_days,
                 canary=canary,
                 allow_reserved=allow_reserved,
+                client_id=client_id,
             )
         )
 
@@ -2501,6 +2523,7 @@ class AwaitedMethods(Protocol):
         template: str | UnsetType | None = UNSET,
         fields: Mapping[str, str] | UnsetType | None = UNSET,
         unsubscribe: bool | UnsetType | None = UNSET,
+        client_id: str | None = None,
     ) -> Draft:
         """Create a draft: any field of a send may still be missing."""
         return await self.run(
@@ -2528,6 +2551,7 @@ class AwaitedMethods(Protocol):
                 template=template,
                 fields=fields,
                 unsubscribe=unsubscribe,
+                client_id=client_id,
             )
         )
 
@@ -2622,11 +2646,20 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     async def create_template(
-        self, inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+        self,
+        inbox_id: str,
+        name: str,
+        body: str,
+        *,
+        subject: str | None = None,
+        body_html: str | None = None,
+        client_id: str | None = None,
     ) -> Template:
         """Create a template for the mails of an inbox."""
         return await self.run(
-            calls.create_template(inbox_id, name, body, subject=subject, body_html=body_html)
+            calls.create_template(
+                inbox_id, name, body, subject=subject, body_html=body_html, client_id=client_id
+            )
         )
 
     async def list_templates(
@@ -3261,6 +3294,7 @@ class AwaitedMethods(Protocol):
         self,
         name: str = "",
         *,
+        scope: str | None = None,
         pod_id: str | None = None,
         inbox_id: str | None = None,
         permissions: Sequence[str] | None = None,
@@ -3268,10 +3302,14 @@ class AwaitedMethods(Protocol):
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
-        """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
+        """Create a key of the account, of a pod or of an inbox; its token is shown only now.
+
+        `scope` is an inbox, by id or address, or a pod, by id or clientId; None is the account.
+        """
         return await self.run(
             shortcuts.create_key(
                 name,
+                scope=scope,
                 pod_id=pod_id,
                 inbox_id=inbox_id,
                 permissions=permissions,

@@ -37,6 +37,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default=False,
         ),
         Parameter(
+            "client_id",
+            "text",
+            help="An id of your own: the same one again returns what is there (200), unchanged.",
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
@@ -659,6 +664,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Each recipient gets a copy with their own unsubscribe link (List-Unsubscribe, RFC 8058); a click suppresses their address.",
             clears=True,
         ),
+        Parameter(
+            "client_id",
+            "text",
+            help="An id of your own: the same one again returns what is there (200), unchanged.",
+        ),
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id or address of the inbox.", is_required=True),
@@ -791,6 +801,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
         Parameter("subject", "text", help="Subject of mails written from it, unless they give their own."),
         Parameter("body_html", "text", help="A separate HTML version; field values are escaped in it."),
+        Parameter(
+            "client_id",
+            "text",
+            help="An id of your own: the same one again returns what is there (200), unchanged.",
+        ),
     ),
     "list_templates": (
         Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
@@ -1023,7 +1038,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_ids", "texts", help="Only of these inboxes."),
         Parameter("pod_ids", "texts", help="Only of these pods; without pods and inboxes, all."),
         Parameter("headers", "pairs", help="Header fields to add; shown as ***, and *** keeps the value."),
-        Parameter("client_id", "text", help="Your own id, unique."),
+        Parameter(
+            "client_id",
+            "text",
+            help="An id of your own: the same one again returns what is there (200), unchanged.",
+        ),
     ),
     "list_webhooks": (
         Parameter(

@@ -34,6 +34,7 @@ def reschedule_message(message_id: str, send_at: datetime | str) -> Call[Message
 def create_key(
     name: str = "",
     *,
+    scope: str | None = None,
     pod_id: str | None = None,
     inbox_id: str | None = None,
     permissions: Sequence[str] | None = None,
@@ -41,7 +42,12 @@ def create_key(
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
-    """Create a key of the account, of a pod or of an inbox; its token is shown only now."""
+    """Create a key of the account, of a pod or of an inbox; its token is shown only now.
+
+    `scope` is an inbox, by id or address, or a pod, by id or clientId; None is the account.
+    """
+    if scope is not None:
+        pod_id, inbox_id = (None, scope) if _is_inbox(scope) else (scope, None)
     return calls.create_account_key(
         name,
         permissions=permissions,
@@ -51,6 +57,10 @@ def create_key(
         pod_id=pod_id,
         inbox_id=inbox_id,
     )
+
+
+def _is_inbox(scope: str) -> bool:
+    return scope.startswith("inb_") or "@" in scope
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:

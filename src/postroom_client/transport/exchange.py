@@ -1,5 +1,6 @@
 """One request and its answer, described without doing it: the blocking or the async client performs it."""
 
+import logging
 import random
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 PASSING_FAULTS = frozenset({500, 502, 503, 504})
 TOO_MANY_REQUESTS = 429
 NOT_FOUND = 404
+TOLD_SECONDS = 1.0  # a shorter pause is not worth a line
+OnWait = Callable[[str, float], None]  # why the client waits, and for how many seconds
+_log = logging.getLogger("postroom_client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,20 @@ def pause_before_next(
     if isinstance(outcome, Reply) and outcome.retry_after is not None:
         return float(outcome.retry_after) if outcome.retry_after <= patience.longest_wait_seconds else None
     return backoff(attempt, patience.first_pause_seconds, patience.longest_wait_seconds)
+
+
+def announce_pause(call: Call[Any], outcome: Reply | Fault, seconds: float, on_wait: OnWait | None) -> None:
+    """Call `on_wait`; without one, a pause of a second or more is a warning in the log."""
+    if isinstance(outcome, Fault):
+        why = outcome.reason
+    elif outcome.status == TOO_MANY_REQUESTS:
+        why = str(to_error(outcome.status, outcome.content, outcome.retry_after))
+    else:
+        why = f"The server answered {outcome.status}."
+    if on_wait is not None:
+        on_wait(why, seconds)
+    elif seconds >= TOLD_SECONDS:
+        _log.warning("%s %s: %s Trying again in %.0f s.", call.method, call.path, why, seconds)
 
 
 def _is_worth_repeating(call: Call[Any], outcome: Reply | Fault) -> bool:

@@ -10,12 +10,13 @@ from postroom import ids, limits
 from postroom.accounts import accounts, audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.scope import Scope
-from postroom.errors import BadRequest, ClientIdTaken, NotFound
+from postroom.errors import BadRequest, NotFound
 from postroom.events import webhook_list, webhooks
 from postroom.events.webhook_signature import new_secret
 from postroom.fields import PageQuery, PodId, Timestamp, show_item
 from postroom.mailbox import inboxes
-from postroom.operations.pods import ClientId
+from postroom.operations import client_ids
+from postroom.operations.client_ids import AlreadyThere, OwnId
 from postroom.operations.webhooks import EventType, WebhookSecret
 from postroom.storage.database import Tx
 
@@ -45,7 +46,7 @@ class NewListedWebhook(Struct, rename="camel", frozen=True):
     inbox_ids: InboxIds = []
     pod_ids: PodIds = []
     headers: Headers = {}
-    client_id: ClientId | None = None
+    client_id: OwnId | None = None
 
 
 class ListedWebhookChange(Struct, rename="camel", frozen=True):
@@ -86,9 +87,10 @@ class ListedWebhookPage(Struct, frozen=True):
 def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> ListedWebhook:
     """Add a webhook to the list; its secret is shown once"""
     accounts.lock(tx, caller.account_id)
-    pods.require_client_id(body.client_id)
-    if body.client_id is not None and find_by_client_id(tx, caller.scope, body.client_id) is not None:
-        raise ClientIdTaken("Another webhook has this clientId.", field="clientId")
+    client_ids.require_valid(body.client_id)
+    known = None if body.client_id is None else find_by_client_id(tx, caller.scope, body.client_id)
+    if known is not None:
+        raise AlreadyThere(ListedWebhook.of(known))
     inbox_ids = require_inboxes(tx, caller, body.inbox_ids)
     webhook = webhooks.Webhook(
         owner=ids.new(ids.WEBHOOK, now),

@@ -54,10 +54,9 @@ def create_inbox(
         domain=body.domain,
         pod_id=pod_id,
         metadata=UNSET if body.metadata is None else body.metadata,
+        client_id=body.client_id,
     )
     made = verbs.create_inbox(tx, caller, new, config, now)
-    if body.client_id is not None:
-        inboxes.set_client_id(tx, made.id, body.client_id)
     return set_status(tx, caller, inboxes.get(tx, caller.scope, made.id), body.status, config, now)
 
 

@@ -15,12 +15,14 @@ from postroom.fields import PageQuery
 from postroom.mailbox import drafts, file_links, inboxes
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.operations import drafts as verbs
+from postroom.operations.client_ids import AlreadyThere
 from postroom.operations.drafts import (
     DraftBody,
     DraftChange,
     DraftEdit,
     DraftPage,
     DraftToSend,
+    NewDraft,
     NewFiles,
     ShownDraft,
     WholeDraft,
@@ -72,11 +74,15 @@ class DraftView(Struct, frozen=True):
     problem: str = ""
 
 
-async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
+async def create_draft(call: Call, inbox_id: str, body: NewDraft) -> ShownDraft:
     """Create a draft: any field of a send may still be missing"""
     body = await fill_new_draft(call, inbox_id, body)
     given = await read_fields(call, body)
-    return show(await write_with_files(call, body.attachments or [], verbs.create_draft, inbox_id, given))
+    verb = partial(verbs.create_draft, client_id=body.client_id)
+    try:
+        return show(await write_with_files(call, body.attachments or [], verb, inbox_id, given))
+    except AlreadyThere as there:
+        raise AlreadyThere(show(there.item)) from None
 
 
 async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
@@ -264,8 +270,8 @@ async def write_with_files(
     files = await pools.FILES.run(put_files, resources, found.files) if sent else []
     try:
         result = await resources.db.write(verb, call.caller, *arguments, files, call.now())
-    except ApiError as error:
-        if error.status < 500:  # after a server fault it is unknown whether the commit happened
+    except (ApiError, AlreadyThere) as error:
+        if not isinstance(error, ApiError) or error.status < 500:  # else nobody knows whether it committed
             await remove_blobs(resources, [file.blob for file in files])
         raise
     await remove_blobs(resources, found.blobs)

@@ -208,6 +208,8 @@ def _query_parameters(route: Route) -> list[Json]:
 
 def _responses(route: Route) -> Json:
     responses: Json = {str(route.status): _success(route)}
+    if route.is_repeatable:
+        responses["200"] = {**_success(route), "description": "It was there, by its clientId; unchanged."}
     responses |= {str(status): _WITHOUT_A_BODY[status] for status in route.also}
     for status, codes in sorted(_error_codes(route).items()):
         responses[str(status)] = {

@@ -11,7 +11,7 @@ from postroom import limits
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
-from postroom.operations.drafts import DraftBody
+from postroom.operations.drafts import NewDraft
 from postroom.operations.sending.files import SentFile
 from postroom.operations.sending.send import SendBody
 from postroom.operations.templates import TemplateQuery, list_templates
@@ -166,7 +166,7 @@ async def copy_as_draft(context: PageContext, message_id: str) -> str:
     written = documents.decode(message.document)
     raw = await raw_mails.read(context.call.resources, message.id, with_trace=False)
     files = (await pools.READING.run(parse_mail, raw)).attachments
-    body = DraftBody(
+    body = NewDraft(
         to=written.header_to or None,
         cc=written.cc or None,
         bcc=None if written.bcc is UNSET else written.bcc or None,
@@ -180,8 +180,8 @@ async def copy_as_draft(context: PageContext, message_id: str) -> str:
     return (await api.create_draft(context.call, message.inbox_id, body)).id
 
 
-def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
-    return DraftBody(
+def to_draft(form: MailForm, body_html: str | None) -> NewDraft:
+    return NewDraft(
         to=form.to or None,
         cc=form.cc or None,
         bcc=form.bcc or None,
@@ -243,8 +243,8 @@ async def answer(context: PageContext, thread_id: str, body: AnswerForm) -> Resp
     return to_thread(context, body, sent)
 
 
-def to_answer_draft(form: AnswerForm, wanted: SendBody, body_html: str | None) -> DraftBody:
-    return DraftBody(
+def to_answer_draft(form: AnswerForm, wanted: SendBody, body_html: str | None) -> NewDraft:
+    return NewDraft(
         to=form.to or None,
         body=form.body or None,
         body_html=body_html,

@@ -7,7 +7,7 @@ from postroom.errors import ApiError, NotFound
 from postroom.fields import Offset
 from postroom.mailbox import inboxes
 from postroom.operations import templates
-from postroom.operations.drafts import DraftBody
+from postroom.operations.drafts import NewDraft
 from postroom.operations.templates import NewTemplate, Template, TemplateChange, TemplateQuery
 from postroom.web.api import drafts
 from postroom.web.dashboard import undo
@@ -118,7 +118,7 @@ delete_template = undo.delayed(templates.delete_template, PATH, "Deleting the te
 async def try_template(context: PageContext, template_id: str, body: FieldsForm) -> Response:
     """Creates a draft that shows what would be sent."""
     template = await context.run(templates.get_template, template_id=template_id)
-    wanted = DraftBody(template=template.id, fields=body.values)
+    wanted = NewDraft(template=template.id, fields=body.values)
     try:
         made = await drafts.create_draft(context.call, template.inbox_id, wanted)
     except ApiError as error:
