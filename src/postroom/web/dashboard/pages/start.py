@@ -13,11 +13,10 @@ from postroom.inward.mails import Arrival, Destination, Origin
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.operations.inboxes import NewInbox
 from postroom.operations.inboxes import create_inbox as create_new_inbox
 from postroom.operations.keys import NewKey, create_inbox_key
 from postroom.web.call import Tx
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 
 AGENT_KEY = "agent"
 
@@ -88,9 +87,7 @@ def read_steps(tx: Tx, context: PageContext) -> FirstSteps:
     )
 
 
-async def create_inbox(context: PageContext, body: NewInbox) -> Response:
-    made = await context.run(create_new_inbox, body=body)
-    return go("/app/start", f"{made.address} is ready to receive email.")
+create_inbox = runs(create_new_inbox, "/app/start", "{made.address} is ready to receive email.")
 
 
 async def send_test_mail(context: PageContext, body: InboxChoice) -> Response:

@@ -25,7 +25,7 @@ from postroom.web.call import Tx
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
-from postroom.web.dashboard.page_context import PageContext, go, plain
+from postroom.web.dashboard.page_context import PageContext, go, plain, runs
 
 PATH = "/app/webhooks"
 SHOWN = 50
@@ -156,9 +156,7 @@ def read_delivery(tx: Tx, context: PageContext, delivery_id: str) -> tuple[Any, 
     return plain(shown), events.find(tx, shown.event_id)
 
 
-async def send_again(context: PageContext, delivery_id: str) -> Response:
-    await context.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
-    return go(PATH, "Retrying.")
+send_again = runs(operations.retry_webhook_delivery, PATH, "Retrying.")
 
 
 async def send_failed_again(context: PageContext, body: HoursForm) -> Response:

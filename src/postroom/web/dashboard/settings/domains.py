@@ -13,7 +13,7 @@ from postroom.web.api import domains as api
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.rendering import HEADERS
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.paging import OffsetQuery
 from postroom.web.dashboard.settings.pods import OutboundForm
 
@@ -45,9 +45,7 @@ async def show(
     )
 
 
-async def add_domain(context: PageContext, body: domains.NewDomain) -> Response:
-    await context.run(domains.create_domain, body=body)
-    return go(PATH, f"{body.domain} is added. Set its records, then check them.")
+add_domain = runs(domains.create_domain, PATH, "{body.domain} is added. Set its records, then check them.")
 
 
 async def set_outbound(context: PageContext, domain_id: str, body: OutboundForm) -> Response:
@@ -78,9 +76,7 @@ async def check_domain(context: PageContext, domain_id: str) -> Response:
     return await show(context, shown, page["total"], {domain_id: health})
 
 
-async def rotate_dkim(context: PageContext, domain_id: str) -> Response:
-    await context.perform(api.rotate_dkim, domain_id=domain_id)
-    return go(PATH, "Created new keys. Publish their records, then select Check.")
+rotate_dkim = runs(api.rotate_dkim, PATH, "Created new keys. Publish their records, then select Check.")
 
 
 async def show_reports(context: PageContext, domain_id: str) -> Response:

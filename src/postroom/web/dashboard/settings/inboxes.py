@@ -15,15 +15,14 @@ from postroom.processes import pools
 from postroom.web import client_configuration
 from postroom.web.api import webhooks as api_webhooks
 from postroom.web.dashboard.display.plots import draw_qr_code
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.pages.webhooks import told_of_test
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
-    ApprovalForm,
-    read_approval,
     read_budget,
     read_days,
+    saves_rules,
 )
 
 PATH = "/app/inboxes"
@@ -60,9 +59,7 @@ async def show_inboxes(context: PageContext, query: OffsetQuery) -> Response:
     )
 
 
-async def create_inbox(context: PageContext, body: operations.NewInbox) -> Response:
-    made = await context.run(operations.create_inbox, body=body)
-    return go(f"{PATH}/{made.id}", f"{made.address} takes mail now.")
+create_inbox = runs(operations.create_inbox, f"{PATH}/{{made.id}}", "{made.address} takes mail now.")
 
 
 async def show_inbox(context: PageContext, inbox_id: str, secret: str = "") -> Response:
@@ -113,10 +110,7 @@ async def change_inbox(context: PageContext, inbox_id: str, body: InboxSettingsF
     return go(f"{PATH}/{inbox_id}", "Saved.")
 
 
-async def set_rules(context: PageContext, inbox_id: str, body: ApprovalForm) -> Response:
-    change = operations.InboxChange(approval=read_approval(body))
-    await context.run(operations.change_inbox, inbox_id=inbox_id, body=change)
-    return go(f"{PATH}/{inbox_id}", "The rules of this inbox are saved.")
+set_rules = saves_rules(operations.change_inbox, operations.InboxChange, f"{PATH}/{{inbox_id}}")
 
 
 async def set_webhook(context: PageContext, inbox_id: str, body: InboxWebhookForm) -> Response:

@@ -21,10 +21,9 @@ from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,
     SENTENCES,
-    ApprovalForm,
-    read_approval,
     read_budget,
     read_number,
+    saves_rules,
 )
 
 PATH = "/app/settings"
@@ -121,11 +120,7 @@ async def change_key(context: PageContext, key_id: str, body: KeyChangeForm) -> 
     return go(f"{PATH}/keys/{key_id}", "Saved.")
 
 
-async def set_key_rules(context: PageContext, key_id: str, body: ApprovalForm) -> Response:
-    await context.run(
-        operations.change_api_key, key_id=key_id, body=operations.KeyChange(approval=read_approval(body))
-    )
-    return go(f"{PATH}/keys/{key_id}", "Saved.")
+set_key_rules = saves_rules(operations.change_api_key, operations.KeyChange, f"{PATH}/keys/{{key_id}}")
 
 
 revoke_key = undo.delayed(

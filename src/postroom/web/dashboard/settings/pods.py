@@ -7,10 +7,10 @@ from postroom import fields
 from postroom.accounts.rules import approval
 from postroom.operations import keys, pods
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.keys import PATH
-from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
+from postroom.web.dashboard.settings.rules import SENTENCES, saves_rules
 
 
 class OutboundForm(Struct, frozen=True):
@@ -28,9 +28,7 @@ async def show_pods(context: PageContext, query: OffsetQuery) -> Response:
     )
 
 
-async def create_pod(context: PageContext, body: pods.NewPod) -> Response:
-    await context.run(pods.create_pod, body=body)
-    return go(f"{PATH}/pods", "The pod is created.")
+create_pod = runs(pods.create_pod, f"{PATH}/pods", "The pod is created.")
 
 
 async def show_pod(context: PageContext, pod_id: str) -> Response:
@@ -59,9 +57,7 @@ async def set_outbound(context: PageContext, pod_id: str, body: OutboundForm) ->
     return go(f"{PATH}/pods/{pod_id}", "Mail of this pod is sent that way from now on.")
 
 
-async def set_rules(context: PageContext, pod_id: str, body: ApprovalForm) -> Response:
-    await context.run(pods.change_pod, pod_id=pod_id, body=pods.PodChange(approval=read_approval(body)))
-    return go(f"{PATH}/pods/{pod_id}", "The rules of this pod are saved.")
+set_rules = saves_rules(pods.change_pod, pods.PodChange, f"{PATH}/pods/{{pod_id}}")
 
 
 delete_pod = undo.delayed(pods.delete_pod, f"{PATH}/pods", "The pod is deleted in {seconds} seconds.")

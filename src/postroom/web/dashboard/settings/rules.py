@@ -1,6 +1,7 @@
 """When a send needs approval, and who may write to an inbox or be written to."""
 
-from typing import Literal
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -93,9 +94,19 @@ async def show_rules(context: PageContext) -> Response:
     )
 
 
-async def set_rules(context: PageContext, body: ApprovalForm) -> Response:
-    await context.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
-    return go(PATH, "Saved.")
+def saves_rules(
+    operation: Callable[..., Any], change: Callable[..., Struct], to: str
+) -> Callable[..., Awaitable[Response]]:
+    """A page that saves the approval rules of what its path names."""
+
+    async def save(context: PageContext, body: ApprovalForm, **named: str) -> Response:
+        await context.run(operation, body=change(approval=read_approval(body)), **named)
+        return go(to.format(**named), "Saved.")
+
+    return save
+
+
+set_rules = saves_rules(pods.change_account, pods.AccountChange, PATH)
 
 
 async def set_retention(context: PageContext, body: RetentionForm) -> Response:

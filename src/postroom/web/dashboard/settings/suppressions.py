@@ -11,7 +11,7 @@ from postroom.operations.sending.files import SentFile
 from postroom.queue import suppressions
 from postroom.web.dashboard import undo
 from postroom.web.dashboard.display import sheets
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.paging import OffsetQuery
 
 PATH = "/app/settings/suppressions"
@@ -39,9 +39,7 @@ async def show_suppressions(context: PageContext, query: OffsetQuery) -> Respons
     )
 
 
-async def suppress(context: PageContext, body: operations.NewSuppression) -> Response:
-    await context.run(operations.add_suppression, body=body)
-    return go(PATH, f"Suppressed. No email is sent to {body.address}.")
+suppress = runs(operations.add_suppression, PATH, "Suppressed. No email is sent to {body.address}.")
 
 
 async def unsuppress(context: PageContext, body: operations.NewSuppression) -> Response:

@@ -12,7 +12,7 @@ from postroom.outward.notices import letters
 from postroom.outward.notices.letters import ServerLetter
 from postroom.web.call import Tx
 from postroom.web.dashboard import undo
-from postroom.web.dashboard.page_context import PageContext, go
+from postroom.web.dashboard.page_context import PageContext, go, runs
 from postroom.web.dashboard.paging import OffsetQuery
 
 PATH = "/app/settings/people"
@@ -76,9 +76,7 @@ async def invite(context: PageContext, body: InvitationForm) -> Response:
     return go(PATH, f"{body.email} is invited.")
 
 
-async def invite_again(context: PageContext, user_id: str) -> Response:
-    await context.run(users.invite_user, user_id=user_id)
-    return go(PATH, "Invitation sent. The earlier link no longer works.")
+invite_again = runs(users.invite_user, PATH, "Invitation sent. The earlier link no longer works.")
 
 
 async def show_user(context: PageContext, user_id: str) -> Response:
