@@ -145,6 +145,7 @@ NEEDS = {
     "dovecot": debian("dovecot", "dovecot-imapd"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
+    "knotd": debian("knotd", "knot"),
     "nsd": debian("nsd", "nsd"),
     "unbound": debian("unbound", "unbound"),
     "smtp-sink": debian("smtp-sink", "postfix"),

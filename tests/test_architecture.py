@@ -22,7 +22,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "external_mailboxes", "outward"],
-    ["deliverability", "certificates"],
+    ["deliverability", "dns_providers", "certificates"],
     ["upkeep", "first_start"],
     ["transfer"],
     ["operations"],

@@ -59,6 +59,8 @@ class Config(Struct, frozen=True):
     tls_key: Path | None
     acme: str  # the directory of the authority to get certificates from; "" for none
     acme_email: str  # where that authority can reach the operator
+    dns_provider: str  # where records of certificates are set; "" for none
+    dns_token: str
     acme_http: Endpoint | None  # answers the authority and redirects to HTTPS; None: it comes by HTTPS
     log: str  # the form of its lines
     workers: int  # processes that receive mail; 0: this one does
@@ -131,6 +133,8 @@ def load(environment: Mapping[str, str]) -> Config:
         raise ConfigError("POSTROOM_TLS_CERT", "and POSTROOM_TLS_KEY must be set together")
     if values["acme"] and values["tls_cert"]:
         raise ConfigError("POSTROOM_ACME", "and POSTROOM_TLS_CERT exclude each other; unset one of them")
+    if values["dns_provider"] in read.DNS_PROVIDERS and not values["dns_token"]:
+        raise ConfigError("POSTROOM_DNS_TOKEN", f"must be set: the token for {values['dns_provider']}")
     oidc = [name for name in ("issuer", "client_id", "client_secret") if not values[f"oidc_{name}"]]
     if len(oidc) in (1, 2):
         raise ConfigError(f"POSTROOM_OIDC_{oidc[0].upper()}", "must be set, like the other OIDC settings")
@@ -199,6 +203,10 @@ SETTINGS = (
     Setting(
         "POSTROOM_ACME_HTTP", "acme_http", "0.0.0.0:80", read.optional_endpoint, "For its questions, or off."
     ),
+    Setting(
+        "POSTROOM_DNS", "dns_provider", "", read.dns_provider, "Sets DNS records: a provider, or rfc2136://…"
+    ),
+    Setting("POSTROOM_DNS_TOKEN", "dns_token", "", read.text, "Its token, or the key for updates."),
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], read.one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
     Setting(
         "POSTROOM_WORKERS", "workers", "", read.workers, "Processes that take mail in; 0: the server itself."

@@ -1,6 +1,7 @@
 """Starts what asks a service of the operator's choice: a certificate authority, a judge of email."""
 
 import contextlib
+from typing import TYPE_CHECKING
 
 from postroom.certificates.challenge_server import start_challenge_server
 from postroom.certificates.in_use import CertificatesInUse
@@ -11,6 +12,9 @@ from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.judging.judge_arrivals import Judge
 from postroom.net.certificate import Certificate
 from postroom.resources import Resources
+
+if TYPE_CHECKING:
+    from postroom.certificates.dns_challenges import DnsChallenges
 
 
 async def start_acme(
@@ -24,7 +28,24 @@ async def start_acme(
         raise ConfigError("POSTROOM_ACME", "needs a public name: set POSTROOM_DOMAIN or POSTROOM_BASE_URL")
     has_http = await start_challenge_server(stack, resources)
     in_use = CertificatesInUse(certificate, resources.config.data_dir / "tls", own[0])
-    resources.loops.run(stack, "certificates", CertificateKeeper(resources, fetcher, in_use, has_http).run)
+    keeper = CertificateKeeper(resources, fetcher, in_use, has_http, open_dns(resources, fetcher))
+    resources.loops.run(stack, "certificates", keeper.run)
+
+
+def open_dns(resources: Resources, fetcher: HttpCourier) -> "DnsChallenges | None":
+    """Without a provider, names are proved on ports 80 and 443."""
+    config = resources.config
+    if not config.dns_provider:
+        return None
+    from postroom.certificates.dns_challenges import DnsChallenges  # few servers need them
+    from postroom.dns_providers.choose import open_provider
+    from postroom.dns_providers.zone import DnsProviderError
+
+    try:
+        provider = open_provider(config.dns_provider, config.dns_token, fetcher, resources.resolver)
+    except DnsProviderError as error:
+        raise ConfigError("POSTROOM_DNS_TOKEN", error.reason) from error
+    return DnsChallenges(provider, resources.resolver)
 
 
 def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:

@@ -31,6 +31,8 @@ _BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 LETS_ENCRYPT = "https://acme-v02.api.letsencrypt.org/directory"
+DNS_PROVIDERS = ("cloudflare", "desec", "hetzner", "route53")
+_DNS_SERVER = re.compile(r"rfc2136://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 _ACME_DIRECTORY = re.compile(r"https://[^\s/@?#]+/[!-~]*")
 BLOB_URL_FORM = "must be like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
 _OWN_HEADER = re.compile(r"x-[!-9;-~]{1,70}")
@@ -82,6 +84,18 @@ def acme_directory(name: str, value: str) -> str:
         raise ConfigError(
             name, "must be on, off, or the URL of an ACME directory: https://ca.example.com/directory"
         )
+    return value
+
+
+def dns_provider(name: str, value: str) -> str:
+    """The name of a provider, or the URL of a server that takes dynamic updates."""
+    try:
+        is_server = _DNS_SERVER.fullmatch(value) is not None and urlsplit(value).port != 0
+    except ValueError:
+        is_server = False
+    if value and value not in DNS_PROVIDERS and not is_server:
+        known = ", ".join(DNS_PROVIDERS)
+        raise ConfigError(name, f"must be {known} or rfc2136://ns1.example.com, not '{value}'")
     return value
 
 

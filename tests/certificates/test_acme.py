@@ -23,11 +23,13 @@ from postroom.certificates.acme import AcmeError
 from postroom.certificates.keep_certificates import BELL
 from postroom.certificates.obtain import check, renewal_time
 from postroom.clock import DAY, HOUR, SECOND
+from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.external_mailboxes.fetching import Fetched
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import Resolver
 from postroom.resources import Tx
 from postroom.smtp.tls import make_certificate
+from tests import dns_provider_servers, knot
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
@@ -38,11 +40,13 @@ from tests.waiting import LIMIT_SECONDS, PAUSE_SECONDS, until
 
 CA = "https://ca.example"
 HOST, OTHER = "mail.example.com", "example.org"
-POLICY_HOST = f"mta-sts.{OTHER}"
+POLICY_HOST, MAIL_HOST = f"mta-sts.{OTHER}", f"mail.{OTHER}"
+DNS_KEY = "hmac-sha256:postroom:c2VjcmV0LW9mLXRoZS10ZXN0LW9mLXVwZGF0ZXM="
 NAMES = {
     (HOST, "A"): ["127.0.0.1"],
     ("ca.example", "A"): ["127.0.0.1"],
     (POLICY_HOST, "CNAME"): [f"{HOST}."],
+    (MAIL_HOST, "CNAME"): [f"{HOST}."],
     (f"mta-sts.{HOST}", "A"): ["192.0.2.1"],
 }
 
@@ -145,10 +149,11 @@ async def test_certificates_are_issued_renewed_and_kept_while_the_authority_is_a
             async with authority.running():
                 await server.resources.db.write(add_verified_domain, clock.now())
                 await turn(server, HOUR)
-                await happened(server, ["certificate.failed", *["certificate.issued"] * 2])
+                await happened(server, ["certificate.failed", *["certificate.issued"] * 3])
                 assert "Pebble" in issuer(await shown(port, HOST))
                 assert "Pebble" in issuer(await shown(server.smtp_port, HOST, starttls=True))
                 await until_shown(port, POLICY_HOST)
+                await until_shown(port, MAIL_HOST)
                 first = await shown(port, HOST)
                 assert names_of(first) == [HOST]
                 assert names_of(await shown(port, POLICY_HOST)) == [POLICY_HOST]
@@ -158,10 +163,11 @@ async def test_certificates_are_issued_renewed_and_kept_while_the_authority_is_a
                 kept = [tmp_path / "data/tls" / name for name in ("acme.pem", f"{POLICY_HOST}.pem")]
                 assert {stat.S_IMODE(file.stat().st_mode) for file in kept} == {0o600}
 
-            own, _ = await server.resources.db.read(certificates.list_all)
+            stored = await server.resources.db.read(certificates.list_all)
+            own = next(each for each in stored if each.name == HOST)
             await turn(server, own.due_at - clock.now())
             await happened(
-                server, ["certificate.failed", *["certificate.issued"] * 2, *["certificate.failed"] * 2]
+                server, ["certificate.failed", *["certificate.issued"] * 3, *["certificate.failed"] * 3]
             )
             assert (await shown(port, HOST)).serial_number == first.serial_number
 
@@ -190,6 +196,37 @@ async def test_without_port_80_the_authority_is_answered_in_the_handshake(
         async with authority.running(), running_server(config, clock, Resolver([names.address])) as server:
             await happened(server, ["certificate.issued"])
             await until_shown(https_port, HOST)
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.needs("pebble", "knotd")
+async def test_a_dns_provider_proves_the_names_in_its_zones(
+    tmp_path: Path, clock: FakeClock, trusted: None
+) -> None:
+    clock.moment = int(time.time()) * SECOND
+    https_port = free_port()
+    zones = {
+        "example.com": ["mail 60 IN A 127.0.0.1", "_acme-challenge.mail 60 IN TXT other"],
+        "ca.example": ["@ 60 IN A 127.0.0.1"],
+    }
+    async with knot.running(tmp_path, zones, DNS_KEY) as port:
+        resolver, names = Resolver([f"127.0.0.1:{port}"]), f"127.0.0.1:{port}"
+        authority = Authority(tmp_path, names, free_port(), free_port())  # neither port leads here
+        config = settings(
+            tmp_path / "data",
+            DOMAIN=HOST,
+            HTTP=f"127.0.0.1:{https_port}",
+            ACME=f"{CA}:{authority.port}/dir",
+            ACME_HTTP="off",
+            DNS=f"rfc2136://{names}",
+            DNS_TOKEN=DNS_KEY,
+        )
+        async with authority.running(), running_server(config, clock, resolver) as server:
+            await happened(server, ["certificate.issued"])
+            await until_shown(https_port, HOST)
+            async with asyncio.timeout(LIMIT_SECONDS):
+                while await txt_now(names, f"_acme-challenge.{HOST}") != (b"other",):
+                    await asyncio.sleep(PAUSE_SECONDS)
 
 
 class Liar:
@@ -267,6 +304,24 @@ async def test_an_authority_that_lies_gets_nothing_and_leads_nowhere(
     assert all(url.startswith(f"{CA}/") for url in liar.asked)
 
 
+BYTES = [
+    (b"HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\nContent-Length: 0\r\n\r\n", "answers 302"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b" " * 2_000_000, "too long"),
+    (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b'{"a":' * 12_000, "not JSON"),
+    (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b" " * 80_000, "larger than"),
+    (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 50_000, "gave no answer"),
+]
+
+
+@pytest.mark.parametrize(("content", "reason"), BYTES)
+async def test_a_directory_that_redirects_or_never_ends_gets_one_error(content: bytes, reason: str) -> None:
+    courier = HttpCourier(Resolver([]), allow_private=True, limits=WebhookLimits(deadline_seconds=30))
+    key = ec.generate_private_key(ec.SECP256R1())
+    with dns_provider_servers.running(lambda asked: content) as base, pytest.raises(AcmeError, match=reason):
+        await acme.AcmeClient(courier, f"{base}/dir", key).register("")
+    await courier.close()
+
+
 def test_a_certificate_that_clients_would_refuse_is_not_taken_into_use(tmp_path: Path) -> None:
     make_certificate(tmp_path / "chain", tmp_path / "key", HOST)
     chain, now = (tmp_path / "chain").read_bytes(), int(time.time()) * SECOND
@@ -321,6 +376,14 @@ async def get(port: int, path: str) -> tuple[int, str]:
     async with httpx2.AsyncClient() as client:
         answer = await client.get(f"http://127.0.0.1:{port}{path}")
         return answer.status_code, answer.headers.get("location", "")
+
+
+async def txt_now(names: str, name: str) -> tuple[bytes, ...]:
+    resolver = Resolver([names])
+    try:
+        return await resolver.txt(name)
+    finally:
+        await resolver.close()
 
 
 async def warnings(port: int) -> list[str]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroom.clock import HOUR, MINUTE
 from postroom.storage.database import Row, Tx, all_of, item_from_row
 
-HTTP_01, TLS_ALPN_01 = "http-01", "tls-alpn-01"  # the challenges that it can answer
+HTTP_01, TLS_ALPN_01, DNS_01 = "http-01", "tls-alpn-01", "dns-01"  # the challenges that it can answer
 CHALLENGE_LIFETIME = 10 * MINUTE
 FIRST_RETRY, LONGEST_RETRY = HOUR, 24 * HOUR  # authorities allow few failures an hour
 

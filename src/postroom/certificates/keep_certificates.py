@@ -13,6 +13,7 @@ from postroom.resources import Resources
 
 if TYPE_CHECKING:
     from postroom.certificates.acme import AuthorityFetcher
+    from postroom.certificates.dns_challenges import DnsChallenges
 
 BELL = "certificates"
 DUTY = "certificates"
@@ -23,11 +24,17 @@ WANTED_EVERY = 10 * MINUTE
 
 class CertificateKeeper:
     def __init__(
-        self, resources: Resources, courier: "AuthorityFetcher", in_use: CertificatesInUse, has_http: bool
+        self,
+        resources: Resources,
+        courier: "AuthorityFetcher",
+        in_use: CertificatesInUse,
+        has_http: bool,
+        dns: "DnsChallenges | None",
     ) -> None:
-        self._resources, self._courier, self._in_use = resources, courier, in_use
+        self._resources, self._courier, self._in_use, self._dns = resources, courier, in_use, dns
         # TLS-ALPN-01 is second choice: for a moment clients meet the certificate that answers the challenge.
         self._type = certificates.HTTP_01 if has_http else certificates.TLS_ALPN_01
+        self._asks_dns = dns is not None and not has_http
         self._node = ids.trace()
         self._wanted_at = -WANTED_EVERY
 
@@ -63,9 +70,18 @@ class CertificateKeeper:
     async def _publish(self, challenge: OpenChallenge) -> None:
         """The bell makes the other nodes show it too: the authority may come to any of them."""
         resources = self._resources
+        if challenge.type == certificates.DNS_01 and self._dns is not None:
+            await self._dns.show(challenge)
+            return
         await resources.db.write(certificates.add_challenge, challenge, resources.now())
         await self._show_challenges()
         resources.db.ring(BELL)
+
+    async def _choose(self, due: StoredCertificate) -> str:
+        """A name in a zone that is not ours to change is proved by TLS."""
+        if self._dns is not None and self._asks_dns and await self._dns.covers(due.names):
+            return certificates.DNS_01
+        return self._type
 
     async def _order_one(self) -> bool:
         """Returns True if one was due; the lease is extended before each, since an order takes a while."""
@@ -80,6 +96,8 @@ class CertificateKeeper:
             return False
         from postroom.certificates.obtain import obtain  # few servers order one
 
-        await obtain(resources, self._courier, due, self._type, self._publish)
+        await obtain(resources, self._courier, due, await self._choose(due), self._publish)
+        if self._dns is not None:
+            await self._dns.hide()
         resources.db.ring(BELL)
         return True

@@ -1,4 +1,4 @@
-"""Which names get certificates: the server's own, and the policy hosts of its verified domains."""
+"""Which names get certificates: the server's own, and the policy and mail hosts of verified domains."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ def is_public_name(name: str) -> bool:
 
 
 async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple[str, ...]]:
-    """Each with its own certificate. A policy host is asked for once its name leads here.
+    """Each with its own certificate. A host of a domain is asked for once its name leads here.
 
     A host in `in_use` stays while DNS gives no answer.
     """
@@ -37,9 +37,7 @@ async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple
     own = own_names(config)
     if not own:
         return []
-    if config.mta_sts == "none":
-        return [own]
-    names = await resources.db.read(list_policy_hosts, config.domain)
+    names = await resources.db.read(list_hosts, config.domain, config.mta_sts != "none")
     limit = asyncio.Semaphore(LOOKUPS_AT_ONCE)
 
     async def leads_here(name: str) -> bool:
@@ -51,8 +49,11 @@ async def list_wanted(resources: Resources, in_use: Sequence[str]) -> list[tuple
     return [own, *((name,) for name, is_here in zip(others, found, strict=True) if is_here)]
 
 
-def list_policy_hosts(tx: Tx, service_domain: str) -> list[str]:
-    return [f"mta-sts.{name}" for name in (service_domain, *domains.list_verified_names(tx))]
+def list_hosts(tx: Tx, service_domain: str, has_policy: bool) -> list[str]:
+    """The hosts of MTA-STS policies, and the names by which mail clients of a domain may know this server."""
+    verified = domains.list_verified_names(tx)
+    policies = [f"mta-sts.{name}" for name in (service_domain, *verified)] if has_policy else []
+    return [*policies, *(f"mail.{name}" for name in verified)]
 
 
 async def is_alias(resolver: Resolver, name: str, own: Sequence[str], *, unknown: bool) -> bool:

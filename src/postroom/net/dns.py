@@ -136,6 +136,11 @@ class Resolver:
         answer = await self._ask(name, "MX")
         return tuple(sorted((record.preference, _host(record.exchange)) for record in answer.records))
 
+    async def nameservers(self, zone: str) -> tuple[str, ...]:
+        """The names of the servers that hold a zone."""
+        answer = await self._ask(zone, "NS")
+        return tuple(_host(record.target) for record in answer.records)
+
     async def addresses(self, host: str) -> tuple[str, ...]:
         """IPv4 then IPv6 addresses. If one family fails, the other is still returned."""
         answers = await asyncio.gather(self.ipv4(host), self.ipv6(host), return_exceptions=True)

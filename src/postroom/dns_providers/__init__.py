@@ -1,0 +1,1 @@
+"""DNS providers: services and servers in whose zones the records of a domain are set."""
