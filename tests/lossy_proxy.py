@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -107,20 +108,24 @@ class LossyProxy:
 
 
 @contextlib.contextmanager
-def lossy_proxy(url: str, folder: Path) -> Iterator[tuple[LossyProxy, str]]:
-    """Before a PostgreSQL on a Unix socket. The proxy, and the URL of the database behind it."""
+def lossy_proxy(url: str) -> Iterator[tuple[LossyProxy, str]]:
+    """Before a PostgreSQL on a Unix socket. The proxy, and the URL of the database behind it.
+
+    The folder of a test is too deep: the path of a socket has at most 107 bytes.
+    """
     host, name = url.rpartition("host=")[2], ".s.PGSQL.5432"
+    with tempfile.TemporaryDirectory() as folder:
 
-    async def listen(accept: Accept) -> asyncio.Server:
-        (folder / name).unlink(missing_ok=True)
-        return await asyncio.start_unix_server(accept, str(folder / name))
+        async def listen(accept: Accept) -> asyncio.Server:
+            Path(folder, name).unlink(missing_ok=True)
+            return await asyncio.start_unix_server(accept, f"{folder}/{name}")
 
-    proxy = LossyProxy(listen, lambda: asyncio.open_unix_connection(f"{host}/{name}"))
-    proxy.start()
-    try:
-        yield proxy, url.replace(f"host={host}", f"host={folder}")
-    finally:
-        proxy.stop()
+        proxy = LossyProxy(listen, lambda: asyncio.open_unix_connection(f"{host}/{name}"))
+        proxy.start()
+        try:
+            yield proxy, url.replace(f"host={host}", f"host={folder}")
+        finally:
+            proxy.stop()
 
 
 @contextlib.contextmanager

@@ -67,12 +67,12 @@ def test_tables_that_a_test_made_are_gone(databases: Databases) -> None:
     with databases.borrow(SERVER) as first:
         change(
             first,
-            "create table notes (account_id text references accounts (id), note text)",
+            "create table jottings (account_id text references accounts (id), note text)",
         )
         change(first, "insert into secrets (name, value) values ('left', 'behind')")
     with databases.borrow(SERVER) as second:
         assert second == first
-        assert ask(second, "select to_regclass('notes')") is None
+        assert ask(second, "select to_regclass('jottings')") is None
         assert ask(second, "select count(*) from secrets") == 0
 
 

@@ -38,7 +38,7 @@ async def test_mails_are_counted_by_hour_day_and_inbox(server: Server) -> None:
     await receive(server, "carol", 3, second)
     async with signed_in(server) as page:
         shown = (await page.get("/app/activity?span=24h")).text
-        assert "Mails in: 3 in all, at most 2" in shown
+        assert "Emails received: 3 in total, at most 2" in shown
         hours = read((await page.get("/app/activity.csv?span=24h")).text)
         assert (hours["time", "12:00"], hours["time", "13:00"], hours["time", "14:00"]) == (1, 0, 2)
         assert (hours["inbox", "bob@postroom.localhost"], hours["inbox", "carol@postroom.localhost"]) == (
@@ -71,7 +71,7 @@ async def test_latency_is_shown_by_hour_and_day(server: Server) -> None:
     await server.resources.db.write(counts.add_all, counted)
     async with signed_in(server) as page:
         for span in ("24h", "7d", "30d"):
-            assert "Until accepted: at most 300 ms" in (await page.get(f"/app/activity?span={span}")).text
+            assert "Time to acceptance: at most 300 ms" in (await page.get(f"/app/activity?span={span}")).text
             rows = list(csv.DictReader(io.StringIO((await page.get(f"/app/activity.csv?span={span}")).text)))
             assert [row["milliseconds"] for row in rows if row["milliseconds"] != "0"] == ["300"]
 

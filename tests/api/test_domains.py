@@ -271,7 +271,7 @@ async def test_new_keys_wait_for_their_records_and_the_old_record_may_go_a_week_
         host.clock.turn(7 * DAY)
         later = (await page.get(f"/app/settings/domains/{domain['id']}/zone")).text
         again = await page.post(f"/app/settings/domains/{domain['id']}/rotate")
-    assert f"postroom._domainkey.{OURS}</code> can be removed after" in text
+    assert f"postroom._domainkey.{OURS}</code> until" in text
     assert f"postroom._domainkey.{OURS}." in zone
     assert f"\npostroom._domainkey.{OURS}." not in later
     assert again.status_code == 303

@@ -222,7 +222,7 @@ async def test_a_user_has_at_most_twenty_and_they_end_with_him(named: Server) ->
 
 async def test_a_session_of_a_key_has_no_passkeys_and_a_bare_address_neither(server: Server) -> None:
     async with signed_in(server) as page:
-        assert "not by a user" in html.unescape((await page.get(PAGE)).text)
+        assert "Sign in as a user to add passkeys" in html.unescape((await page.get(PAGE)).text)
         assert (await page.post(f"{PAGE}/new/options", data={})).status_code == 400
     async with user(server) as page:
         assert "POSTROOM_BASE_URL" in (await page.get(PAGE)).text

@@ -5,7 +5,7 @@ from postroom.web.dashboard.display.plots import bars
 
 def test_a_plot_names_its_highest_value_its_hours_and_each_bar() -> None:
     drawn = bars([0, 1200, 3], "Mails out", [0, 34, 0])
-    assert 'aria-label="Mails out: 1237 in all, 34 of them failed, at most 1234"' in drawn
+    assert 'aria-label="Mails out: 1237 in total, 34 failed, at most 1234"' in drawn
     assert '<span class="most" aria-hidden="true">1,234</span>' in drawn
     assert "<span>3 h ago</span>" in drawn
     for words in ("2 h ago: 0", "1 h ago: 1,200", "1 h ago: 34 failed", "this hour: 3"):

@@ -254,6 +254,6 @@ def test_a_reviewer_decides_by_a_link_that_was_captured(running: House, open_pag
     )
     notice.get_by_role("link", name="Open its link").click()
     page.get_by_role("button", name="Approve and send").click()
-    expect(page.get_by_text("The mail is approved. It is sent now.")).to_be_visible()
+    expect(page.get_by_text("Approved. The email is sent now.")).to_be_visible()
     hold = running.api.get(f"/v1/messages/{message_id}").json()["hold"]
     assert hold["decidedBy"]["id"] == "boss@there.example"

@@ -137,7 +137,7 @@ async def test_access_that_is_not_given_is_told_and_connects_nothing(
         monkeypatch.setitem(page_of.TOKEN_URLS, "gmail", google.url("/token"))
         for answer, words in (
             ({"error": "access_denied"}, "gave no access: access_denied"),
-            ({"code": "c0de"}, "invalid_client. Check the client id"),
+            ({"code": "c0de"}, "invalid_client. Check the client ID"),
         ):
             query = await ask_for_access(page, inbox_id)
             told = await page.get(page_of.CONSENT_PATH, params={"state": query["state"], **answer})

@@ -32,7 +32,7 @@ async def test_the_page_tells_by_provider_and_exports_it(server: Server) -> None
         for path in (PAGE, "/app/operator/deliverability?days=30"):
             shown = (await page.get(path)).text
             assert "big.example" in shown
-            assert "One mail in 2.0 s" in shown
+            assert "One email every 2.0 s" in shown
             assert "50 %" in shown
             assert "1.5 s" in shown
         assert f"<td>{config.domain}</td>" in (await page.get(PAGE)).text

@@ -97,7 +97,7 @@ async def test_reports_are_shown_by_source_and_go_into_no_inbox(host: Server) ->
     assert (await host.api.get("/v1/threads")).json()["total"] == 1
     async with signed_in(host) as page:
         shown = (await page.get(f"/app/settings/domains/{SERVICE_ID}/reports")).text
-    assert f"Reports about {SERVICE}" in shown
+    assert f"Reports for {SERVICE}" in shown
     async with await stranger_of(host) as theirs_api:
         assert (await theirs_api.get(PATH)).status_code == 404
     wrong = await host.api.get(PATH, params={"from": "2026-11-03", "to": "2026-11-01"})

@@ -201,7 +201,7 @@ async def test_what_no_browser_subscribes_with_is_refused(server: Server) -> Non
         for url in ("ftp://push.example", "http://user@push.example/", "nothing"):
             assert (await page.post(PAGE, data=phone.form(endpoint=url))).status_code == 422, url
         assert (await of_a_key.post(PAGE, data=phone.form())).status_code == 403
-        assert "not by a user" in (await of_a_key.get(PAGE)).text
+        assert "Sign in as a user to add devices" in (await of_a_key.get(PAGE)).text
         for number in range(20):
             await add(page, Phone(f"http://127.0.0.1:9/{number}"))
         assert (await page.post(PAGE, data=phone.form())).status_code == 400

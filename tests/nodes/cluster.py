@@ -186,8 +186,7 @@ def running_cluster(folder: Path) -> Iterator[Cluster]:
         starting = side_by_side.submit(stack.enter_context, running_object_store())
         engine = stack.enter_context(running_engine(memory_folder.choose(), settings=OF_CLUSTER))
         object_store = starting.result()
-        (folder / "database").mkdir()
-        database, url = stack.enter_context(lossy_proxy(engine.url, folder / "database"))
+        database, url = stack.enter_context(lossy_proxy(engine.url))
         store, store_port = stack.enter_context(lossy_port(object_store.ports["s3"]))
         ports = free_ports(["web", "mail"])
         shared = {

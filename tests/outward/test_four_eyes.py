@@ -152,7 +152,7 @@ async def test_a_reviewer_who_is_a_user_is_one_person(server: Server) -> None:
         await approve(ann, sent)
         assert (await by_link(server, sent, "ann@example.org")).status_code == 403
         answer = await by_link(server, sent, "rita@example.org")
-        assert "It is sent now" in answer.text
+        assert "The email is sent now" in answer.text
     assert (await hold_of(server, sent))["state"] == "approved"
 
 

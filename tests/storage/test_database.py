@@ -14,12 +14,12 @@ from tests.storage.test_postgres_nodes import until_it_hears
 
 
 def make_table(tx: Tx) -> None:
-    tx.run("create table notes (name text primary key, number bigint, content bytea)")
+    tx.run("create table jottings (name text primary key, number bigint, content bytea)")
 
 
 def add(tx: Tx, name: str, number: int = 0, content: bytes = b"") -> str:
     tx.run(
-        "insert into notes (name, number, content) values (:name, :number, :content)",
+        "insert into jottings (name, number, content) values (:name, :number, :content)",
         name=name,
         number=number,
         content=content,
@@ -28,11 +28,11 @@ def add(tx: Tx, name: str, number: int = 0, content: bytes = b"") -> str:
 
 
 def names(tx: Tx) -> list[str]:
-    return [row["name"] for row in tx.all("select name from notes order by name")]
+    return [row["name"] for row in tx.all("select name from jottings order by name")]
 
 
 def one(tx: Tx, name: str) -> Row | None:
-    return tx.one("select * from notes where name = :name", name=name)
+    return tx.one("select * from jottings where name = :name", name=name)
 
 
 @pytest.fixture
@@ -52,15 +52,15 @@ async def test_no_row_is_none_and_changes_are_counted(notes: Database) -> None:
     assert await notes.read(one, "missing") is None
     await notes.write(add, "a")
     await notes.write(add, "b")
-    assert await notes.write(lambda tx: tx.run("update notes set number = 1")) == 2
-    assert await notes.write(lambda tx: tx.run("delete from notes where name = :name", name="nobody")) == 0
+    assert await notes.write(lambda tx: tx.run("update jottings set number = 1")) == 2
+    assert await notes.write(lambda tx: tx.run("delete from jottings where name = :name", name="nobody")) == 0
 
 
 async def test_rows_without_names_have_their_columns_in_order(notes: Database) -> None:
     await notes.write(add, "a", number=7, content=b"x")
-    found = await notes.read(lambda tx: tx.tuples("select content, number, name from notes"))
+    found = await notes.read(lambda tx: tx.tuples("select content, number, name from jottings"))
     assert [(bytes(content), number, name) for content, number, name in found] == [(b"x", 7, "a")]
-    nothing = await notes.read(lambda tx: tx.tuples("select name from notes where name = :name", name="b"))
+    nothing = await notes.read(lambda tx: tx.tuples("select name from jottings where name = :name", name="b"))
     assert nothing == []
 
 
@@ -125,7 +125,7 @@ async def test_a_broken_statement_fails_its_own_caller_alone(notes: Database) ->
 
 async def test_a_conflict_is_seen_by_exactly_all_but_one_of_many_callers(notes: Database) -> None:
     def claim(tx: Tx) -> int:
-        return tx.run("insert into notes (name) values ('prize') on conflict (name) do nothing")
+        return tx.run("insert into jottings (name) values ('prize') on conflict (name) do nothing")
 
     assert sum(await asyncio.gather(*(notes.write(claim) for _ in range(50)))) == 1
 
@@ -134,7 +134,7 @@ async def test_concurrent_increments_are_all_counted(notes: Database) -> None:
     await notes.write(add, "counter")
 
     def increment(tx: Tx) -> None:
-        tx.run("update notes set number = number + 1 where name = 'counter'")
+        tx.run("update jottings set number = number + 1 where name = 'counter'")
 
     await asyncio.gather(*(notes.write(increment) for _ in range(300)))
     row = await notes.read(one, "counter")
@@ -148,7 +148,7 @@ async def test_functions_that_lock_rows_in_opposite_order_both_succeed(notes: Da
 
     def touch(tx: Tx, first: str, second: str) -> None:
         for name in (first, second):
-            tx.run("update notes set number = number + 1 where name = :name", name=name)
+            tx.run("update jottings set number = number + 1 where name = :name", name=name)
 
     orders = [("left", "right"), ("right", "left")] * 40
     await asyncio.gather(*(notes.write(touch, *order) for order in orders))
@@ -161,7 +161,7 @@ async def test_percent_signs_colons_and_quotes_in_values_and_sql_are_taken_as_th
     notes: Database,
 ) -> None:
     await notes.write(add, "100% :name 'x' ::text")
-    found = await notes.read(lambda tx: tx.all("select name from notes where name like '100%'"))
+    found = await notes.read(lambda tx: tx.all("select name from jottings where name like '100%'"))
     assert [row["name"] for row in found] == ["100% :name 'x' ::text"]
 
 

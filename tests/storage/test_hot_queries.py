@@ -516,6 +516,9 @@ async def test_the_first_pages_of_mail_and_audit_look_at_their_own_rows(
 ) -> None:
     server = crowded.server
     await fill_in(crowded, put_audit, crowded.account_id, ROWS, crowded.server.clock.now())
+    raw = b"From: Eve <eve@x.example>\r\nTo: hello@postroom.localhost\r\nSubject: Latest\r\n\r\nHello\r\n"
+    origin = Origin((Destination(crowded.hello["id"]),), b"", "127.0.0.1", "x", "eve@x.example")
+    await receive_mail(server.resources, OwnReader(AT_ONCE_BYTES), Arrival(origin, raw))
     door = App(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
     headers = {"Origin": "http://inside", "Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
     async with httpx2.AsyncClient(

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -179,10 +178,10 @@ async def test_a_server_that_stops_answers_those_who_wait_for_a_row(
 
 
 async def test_a_database_that_swallows_every_byte_is_unavailable_and_works_again_when_it_answers(
-    postgres_url: str, counters: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, counters: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_bells, "STILL_THERE_SECONDS", 0.2)  # who listens notices before all is well
-    with usual_limits(), lossy_proxy(postgres_url, tmp_path) as (proxy, url):
+    with usual_limits(), lossy_proxy(postgres_url) as (proxy, url):
         db = await open_postgres(url, START)
         subscription = db.listen("mail")
         await asyncio.gather(*(db.read(numbers) for _ in range(10)), db.write(count, "01"))

@@ -20,11 +20,11 @@ class Label(Struct, frozen=True):
 
 
 def put_and_read(tx: Tx) -> list[object]:
-    tx.run("create table notes (name text primary key, number bigint, words text, place text)")
-    insert_item(tx, "notes", Note("a", 1, ("x", "y")), words="x y", place="here")
-    insert_item(tx, "notes", Label("b", None))
-    insert(tx, "notes", name="c", place="there")
-    first, second, third = tx.all("select * from notes order by name")
+    tx.run("create table jottings (name text primary key, number bigint, words text, place text)")
+    insert_item(tx, "jottings", Note("a", 1, ("x", "y")), words="x y", place="here")
+    insert_item(tx, "jottings", Label("b", None))
+    insert(tx, "jottings", name="c", place="there")
+    first, second, third = tx.all("select * from jottings order by name")
     words = tuple(first["words"].split())
     return [item_from_row(Note, first, words=words), item_from_row(Label, second), third["place"]]
 

@@ -23,8 +23,8 @@ LONG_PAGES = 100
 
 
 def add_much(tx: Tx) -> None:
-    tx.run("create table notes (content blob)")
-    tx.run("insert into notes (content) values (:content)", content=b"x" * BYTES)
+    tx.run("create table jottings (content blob)")
+    tx.run("insert into jottings (content) values (:content)", content=b"x" * BYTES)
 
 
 async def test_what_was_written_reaches_the_database_without_a_restart(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ class BusyLog:
     def __post_init__(self) -> None:
         self.writer = SqliteSession(self.path, connect_writer, self.turns)
         self.writer.begin()
-        self.writer.tx.run("create table notes (content blob)")
+        self.writer.tx.run("create table jottings (content blob)")
         self.writer.commit()
         self.copier = LogCopier(WatchedConnection(self), self.turns)
 
@@ -94,7 +94,7 @@ class BusyLog:
             yield
             return
         self.writer.begin()
-        self.writer.tx.run(f"insert into notes values (zeroblob({PAGES_OF_A_COMMIT * 4000}))")
+        self.writer.tx.run(f"insert into jottings values (zeroblob({PAGES_OF_A_COMMIT * 4000}))")
         yield
         self.writer.commit()
 
@@ -163,7 +163,7 @@ def test_the_writer_does_not_stand_while_a_reader_keeps_the_log_from_beginning_a
 ) -> None:
     with closing(connect(busy_log.path)) as reader:
         reader.execute("begin")
-        reader.execute("select count(*) from notes").fetchone()
+        reader.execute("select count(*) from jottings").fetchone()
         for _ in range(30):
             busy_log.copier.step()
         assert busy_log.lengths[-1] > 2 * LONG_PAGES

@@ -10,7 +10,7 @@ from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
 from tests.waiting import until
 
 KIND = "message.counted"
-INSERT = "insert into notes (name, number) values :rows"
+INSERT = "insert into jottings (name, number) values :rows"
 
 
 class Spoiled(Exception):
@@ -18,11 +18,11 @@ class Spoiled(Exception):
 
 
 def make_table(tx: Tx) -> None:
-    tx.run("create table notes (name text primary key, number bigint)")
+    tx.run("create table jottings (name text primary key, number bigint)")
 
 
 def names(tx: Tx) -> list[str]:
-    return [row["name"] for row in tx.all("select name from notes order by name")]
+    return [row["name"] for row in tx.all("select name from jottings order by name")]
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returne
 
 async def test_rows_keep_percent_signs_colons_and_bytes_as_they_are(notes: Database) -> None:
     def add(tx: Tx) -> None:
-        tx.many(INSERT, [("100% :rows %s ?", 1), ("'; drop table notes", 2)])
+        tx.many(INSERT, [("100% :rows %s ?", 1), ("'; drop table jottings", 2)])
 
     await notes.write(add)
-    assert await notes.read(names) == ["'; drop table notes", "100% :rows %s ?"]
+    assert await notes.read(names) == ["'; drop table jottings", "100% :rows %s ?"]

@@ -161,16 +161,17 @@ def add_message(
 
     `digest` is the one of `thread` with the message; if another was stored meanwhile, it is made anew.
     """
+    known = {} if thread.digest is None or digest is None else {"before": thread.digest, "digest": digest}
     row = tx.one(
         "update threads set message_count = message_count + 1, last_message_at ="
         " case when last_message_at < :now then :now else last_message_at end,"
-        " is_imported = is_imported * :is_imported, digest = case when digest = :before then :digest end"
-        " where id = :id returning inbox_id, is_read, message_count, state",
+        " is_imported = is_imported * :is_imported, digest ="
+        + (" case when digest = :before then :digest end" if known else " null")
+        + " where id = :id returning inbox_id, is_read, message_count, state",
         now=now,
         id=thread.id,
         is_imported=int(is_imported),
-        before=thread.digest,
-        digest=digest,
+        **known,
     )
     if row is not None:
         thread = replace(thread, state=row["state"])
