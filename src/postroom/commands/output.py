@@ -1,32 +1,32 @@
-"""How the operator's commands print a record and a table, for people or as JSON."""
+"""How the operator's commands show a record or a list: as the client's commands do."""
 
-import json
-import sys
+import re
 from typing import Any
+
+from postroom_client.cli import output
+
+BETWEEN_WORDS = re.compile("(?=[A-Z])")  # of a name of the interface
 
 
 def is_for_programs(as_json: bool | None) -> bool:
     """JSON if asked for, or if the output is not a terminal."""
-    return not sys.stdout.isatty() if as_json is None else as_json
+    return not output.is_terminal() if as_json is None else as_json
 
 
 def print_record(record: dict[str, str], as_json: bool | None, note: str) -> None:
     if is_for_programs(as_json):
-        print(json.dumps(record))
+        output.print_json(output.encode(record))
         return
-    width = max(map(len, record))
-    for name, value in record.items():
-        print(f"{name:<{width}}  {value}")
-    print(note, file=sys.stderr)
+    output.print_human(output.record(record.items()))
+    output.note(note)
 
 
 def print_table(rows: list[dict[str, Any]], as_json: bool | None, empty: str) -> None:
     """As JSON in the shape of every list of the interface."""
     if is_for_programs(as_json):
-        print(json.dumps({"data": rows, "total": len(rows)}))
+        output.print_json(output.encode({"data": rows, "total": len(rows)}))
     elif not rows:
-        print(empty, file=sys.stderr)
+        output.note(empty)
     else:
-        widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
-        for row in [{name: name for name in rows[0]}, *rows]:
-            print("  ".join(f"{row[name]!s:<{width}}" for name, width in widths.items()).rstrip())
+        titles = [BETWEEN_WORDS.sub(" ", name).upper() for name in rows[0]]
+        output.print_human(output.table(titles, [tuple(map(str, row.values())) for row in rows]))
