@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     )
     from postroom_mail.files.extraction import Extraction
     from postroom_mail.files.file_text import file_text
-    from postroom_mail.meaning.appointment import find_appointment
-    from postroom_mail.meaning.understand import (
+    from postroom_mail.meaning import (
         HtmlText,
         Meaning,
         categorize,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     )
     from postroom_mail.mime.address import Address
     from postroom_mail.mime.parse import ParsedAttachment, ParsedMail
+    from postroom_mail.reading.appointment import find_appointment
     from postroom_mail.reading.calendar import Attendee, Calendar, Occurrence
     from postroom_mail.reading.category import Kind
     from postroom_mail.reading.links import LinkDetail
@@ -112,8 +112,7 @@ _NAMES = {
     ),
     "files.extraction": ("Extraction",),
     "files.file_text": ("file_text",),
-    "meaning.appointment": ("find_appointment",),
-    "meaning.understand": (
+    "meaning": (
         "HtmlText",
         "Meaning",
         "categorize",
@@ -127,6 +126,7 @@ _NAMES = {
     ),
     "mime.address": ("Address",),
     "mime.parse": ("ParsedAttachment", "ParsedMail"),
+    "reading.appointment": ("find_appointment",),
     "reading.calendar": ("Attendee", "Calendar", "Occurrence"),
     "reading.category": ("Kind",),
     "reading.links": ("LinkDetail",),

@@ -13,9 +13,9 @@ from postroom.mailbox import draft_mail
 from postroom.processes.analysis import Analysis
 from postroom.web.dashboard.display import mail_html
 from postroom_mail.authentication import authenticity
-from postroom_mail.meaning.appointment import calendars_of
 from postroom_mail.mime import imap_sections, imap_values
 from postroom_mail.mime.parse import ParsedMail, parse_mail
+from postroom_mail.reading.appointment import calendars_of
 from postroom_mail.reports.bounce import read_report, read_returned
 from postroom_mail.reports.domain_report import find_report
 from postroom_mail.screening import canary, mentions

@@ -21,7 +21,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.resources import Tx
 from postroom.storage import segments
 from postroom.storage.segments import SegmentWriter
-from postroom_mail.meaning import signs
+from postroom_mail import kind_signs
 from postroom_mail.mime import parse
 from postroom_mail.reading import reply
 from postroom_mail.search import index_entry
@@ -103,7 +103,7 @@ def test_an_email_is_read_whichever_reader_raises(
     assert "123456" in (read.mail.body_html or read.mail.body_text)
 
 
-@pytest.mark.parametrize("part", [(signs, "to_passage"), (parse, "_parsed")], ids=lambda part: part[1])
+@pytest.mark.parametrize("part", [(kind_signs, "to_passage"), (parse, "_parsed")], ids=lambda part: part[1])
 def test_a_letter_of_the_server_is_recognized_although_a_reader_raises(
     part: tuple[ModuleType, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +176,7 @@ async def test_an_email_between_inboxes_arrives_although_a_reader_raises(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, inbox_id = await server.new_inbox("sender"), await server.new_inbox("hello")
-    monkeypatch.setattr(signs, "body_signs", raises)
+    monkeypatch.setattr(kind_signs, "body_signs", raises)
     body = {"to": "hello@postroom.localhost", "subject": "Inside", "body": "***\n> quoted"}
     sent = (
         await server.api.post(f"/v1/inboxes/{sender}/send", json=body, headers={"Idempotency-Key": "1"})

@@ -2,8 +2,8 @@
 
 from postroom.clock import to_iso
 from postroom.mailbox.documents import Appointment
-from postroom_mail.meaning.appointment import find_appointment
 from postroom_mail.mime.parse import ParsedMail
+from postroom_mail.reading.appointment import find_appointment
 from postroom_mail.reading.calendar import Calendar
 
 

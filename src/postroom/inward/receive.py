@@ -23,10 +23,10 @@ from postroom.mailbox.documents import Verdicts
 from postroom.processes import analysis, pools
 from postroom.processes.analysis import Analysis
 from postroom.resources import Resources
+from postroom_mail import kind_signs
 from postroom_mail.files.extraction import MAX_CONTENT_BYTES
 from postroom_mail.html import text
 from postroom_mail.html.page import NO_PAGE, HtmlPage, read_page
-from postroom_mail.meaning import signs
 from postroom_mail.mime import headers, imap_values, parsing_cost
 from postroom_mail.mime.parse import UNREAD, ParsedAttachment, ParsedMail, parse_mail, unread
 from postroom_mail.reading import codes as codes
@@ -199,7 +199,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     is_left_to_policy = (
         is_doubtful and not has_unread and run("policy", False, lambda: awaits_policy(mail, origin.peer_ip))
     )
-    said = signs.to_passage(mail, shown)
+    said = kind_signs.to_passage(mail, shown)
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = run("report", None, lambda: _report(arrival, mail))
     returned = run("bounce", None, lambda: read_returned(arrival.raw) if _is_returned(arrival) else None)
@@ -211,7 +211,7 @@ def _read(arrival: Arrival, is_judged: bool, readers: Analysis) -> ReadMail:
     body = run(
         "body signs",
         NO_BODY_SIGNS,
-        lambda: signs.body_signs(mail, said, body_text, new_words, found_codes, link_details),
+        lambda: kind_signs.body_signs(mail, said, body_text, new_words, found_codes, link_details),
     )
     reports = [each for each in (report, returned) if each is not None]
     kind = run("category", _unknown_kind(mail), lambda: _kind(mail, origin, body, reports))
@@ -307,7 +307,7 @@ def _kind(mail: ParsedMail, origin: Origin, body: BodySigns, reports: Sequence[R
 
 
 def _codes(said: "Passage", subject_and_text: str) -> list[str]:
-    return list(codes.codes(subject_and_text, signs.cues(said, subject_and_text)))
+    return list(codes.codes(subject_and_text, kind_signs.cues(said, subject_and_text)))
 
 
 def _links(mail: ParsedMail, body_text: str, page: HtmlPage) -> list[links.LinkDetail]:

@@ -16,9 +16,9 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-from postroom_mail.meaning.appointment import calendars_of
 from postroom_mail.mime.address import Address, mailbox_of, validate
 from postroom_mail.mime.parse import parse_mail
+from postroom_mail.reading.appointment import calendars_of
 from postroom_mail.writing import invitation, invitation_answer
 from postroom_mail.writing.compose import DraftAttachment
 from postroom_mail.writing.header_words import CONTROL

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from postroom_mail import kind_signs
 from postroom_mail.html.hidden import hidden_text
 from postroom_mail.html.page import HtmlPage, read_page
 from postroom_mail.html.text import html_to_text, visible
-from postroom_mail.meaning import signs
-from postroom_mail.meaning.appointment import find_appointment
 from postroom_mail.mime.parse import ParsedMail, parse_mail
 from postroom_mail.reading import category, codes, links, reply
+from postroom_mail.reading.appointment import find_appointment
 from postroom_mail.reading.calendar import Calendar
 from postroom_mail.reading.category import Category, Kind
 from postroom_mail.reading.links import LinkDetail
@@ -203,7 +203,7 @@ class _EmailReading:
 
     @cached_property
     def said(self) -> "Passage":
-        return signs.to_passage(self._mail, self.shown)
+        return kind_signs.to_passage(self._mail, self.shown)
 
     @cached_property
     def new_words(self) -> str:
@@ -212,7 +212,7 @@ class _EmailReading:
     @cached_property
     def codes(self) -> tuple[str, ...]:
         subject_and_text = f"{self._mail.subject}\n\n{self.text}"
-        return codes.codes(subject_and_text, signs.cues(self.said, subject_and_text))
+        return codes.codes(subject_and_text, kind_signs.cues(self.said, subject_and_text))
 
     @cached_property
     def links(self) -> tuple[LinkDetail, ...]:
@@ -227,7 +227,9 @@ class _EmailReading:
             mail_from=mail_from,
             report_type=self._mail.report_type or ("unnamed" if report is not None else ""),
             is_bounce=report is not None and report.kind in FAILURES,
-            body=signs.body_signs(self._mail, self.said, self.text, self.new_words, self.codes, self.links),
+            body=kind_signs.body_signs(
+                self._mail, self.said, self.text, self.new_words, self.codes, self.links
+            ),
         )
 
     def findings(self, dmarc: str, known: Sequence[str], file_texts: Sequence[str]) -> Findings:
