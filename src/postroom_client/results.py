@@ -100,6 +100,14 @@ class ConnectionTest(Struct, frozen=True):
     error: str | None = None
 
 
+class ContactVerdicts(Struct, frozen=True):
+    """How many received emails were judged so."""
+
+    clean: int
+    suspicious: int = 0
+    malicious: int = 0
+
+
 class CreatedUpload(Struct, rename="camel", frozen=True):
     """Send the file with one PUT to `url`; then name `id` as `upload_id` in `attachments`."""
 
@@ -568,6 +576,23 @@ class Connection(Struct, rename="camel", frozen=True):
     plus_addresses: dict[str, str] = {}
     created_at: datetime | None = None
     url: str | None = None
+
+
+class Contact(Struct, rename="camel", frozen=True):
+    """The counts include emails deleted since. `is_known`: it wrote an email that did not fail DMARC."""
+
+    address: str
+    verdicts: ContactVerdicts
+    name: str = ""
+    first_seen_at: datetime | None = None
+    last_seen_at: datetime | None = None
+    received: int = 0
+    sent: int = 0
+    threads: int = 0
+    auth_passed: int = 0
+    auth_failed: int = 0
+    suppressed: str | None = None
+    is_known: bool = False
 
 
 class DirectionPolicy(Struct, frozen=True):

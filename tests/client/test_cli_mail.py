@@ -180,6 +180,14 @@ def test_threads_are_listed_shown_and_marked(shell: Shell, came: Message) -> Non
     assert shell.json("threads", "list", "--read")["total"] == 0
 
 
+def test_contacts_are_listed_and_shown(shell: Shell, came: Message) -> None:
+    assert "mallory@example.com" in shell.human("contacts", "list", "--q", "mall")
+    assert shell.json("contacts", "list", "--q", "nobody")["total"] == 0
+    shown = shell.human("contacts", "show", "mallory@example.com")
+    assert "received" in shown
+    assert shell.json("contacts", "show", "Mallory@Example.com")["threads"] >= 1
+
+
 def test_messages_are_listed_and_shown(shell: Shell, came: Message) -> None:
     listed = shell.human("messages", "list", "--direction", "inbound")
     assert came.id in listed

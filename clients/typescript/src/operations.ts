@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Contact, CreatedUpload, Deliverability, Domain, DomainChange, DomainHealth, DomainReports, DownloadLink, Draft, DraftChange, Event, EventPage, GivenFeedback, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewDraft, NewFeedback, NewFiles, NewInbox, NewKey, NewListedWebhook, NewNote, NewPod, NewRule, NewScopedKey, NewSuppression, NewTemplate, NewUpload, NewUser, NewWebhook, Note, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, RedirectBody, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -491,6 +491,27 @@ export abstract class Operations {
       method: "DELETE",
       path: path("v1", "threads", threadId, "notes", noteId),
       answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** List contacts by address; the total stops counting 1,000 after the page. */
+  listContacts(query: { limit?: number; offset?: number; q?: string; inboxId?: string; podId?: string } = {}): Promise<Page<Contact>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/contacts",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a contact: what is known of one address. */
+  getContact(address: string): Promise<Contact> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "contacts", address),
+      answer: "json",
       isRepeatable: true,
     });
   }
@@ -1410,6 +1431,11 @@ export abstract class Operations {
   /** List the internal notes on a thread, oldest first; each page is asked for when it is wanted. */
   iterNotes(threadId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Note> {
     return pages((page) => this.listNotes(threadId, page), query);
+  }
+
+  /** List contacts by address; the total stops counting 1,000 after the page; each page is asked for when it is wanted. */
+  iterContacts(query: { limit?: number; offset?: number; q?: string; inboxId?: string; podId?: string } = {}): AsyncGenerator<Contact> {
+    return pages((page) => this.listContacts(page), query);
   }
 
   /** List the messages of a thread, oldest first by default; each page is asked for when it is wanted. */

@@ -93,6 +93,13 @@ export interface ConnectionTest {
   error?: string;
 }
 
+/** How many received emails were judged so. */
+export interface ContactVerdicts {
+  clean: number;
+  suspicious: number;
+  malicious: number;
+}
+
 /** Send the file with one PUT to `url`; then name `id` as `uploadId` in `attachments`. */
 export interface CreatedUpload {
   id: string;
@@ -557,6 +564,28 @@ export interface Connection {
   plusAddresses: Record<string, string>;
   createdAt: string;
   url?: string;
+}
+
+/** The counts include emails deleted since. `isKnown`: it wrote an email that did not fail DMARC. */
+export interface Contact {
+  address: string;
+  /** As in the newest email that did not fail DMARC, or empty. */
+  name: string;
+  firstSeenAt: string;
+  lastSeenAt: string;
+  /** Emails from this address. */
+  received: number;
+  /** Emails to this address. */
+  sent: number;
+  threads: number;
+  /** Received emails that passed DMARC. */
+  authPassed: number;
+  /** Received emails that failed DMARC. */
+  authFailed: number;
+  verdicts: ContactVerdicts;
+  /** Why the account does not send to it, or null: `bounce`, `complaint`, … */
+  suppressed: string | null;
+  isKnown: boolean;
 }
 
 export interface DirectionPolicy {

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from postroom.events import event_log, notifications, webhooks
 from postroom.events.payload import NewEvent, News, SystemNotice
-from postroom.mailbox import usage
+from postroom.mailbox import contact_counting, usage
+from postroom.mailbox.contact_counting import Letter
 from postroom.mailbox.usage import UsageGrowth
 from postroom.processes import process_metrics
 from postroom.queue import deliveries
@@ -21,6 +22,8 @@ COUNTED = {
     "message.blocked": usage.BLOCKED,
 }
 
+EXCHANGED = ("message.received", "message.sent")
+
 
 def announce(tx: Tx, news: NewEvent, base_url: str) -> list[str]:
     """Records an event, and rings the bells of its listeners after the commit. Returns these bells."""
@@ -32,6 +35,7 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     of_messages = [news for news in told if isinstance(news, NewEvent)]
     usage.count_all(tx, [_to_use(news) for news in of_messages if news.kind in COUNTED])
     recorded = event_log.record_all(tx, told, base_url)
+    contact_counting.count_all(tx, [_to_letter(news) for news in of_messages if news.kind in EXCHANGED])
     for news in told:
         process_metrics.record_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
@@ -55,3 +59,7 @@ def announce_notice(tx: Tx, notice: SystemNotice) -> None:
 def _to_use(news: NewEvent) -> UsageGrowth:
     inbox_id = news.document.inbox_id
     return UsageGrowth(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)
+
+
+def _to_letter(news: NewEvent) -> Letter:
+    return Letter(news.account_id, news.pod_id, news.document, news.occurred_at)

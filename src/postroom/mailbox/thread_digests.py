@@ -95,7 +95,7 @@ def of_parts(
     own: Collection[str],
 ) -> Digest:
     found = parse_list(documents.first_addresses(from_addr))
-    sender = _person(found[0]) if found else (_name(from_addr), "")
+    sender = _person(found[0]) if found else (plain_name(from_addr), "")
     listed = [_person(each) for each in others[:READ_PEOPLE]]
     people = [each for each in (sender, *listed) if not each[1] or mailbox_of(each[1]) not in own]
     return Digest(
@@ -104,10 +104,11 @@ def of_parts(
 
 
 def _person(address: Address) -> Person:
-    return _name(address.name), address.address
+    return plain_name(address.name), address.address
 
 
-def _name(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name in one line, without invisible characters."""
     return " ".join(visible(name[:READ_CHARACTERS]).split())[:NAME_CHARACTERS]
 
 

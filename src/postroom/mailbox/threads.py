@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.scope import Scope
 from postroom.errors import NotFound
+from postroom.mailbox import contacts
 from postroom.mailbox.documents import Verdict
 from postroom.mailbox.folders import flags, uid_map
 from postroom.mailbox.inboxes import IS_THERE, Inbox
@@ -18,7 +19,7 @@ COUNTED_BEYOND_PAGE = 1000
 SEEN = uid_map.READ_ALONE
 VERDICTS: tuple[Verdict | None, ...] = (None, "clean", "suspicious", "malicious")  # by `threads.verdict`
 HIDDEN = 0  # the last message of a thread whose messages are all in Trash
-OF_A_THREAD = ("participants", "notes")
+OF_A_THREAD = ("participants", "notes", "contact_threads")
 # The time of the newest of all its messages, including those in Trash.
 _NEWEST = (
     "(select coalesce(max(created_at), threads.last_message_at) from messages"
@@ -113,6 +114,7 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
     """Counts deleted messages; removes a thread without any."""
     count_listed(tx, thread_id, -count)
     if is_empty(tx, thread_id):
+        contacts.forget_thread(tx, thread_id)
         for table in OF_A_THREAD:
             tx.run(f"delete from {table} where thread_id = :id", id=thread_id)
         tx.run("delete from threads where id = :id", id=thread_id)

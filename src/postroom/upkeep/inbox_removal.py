@@ -10,7 +10,10 @@ from postroom.upkeep.deletion import delete_all
 STEP_BYTES = 2 * 1024 * 1024
 OF_A_SCOPE = ("policies", "policy_rules", "pauses")
 # What a deleted inbox leaves besides its mail, with the key of the table.
-OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"), ("templates", "id"))
+OF_AN_INBOX = (
+    *(("handovers", "content_hash"), ("correspondents", "address"), ("templates", "id")),
+    *(("contacts", "address"), ("contact_words", "word"), ("uncounted_contacts", "inbox_id")),
+)
 
 
 def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:

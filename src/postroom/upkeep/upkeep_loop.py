@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from postroom import ids
 from postroom.clock import SECOND
-from postroom.mailbox import documents, inboxes, thread_digests
+from postroom.mailbox import contact_counting, documents, inboxes, thread_digests
 from postroom.queue import leader_leases
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -23,6 +23,7 @@ DUTY_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
 INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
 DIGESTS_IN_A_ROUND = 5_000  # of threads from before an upgrade, or with deleted messages
+OLDER_MAIL_IN_A_ROUND = 10_000  # of contacts from before an upgrade
 OUTLINES_IN_A_ROUND = 500  # of large messages from before an upgrade
 
 # Other writers wait for a step under way, so a step that took long is followed by a smaller one.
@@ -93,6 +94,9 @@ class Steps:
                 break
         for _ in range(DIGESTS_IN_A_ROUND // thread_digests.FILLED_AT_ONCE):
             if not await self._resources.db.write(thread_digests.fill_some):
+                break
+        for _ in range(OLDER_MAIL_IN_A_ROUND // contact_counting.OLDER_AT_ONCE):
+            if not await self._resources.db.write(contact_counting.count_some_older):
                 break
 
     async def _apply_retention(self, now: int) -> None:

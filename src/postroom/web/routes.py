@@ -6,6 +6,7 @@ from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.operations import (
     audit_log,
+    contacts,
     domains,
     file_links,
     holds,
@@ -161,6 +162,8 @@ ROUTES = (
     post("/v1/threads/{thread_id}/notes", notes.create_note, SCOPED, READING, 201),
     get("/v1/threads/{thread_id}/notes", notes.list_notes, SCOPED, READING),
     delete("/v1/threads/{thread_id}/notes/{note_id}", notes.delete_note, SCOPED, READING, 204),
+    get("/v1/contacts", contacts.list_contacts, SCOPED, READING),
+    get("/v1/contacts/{address}", contacts.get_contact, SCOPED, READING),
     get("/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
     get(MESSAGE, decision_waiting.get_message, SCOPED, READING),
     delete(MESSAGE, messages.delete_message, POD, MANAGING, 204, after=remove_blobs),

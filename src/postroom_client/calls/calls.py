@@ -37,6 +37,7 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    Contact,
     CreatedUpload,
     Deliverability,
     Domain,
@@ -677,6 +678,36 @@ def list_notes(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page
 def delete_note(thread_id: str, note_id: str) -> Call[None]:
     """Delete an internal note: your own, or any with the permission manage."""
     return Call("DELETE", path("v1", "threads", thread_id, "notes", note_id), nothing)
+
+
+def list_contacts(
+    *,
+    limit: int = 50,
+    offset: int = 0,
+    q: str | None = None,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+) -> Call[Page[Contact]]:
+    """List contacts by address; the total stops counting 1,000 after the page."""
+    return Call(
+        "GET",
+        "/v1/contacts",
+        decoded(Page[Contact]),
+        query=present(
+            {
+                "limit": unless(limit, 50),
+                "offset": unless(offset, 0),
+                "q": q,
+                "inboxId": inbox_id,
+                "podId": pod_id,
+            }
+        ),
+    )
+
+
+def get_contact(address: str) -> Call[Contact]:
+    """Get a contact: what is known of one address."""
+    return Call("GET", path("v1", "contacts", address), decoded(Contact))
 
 
 def list_thread_messages(

@@ -21,6 +21,7 @@ from postroom_client.results import (
     Budget,
     Connection,
     ConnectionTest,
+    Contact,
     CreatedUpload,
     Deliverability,
     Domain,
@@ -664,6 +665,43 @@ class BlockingMethods(Protocol):
     def delete_note(self, thread_id: str, note_id: str) -> None:
         """Delete an internal note: your own, or any with the permission manage."""
         return self.run(calls.delete_note(thread_id, note_id))
+
+    def list_contacts(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        q: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> Page[Contact]:
+        """List contacts by address; the total stops counting 1,000 after the page."""
+        return self.run(
+            calls.list_contacts(limit=limit, offset=offset, q=q, inbox_id=inbox_id, pod_id=pod_id)
+        )
+
+    def iter_contacts(
+        self,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        q: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> Iterator[Contact]:
+        """List contacts by address; the total stops counting 1,000 after the page; each page is asked for
+        when it is wanted.
+        """
+        return paging.each(
+            self.run,
+            calls.list_contacts,
+            (),
+            {"limit": limit, "offset": offset, "q": q, "inbox_id": inbox_id, "pod_id": pod_id},
+        )
+
+    def get_contact(self, address: str) -> Contact:
+        """Get a contact: what is known of one address."""
+        return self.run(calls.get_contact(address))
 
     def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0
@@ -2313,6 +2351,43 @@ class AwaitedMethods(Protocol):
     async def delete_note(self, thread_id: str, note_id: str) -> None:
         """Delete an internal note: your own, or any with the permission manage."""
         return await self.run(calls.delete_note(thread_id, note_id))
+
+    async def list_contacts(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        q: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> Page[Contact]:
+        """List contacts by address; the total stops counting 1,000 after the page."""
+        return await self.run(
+            calls.list_contacts(limit=limit, offset=offset, q=q, inbox_id=inbox_id, pod_id=pod_id)
+        )
+
+    def iter_contacts(
+        self,
+        *,
+        limit: int = 100,
+        offset: int = 0,
+        q: str | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+    ) -> AsyncIterator[Contact]:
+        """List contacts by address; the total stops counting 1,000 after the page; each page is asked for
+        when it is wanted.
+        """
+        return paging.async_each(
+            self.run,
+            calls.list_contacts,
+            (),
+            {"limit": limit, "offset": offset, "q": q, "inbox_id": inbox_id, "pod_id": pod_id},
+        )
+
+    async def get_contact(self, address: str) -> Contact:
+        """Get a contact: what is known of one address."""
+        return await self.run(calls.get_contact(address))
 
     async def list_thread_messages(
         self, thread_id: str, *, order: Literal["asc", "desc"] = "asc", limit: int = 50, offset: int = 0

@@ -411,6 +411,20 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter("note_id", "text", help="Id of the note, note_…", is_required=True),
     ),
+    "list_contacts": (
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+        Parameter(
+            "q", "text", help="Only those whose address, domain or a word of whose name begins like this."
+        ),
+        Parameter("inbox_id", "text", help="Only of this inbox, by its id or address."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
+    ),
+    "get_contact": (Parameter("address", "text", help="The address.", is_required=True),),
     "list_thread_messages": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
         Parameter(

@@ -30,6 +30,7 @@ GROUPS = {
         "users": "People of the account: invited, with a role, and removed.",
         "notifications": "Chats, phones and mailboxes that are notified when something waits.",
         "threads": "Threads, read and unread.",
+        "contacts": "Who exchanged email with the inboxes.",
         "messages": "Messages, in and out.",
         "attachments": "Attachments, and the text in them.",
         "webhook": "The webhook of the account, and its deliveries.",

@@ -29,6 +29,7 @@ TAGS = {
     "audit": "Who changed what.",
     "connections": "Mailboxes elsewhere and services that bring mail in.",
     "deliverability": "How mail fares at the providers that receive it.",
+    "contacts": "Who exchanged email with your inboxes.",
     "domains": "Domains of your own.",
     "drafts": "Mail that is being written.",
     "events": "What has happened.",

@@ -28,6 +28,8 @@ EXAMPLES = {
     "threads notes": "thr_01a1d9",
     "threads unnote": "thr_01a1d9 note_01a1d9",
     "threads delete": "thr_01a1d9",
+    "contacts list": "--q acme.example",
+    "contacts show": "ann@acme.example",
     "messages list": "--inbox-id support",
     "messages get": "msg_01a1d9",
     "messages raw": "msg_01a1d9",
